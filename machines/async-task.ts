@@ -72,11 +72,16 @@ const NO_QUESTIONS: readonly TaskQuestion[] = Object.freeze([])
 /** The error of a task whose deadline passed; `reported` is what its run said afterwards. */
 export function timeoutMessage(timeoutMs: number, reported?: string): string {
   const limit = timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`
-  return `Task timed out: it did not end within its limit of ${limit}.${reported === undefined ? '' : ` It then reported: ${reported}`}`
+  return withReport(`Task timed out: it did not end within its limit of ${limit}.`, reported)
+}
+
+/** Most runs that are stopped reject with the reason that they were given, which is the message itself. */
+function withReport(message: string, reported: string | undefined): string {
+  return reported === undefined || reported === message ? message : `${message} It then reported: ${reported}`
 }
 
 /** The code of a task whose deadline passed. */
-const TASK_TIMEOUT = 'TASK_TIMEOUT'
+export const TASK_TIMEOUT = 'TASK_TIMEOUT'
 
 /** The code of a task that was stopped because it had exceeded a budget. */
 export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
@@ -84,9 +89,7 @@ export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
 /** The end of a task that was stopped; `event` is the report of its run, or the end of its grace period. */
 function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
   const messageOf = (reported?: string): string =>
-    excess === undefined
-      ? timeoutMessage(timeoutMs, reported)
-      : `${excess}${reported === undefined ? '' : ` It then reported: ${reported}`}`
+    excess === undefined ? timeoutMessage(timeoutMs, reported) : withReport(excess, reported)
   const errorCode = excess === undefined ? TASK_TIMEOUT : BUDGET_EXCEEDED
   if (event.type === 'task.fail') {
     const { cause } = event

@@ -69,6 +69,10 @@ export class BudgetTimes {
     return this.#dues.next
   }
 
+  get nextEntry(): TaskEntry | undefined {
+    return this.#dues.nextKey
+  }
+
   /** The next task whose time is used up: `isWrapping` when it was that to wrap up. */
   take(now: number): { readonly entry: TaskEntry; readonly isWrapping: boolean } | undefined {
     const entry = this.#dues.take(now)

@@ -48,6 +48,11 @@ export class DueTimes<Key> {
     return this.#earliest()?.at
   }
 
+  /** The key of the earliest time; undefined when there is no key. */
+  get nextKey(): Key | undefined {
+    return this.#earliest()?.key
+  }
+
   /** Removes and returns the earliest key that is due at `now`. */
   take(now: number): Key | undefined {
     const due = this.#earliest()

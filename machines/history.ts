@@ -1,11 +1,9 @@
-/** The retained tasks, running and ended: ids are unique among them (A4), and the ended ones are bounded (A7). */
+/** The retained tasks, running and ended: ids are unique among them (A4), and the ended ones that owe nothing are bounded (A7). */
 import { BinaryHeap } from './binary-heap.js'
-import { byEnd, isTerminal, type TaskEntry } from './task-entry.js'
+import { byEnd, isOutstanding, isTerminal, type TaskEntry } from './task-entry.js'
 
 /** The newest records with a cut, unread text are kept besides the history limit: so many, and so many bytes in all (64 MiB). */
 const MAX_UNREAD = { records: 100, bytes: 64 * 1024 * 1024 } as const
-
-const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'
 
 /** Finds tasks by id, and picks the ended ones that may be pruned. */
 export class History {
@@ -18,10 +16,11 @@ export class History {
   readonly #unread = new Map<TaskEntry, number>()
   readonly #bytesOf: (entry: TaskEntry) => number
   #unreadBytes = 0
-  #terminal = 0
+  /** Those of `#prunable` that must stay: their text was cut, or they are owed again, after they had been queued. */
+  readonly #kept = new Set<TaskEntry>()
 
   /**
-   * @param limit how many ended tasks may be kept besides those that have still to be read
+   * @param limit how many ended tasks that owe nothing may be kept besides those that have still to be read
    * @param isHeld whether a task must be kept although it owes nothing
    * @param bytesOf about how much the texts of an ended task take, in bytes
    */
@@ -50,17 +49,11 @@ export class History {
 
   add(entry: TaskEntry): void {
     this.#entries.set(entry.record.id, entry)
-    if (isTerminal(entry.record)) this.#terminal += 1
   }
 
-  /** A retained task has ended. */
-  end(): void {
-    this.#terminal += 1
-  }
-
-  /** Whether a record could be pruned now. */
+  /** Whether a record is to be pruned now. */
   hasExcess(): boolean {
-    return this.#terminal - this.#unread.size > this.#limit() && this.#prunable.size > 0
+    return this.#prunable.size - this.#kept.size > this.#limit()
   }
 
   /** The handlers of a task's end have run. */
@@ -72,9 +65,18 @@ export class History {
   /** Queues an ended task for pruning once it owes nothing, its handlers have run and no one has to read the rest of it. */
   offer(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || isOutstanding(entry)) return
-    if (entry.pruning !== 'handled' || this.#unread.has(entry) || this.#isHeld(entry)) return
+    if (entry.pruning === 'unhandled' || this.#unread.has(entry) || this.#isHeld(entry)) return
+    if (entry.pruning === 'queued') {
+      this.#kept.delete(entry)
+      return
+    }
     entry.pruning = 'queued'
     this.#prunable.push(entry)
+  }
+
+  /** An ended task is owed again. */
+  keep(entry: TaskEntry): void {
+    if (entry.pruning === 'queued') this.#kept.add(entry)
   }
 
   /** Removes the earliest ended task that may go, while the history is over its limit. */
@@ -83,10 +85,9 @@ export class History {
       const entry = this.#prunable.pop()
       if (entry === undefined) return undefined
       entry.pruning = 'handled'
-      // Its text was cut, or it is owed again, after it had been queued: it is offered again when it is read, or delivered.
-      if (this.#unread.has(entry) || isOutstanding(entry)) continue
+      // It is offered again when it is read, or delivered.
+      if (this.#kept.delete(entry)) continue
       this.#entries.delete(entry.record.id)
-      this.#terminal -= 1
       return entry
     }
     return undefined
@@ -100,6 +101,7 @@ export class History {
     if (bytes > MAX_UNREAD.bytes) return
     this.#unread.set(entry, bytes)
     this.#unreadBytes += bytes
+    this.keep(entry)
     for (const oldest of this.#unread.keys()) {
       if (this.#unread.size <= MAX_UNREAD.records && this.#unreadBytes <= MAX_UNREAD.bytes) return
       this.#release(oldest)

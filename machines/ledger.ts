@@ -9,6 +9,7 @@ import {
   byEnd,
   byRegistration,
   endedLease,
+  isOutstanding,
   isTerminal,
   type Lease,
   type OwedQuestion,
@@ -47,6 +48,8 @@ export interface LedgerOptions {
   readonly find: (id: string) => TaskEntry | undefined
   /** An ended entry owes nothing (any more). */
   readonly onCleared: (entry: TaskEntry) => void
+  /** An entry that was delivered is owed again. */
+  readonly onRepeated?: (entry: TaskEntry) => void
   /** To whom the questions of a task are delivered. Default: its owner. */
   readonly addresseeOf?: (entry: TaskEntry) => string
   /** What the record of a task that ends keeps of its output, if anything. */
@@ -63,6 +66,8 @@ export interface DeliveryObserver {
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
   /** A message was not accepted. */
   onReleased(deliveryId: string): void
+  /** The host has delivered the end of a task by itself. */
+  onMarked(entry: TaskEntry): void
 }
 
 /** Keeps an account for each owner, and the open leases. */
@@ -234,7 +239,7 @@ export class Ledger {
   acceptLate(deliveryId: string, entries: readonly TaskEntry[], questions: readonly OwedQuestion[] = []): void {
     this.questions.acceptLate(questions)
     const { deliveries } = this.#options
-    const outstanding = entries.filter(({ record: { delivery } }) => delivery === 'owed' || delivery === 'leased')
+    const outstanding = entries.filter(isOutstanding)
     for (const entry of outstanding) deliveries?.onCarried(deliveryId, entry)
     if (outstanding.length > 0) deliveries?.onAccepted(deliveryId)
     for (const entry of entries) {
@@ -256,6 +261,7 @@ export class Ledger {
       entry.lease = undefined
       entry.isAccepted = false
       entry.record = changedRecord(entry.record, { isRepeat: true })
+      this.#options.onRepeated?.(entry)
       this.#add(entry, 'owed')
       this.#setDelivery(entry, 'owed', deliveryId)
     }
@@ -264,7 +270,9 @@ export class Ledger {
 
   /** The host has delivered the end of a task by itself. */
   markDelivered(entry: TaskEntry): void {
-    if (isTerminal(entry.record)) this.#deliver(entry, undefined)
+    if (!isTerminal(entry.record) || !isOutstanding(entry)) return
+    this.#options.deliveries?.onMarked(entry)
+    this.#deliver(entry, undefined)
   }
 
   /** Transfers an owner's tasks to another owner; without one their results are owed to no one. */
@@ -355,7 +363,7 @@ export class Ledger {
   #deliver(entry: TaskEntry, deliveryId: string | undefined): void {
     const { lease } = entry
     const { delivery, owner } = entry.record
-    if (delivery !== 'owed' && delivery !== 'leased') return
+    if (!isOutstanding(entry)) return
     if (delivery === 'leased') this.#takeOutOfLease(entry)
     else this.#remove(entry, 'owed')
     entry.lease = deliveryId === undefined || lease?.id === deliveryId ? lease : endedLease(deliveryId)

@@ -70,10 +70,12 @@ export interface CommandFields {
   readonly exitCode?: number
   /** The signal that ended it. */
   readonly signal?: string
+  /** How many processes it had left in its process group, which were ended when it had; absent for none. */
+  readonly endedProcesses?: number
 }
 
 /** How a program that runs as a command has started or ended. */
-export type ProgramFacts = Pick<CommandFields, 'pid' | 'exitCode' | 'signal'>
+export type ProgramFacts = Omit<CommandFields, 'kind' | 'command'>
 
 /** An earlier run of a task, which was repeated. */
 export interface TaskAttempt {

@@ -25,4 +25,10 @@ export type RegistrySnapshot = Snapshot<undefined> & {
   readonly seq: number
   /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined when none is set. */
   readonly nextDeadlineAt: number | undefined
+  /** The id of the task whose deadline that is; undefined for a reservation. */
+  readonly nextDeadlineOf: string | undefined
+  /** When the next back-off before a retry ends, on the same clock; undefined when no task is in one. */
+  readonly nextRetryAt: number | undefined
+  /** The id of the task that is retried then. */
+  readonly nextRetryOf: string | undefined
 }

@@ -6,8 +6,35 @@ import { TaskQueue, type QueueLimits } from './task-queue.js'
 
 const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined }
 
-/** The slots of each pool. */
-export type SlotPools = Readonly<Record<SlotPool, Slots>>
+/**
+ * The slots of each pool. Children have a pool for each depth: a task only waits for tasks below it, so that the slots of a pool never all wait for
+ * one another.
+ */
+export class SlotPools {
+  readonly task: Slots
+  readonly command: Slots
+  readonly #children: Slots[] = []
+  readonly #newSlots: (pool: SlotPool) => Slots
+
+  /** @param newSlots makes the slots of a pool, of each depth for children */
+  constructor(newSlots: (pool: SlotPool) => Slots) {
+    this.#newSlots = newSlots
+    this.task = newSlots('task')
+    this.command = newSlots('command')
+  }
+
+  /** The slots that a task takes. */
+  of(pool: SlotPool = 'task', depth = 1): Slots {
+    if (pool !== 'child') return this[pool]
+    while (this.#children.length < depth) this.#children.push(this.#newSlots('child'))
+    return this.#children[depth - 1] ?? this.task
+  }
+
+  /** All of them, those of children by their depth. */
+  all(): Slots[] {
+    return [this.task, ...this.#children, this.command]
+  }
+}
 
 /** Counts what runs against the maximum. */
 export class Slots {

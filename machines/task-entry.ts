@@ -66,6 +66,10 @@ export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => 
 export const hasEnded = (status: AsyncTaskStatus): status is TerminalStatus =>
   status !== 'running' && status !== 'queued'
 
+/** Whether the end of a task has still to be delivered. */
+export const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean =>
+  delivery === 'owed' || delivery === 'leased'
+
 /** The order in which tasks ended. */
 export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq
 

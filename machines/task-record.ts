@@ -95,12 +95,13 @@ export function withProgram(record: RunningTaskInfo, program: ProgramFacts): Run
   return Object.freeze<RunningTaskInfo>({ ...record, ...program })
 }
 
-function commandFields({ kind, command = [], pid, exitCode, signal }: CommandFields): CommandFields {
+function commandFields({ kind, command = [], pid, exitCode, signal, endedProcesses }: CommandFields): CommandFields {
   return {
     ...(kind !== undefined && { kind, command }),
     ...(pid !== undefined && { pid }),
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
+    ...(endedProcesses !== undefined && { endedProcesses }),
   }
 }
 

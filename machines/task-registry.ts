@@ -39,7 +39,8 @@ import { endedLease, isTerminal, type Lease, type OwedQuestion, type TaskEntry }
 import { admittedRecord, requeuedRecord, startedRecord } from './task-record.js'
 
 /** Why a task was not admitted. */
-export type AdmissionRefusal = 'id-in-use' | 'no-reservation' | 'no-room' | 'queue-full' | FamilyRefusal
+export type AdmissionRefusal =
+  'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | FamilyRefusal
 
 /** The answer to `task.register`. */
 export type Admission =
@@ -99,6 +100,8 @@ export type RegistryEvent =
         readonly remainingMs: number | undefined
         /** How long one that is queued waits before it may start, in ms. */
         readonly delayMs: number
+        /** How long it has waited for a slot since then, in ms. */
+        readonly waitedMs: number
         readonly pool: SlotPool
         /** How it waits; needed for one that is queued. */
         readonly ticket: QueueTicket
@@ -130,6 +133,7 @@ export type RegistryEvent =
   | { readonly type: 'text.read'; readonly taskId: string }
   | { readonly type: 'history.prune' }
   | { readonly type: 'deadlines.due' }
+  | { readonly type: 'retries.due' }
   | { readonly type: 'registry.dispose' }
 
 /** The events that XState sends a parent when a child has ended. */
@@ -140,6 +144,8 @@ type ChildEnd =
 /** The parts of a registry. They change in place, and only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
+  /** The slots of the tasks whose callers wait for them, besides those that runs have launched. */
+  readonly foreground: Slots
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
@@ -176,16 +182,28 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   const { ledger, history, families, journal, task, host, elapsed } = parts
   /** The tasks that take no slot wait for their next runs here. */
   const slotless = new Slots(-1, elapsed)
-  const pools = [...Object.values(parts.slots), slotless]
+  const { foreground } = parts
+  const pools = (): Slots[] => [...parts.slots.all(), foreground, slotless]
   const slots = parts.slots.task
   /** The deadlines of what runs, and until when what waits may wait. */
   const deadlines = new DueTimes<TaskEntry>()
+  /** When the back-offs of what is retried end. */
+  const delays = new DueTimes<TaskEntry>()
   const budgets = new BudgetTimes()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
 
-  const snapshotOf = (status: 'active' | 'done', present: RegistryPhase): RegistrySnapshot =>
-    Object.freeze({
+  /** When the next limit on time is reached, and of which task; a reservation has none. */
+  const nextDeadline = (): { readonly at: number | undefined; readonly of: TaskEntry | undefined } => {
+    const [limit, spent] = [deadlines.next, budgets.next]
+    const ofTask = earliest(limit, spent)
+    const at = pools().reduce((first, { nextExpiry }) => earliest(first, nextExpiry), ofTask)
+    return { at, of: at !== ofTask ? undefined : at === limit ? deadlines.nextKey : budgets.nextEntry }
+  }
+
+  const snapshotOf = (status: 'active' | 'done', present: RegistryPhase): RegistrySnapshot => {
+    const next = nextDeadline()
+    return Object.freeze({
       status,
       output: undefined,
       error: undefined,
@@ -198,21 +216,22 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       leased: ledger.countOf('leased'),
       retained: history.size,
       seq: journal.seq,
-      nextDeadlineAt: pools.reduce(
-        (first, { nextExpiry }) => earliest(first, nextExpiry),
-        earliest(deadlines.next, budgets.next),
-      ),
+      nextDeadlineAt: next.at,
+      nextDeadlineOf: next.of?.record.id,
+      nextRetryAt: delays.next,
+      nextRetryOf: delays.nextKey?.record.id,
     })
+  }
 
   const refusalOf = (
-    { id, ticket, pool = 'task' }: TaskAdmission,
+    { id, ticket, pool, depth }: TaskAdmission,
     reservationId: string | undefined,
     waits: boolean,
   ): AdmissionRefusal | undefined => {
     if (history.get(id) !== undefined) return 'id-in-use'
     if (reservationId !== undefined) return slots.hasReservation(reservationId) ? undefined : 'no-reservation'
     if (waits && ticket === undefined) return 'no-room'
-    if (waits && ticket !== undefined && !parts.slots[pool].queue.hasRoom(ticket.bytes)) return 'queue-full'
+    if (waits && ticket !== undefined && !parts.slots.of(pool, depth).queue.hasRoom(ticket.bytes)) return 'queue-full'
     return undefined
   }
 
@@ -230,19 +249,21 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
   }
 
   /** It waits for a slot, from the end of its delay on. */
-  const enqueue = (entry: TaskEntry, slots: Slots, ticket: QueueTicket, delayMs: number): void => {
+  const enqueue = (entry: TaskEntry, slots: Slots, ticket: QueueTicket, delayMs: number, waitedMs = 0): void => {
     slots.queue.add(entry, ticket, delayMs > 0)
-    if (delayMs > 0) deadlines.set(entry, elapsed() + delayMs)
-    else limitWait(entry, slots)
+    if (delayMs > 0) delays.set(entry, elapsed() + delayMs)
+    else limitWait(entry, slots, waitedMs)
   }
 
-  const limitWait = (entry: TaskEntry, { queue }: Slots): void => {
-    if (queue.limits.maxWaitMs !== undefined) deadlines.set(entry, elapsed() + queue.limits.maxWaitMs)
+  /** @param waitedMs how long it has waited in an earlier process */
+  const limitWait = (entry: TaskEntry, { queue }: Slots, waitedMs = 0): void => {
+    const { maxWaitMs } = queue.limits
+    if (maxWaitMs !== undefined) deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
   }
 
   /** Starts what waits, as long as there are slots. */
   const startNext = (scope: Deferring): void => {
-    for (const slots of pools) {
+    for (const slots of pools()) {
       for (let entry = nextOf(slots); entry !== undefined; entry = nextOf(slots)) start(entry, slots, scope)
     }
   }
@@ -268,7 +289,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     error,
     abortController,
   }: Extract<RegistryEvent, { type: 'task.requeue' }>): void => {
-    const slots = pools.find((pool) => pool.release(entry)) ?? slotless
+    const slots = pools().find((pool) => pool.release(entry)) ?? slotless
     const endedAt = journal.now()
     deadlines.delete(entry)
     countRun(entry)
@@ -293,10 +314,14 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
   ): TaskEntry | undefined => {
-    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool = 'task', ticket, budget } = admission
-    const slots = parts.slots[pool]
+    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool, depth, ticket, budget } = admission
+    const slots = parts.slots.of(pool, depth)
     const waits = isLaunched && !isForeground && reservationId === undefined && !slots.hasRoom()
-    const refusal = refusalOf(admission, reservationId, waits) ?? (launching && families.refusalOf(launching))
+    const isCounted = isForeground && launching === undefined
+    const refusal =
+      refusalOf(admission, reservationId, waits) ??
+      (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
+      (launching && families.refusalOf(launching))
     if (refusal !== undefined) {
       reply({ refusal })
       return undefined
@@ -319,6 +344,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       enqueue(entry, slots, ticket, 0)
     } else {
       if (!isForeground) slots.take(entry, isLaunched)
+      else if (isCounted) foreground.take(entry, isLaunched)
       begin(entry, timeoutMs)
     }
     ledger.add(entry)
@@ -332,13 +358,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     if (entry === undefined || isTerminal(entry.record)) return
     entry.ref = undefined
     deadlines.delete(entry)
+    delays.delete(entry)
     countRun(entry)
     budgets.delete(entry)
-    for (const pool of pools) {
+    for (const pool of pools()) {
       pool.end(entry)
       pool.queue.remove(entry)
     }
-    history.end()
     ledger.end(entry, settlement, settlement.status === 'cancelled' ? undefined : families.liveChildren(entry))
     families.release(entry)
   }
@@ -360,6 +386,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       graceMs,
       remainingMs,
       delayMs,
+      waitedMs,
       pool,
       ticket,
       place,
@@ -371,12 +398,12 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
     const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
     const entry = newEntry(record, ref, graceMs, place)
-    const slots = parts.slots[pool]
+    const slots = parts.slots.of(pool, record.depth)
     journal.continueAfter(record.seq)
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000)
     if (record.status === 'queued') {
-      enqueue(entry, slots, ticket, delayMs)
+      enqueue(entry, slots, ticket, delayMs, waitedMs)
     } else {
       slots.take(entry, true)
       begin(entry, remainingMs)
@@ -393,7 +420,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const due: TaskEntry[] = []
     for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
     const running = due.filter(({ record }) => record.status !== 'queued')
-    const overdue = due.filter((entry) => entry.record.status === 'queued' && !endDelay(entry))
+    const overdue = due.filter(({ record }) => record.status === 'queued')
     startNext(scope)
     return [
       ...running.map((entry) => {
@@ -414,13 +441,17 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     ]
   }
 
-  /** The back-off of a task is over: it may start. False when it was not in one. */
-  const endDelay = (entry: TaskEntry): boolean => {
-    const slots = pools.find(({ queue }) => queue.isDelayed(entry))
-    if (slots === undefined) return false
+  /** The back-offs that are over: what was in one may start. */
+  const endDelays = (): void => {
+    const now = elapsed()
+    for (let entry = delays.take(now); entry !== undefined; entry = delays.take(now)) {
+      for (const slots of pools()) if (slots.queue.isDelayed(entry)) makeReady(entry, slots)
+    }
+  }
+
+  const makeReady = (entry: TaskEntry, slots: Slots): void => {
     slots.queue.setReady(entry)
     limitWait(entry, slots)
-    return true
   }
 
   /** The tasks whose run time, or whose time to wrap up, is used up. */
@@ -486,7 +517,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'slot.release':
-          for (const pool of pools) pool.release(event.entry)
+          for (const pool of pools()) pool.release(event.entry)
           break
         case 'task.requeue': {
           const { ref } = event.entry
@@ -508,7 +539,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           event.reply(slots.cancelReservation(event.reservationId))
           break
         case 'limit.set':
-          parts.slots[event.pool ?? 'task'].max = event.max
+          parts.slots.of(event.pool).max = event.max
           prune()
           break
         case 'lease.take':
@@ -547,6 +578,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           break
         case 'deadlines.due':
           for (const send of [...takeDue(scope), ...takeSpent()]) scope.defer(send)
+          break
+        case 'retries.due':
+          endDelays()
           break
         case 'registry.dispose':
           return snapshotOf('done', 'disposed')

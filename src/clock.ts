@@ -1,13 +1,24 @@
 /** Time, as an option: XState's delays, the streams and every timestamp use it. */
 
+/** What a timer is for. Clocks of tests show it; the platform's clock ignores it. */
+export interface TimerLabel {
+  /** Its name, such as `deadline of gold`. */
+  readonly name: string
+  /**
+   * `deadline`: it ends what takes too long, such as a time limit of a turn. `poll`: it looks again and again whether something has changed.
+   * Default: neither, such as a delivery that waits for more results.
+   */
+  readonly kind?: 'deadline' | 'poll'
+}
+
 /** The time and its timers; tests provide their own. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
   /** Milliseconds since any fixed moment, on a clock that is never set: deadlines are kept by it. Default: `now`. */
   monotonic?(): number
-  /** Calls `run` once, `ms` milliseconds from now. */
-  setTimeout(run: () => void, ms: number): unknown
+  /** Calls `run` once, `ms` milliseconds from now. `label` says what the timer is for; most clocks ignore it. */
+  setTimeout(run: () => void, ms: number, label?: TimerLabel): unknown
   /** Clears a timer; does nothing for one that has run or is unknown. */
   clearTimeout(timer: unknown): void
 }
@@ -42,14 +53,14 @@ export interface LongTimer {
 }
 
 /** Sets a timer of any length by splitting a long one. `ms` of Infinity never fires. */
-export function setLongTimeout(clock: Clock, run: () => void, ms: number): LongTimer {
+export function setLongTimeout(clock: Clock, run: () => void, ms: number, label?: TimerLabel): LongTimer {
   const timer: LongTimer = { current: undefined }
   const wait = (left: number): void => {
     if (left === Infinity) return
     timer.current =
       left <= MAX_TIMER_MS
-        ? clock.setTimeout(run, left)
-        : clock.setTimeout(() => wait(left - MAX_TIMER_MS), MAX_TIMER_MS)
+        ? clock.setTimeout(run, left, label)
+        : clock.setTimeout(() => wait(left - MAX_TIMER_MS), MAX_TIMER_MS, label)
   }
   wait(ms)
   return timer
@@ -71,10 +82,17 @@ export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()
 }
 
-/** A clock for XState's delays. `change` runs what a timer does, as a change of the actor's host. */
-export function actorClock(clock: Clock, change: (run: () => void) => void) {
+/**
+ * A clock for XState's delays. `change` runs what a timer does, as a change of the actor's host.
+ * @param labelOf called for each timer, when it is set
+ */
+export function actorClock(
+  clock: Clock,
+  change: (run: () => void) => void,
+  labelOf: (ms: number) => TimerLabel | undefined = () => undefined,
+) {
   return {
-    setTimeout: (run: () => void, ms: number): unknown => setLongTimeout(clock, () => change(run), ms),
+    setTimeout: (run: () => void, ms: number): unknown => setLongTimeout(clock, () => change(run), ms, labelOf(ms)),
     clearTimeout: (timer: unknown): void => clearLongTimeout(clock, timer as LongTimer | undefined),
   }
 }

@@ -39,7 +39,12 @@ export class TaskLimitError extends AgentTasksError {
   }
 }
 
-const LIMITED = { task: 'async tasks', child: 'child tasks', command: 'command tasks' } as const
+const LIMITED = {
+  task: 'async tasks',
+  child: 'child tasks',
+  command: 'command tasks',
+  foreground: 'foreground tasks',
+} as const
 
 /** A queue that has no room for what a task needs, in bytes. */
 export interface QueueBytes {
@@ -86,8 +91,14 @@ export class InvalidSettingError extends AgentTasksError {
   /** The value that was given. */
   readonly received: unknown
 
-  constructor(setting: string, received: unknown, expected: string) {
-    super('INVALID_SETTING', `Setting ${setting}: got ${preview(received)}, expected ${expected}.`)
+  /** @param message default: the setting, what came, and what was expected */
+  constructor(
+    setting: string,
+    received: unknown,
+    expected: string,
+    message = `Setting ${setting}: got ${preview(received)}, expected ${expected}.`,
+  ) {
+    super('INVALID_SETTING', message)
     this.setting = setting
     this.received = received
   }

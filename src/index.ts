@@ -61,7 +61,17 @@ export type { Recovery } from './async-tasks/recovery.js'
 export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
 
 // Runners and engines
-export type { FindRunner, RunContext, RunDurability, RunInput, Runner, RunnerDefinition } from './engine/runner.js'
+export type { AnswerValue } from './async-tasks/questions.js'
+export type {
+  FindRunner,
+  OutputRunner,
+  RunContext,
+  RunDurability,
+  RunInput,
+  Runner,
+  RunnerDefinition,
+  RunResult,
+} from './engine/runner.js'
 export type { SpentAmount } from './protocol/budget.js'
 export type { RetryBackoff, RetryPolicy, RetryReason } from './protocol/retry-policy.js'
 export type { ProgramIdentity } from './process-identity.js'
@@ -92,7 +102,7 @@ export type { DisposeOnSignalsOptions, DisposeTarget } from './engine/dispose-on
 // Settings, time and errors
 export { parseSetting, settingDefinitions } from './async-tasks/settings.js'
 export type { SettingDefinition, SettingName } from './async-tasks/settings.js'
-export type { Clock } from './clock.js'
+export type { Clock, TimerLabel } from './clock.js'
 export {
   AgentTasksError,
   DisposedError,

@@ -33,11 +33,62 @@ function describeObject(value: object): string {
   try {
     if (value instanceof Error) return `${value.name}: ${value.message}`
     if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`
-    // With a toJSON that returns undefined, the result is undefined despite its type.
-    const text = JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? `${inner}n` : inner)) as
-      string | undefined
-    return text ?? 'undefined'
+    const written: Written = { text: '', around: new Set() }
+    return writeJson(value, '', written) ? written.text : 'undefined'
   } catch {
     return 'an object that cannot be shown'
   }
+}
+
+/** How much is written, in characters: a little more than is shown. A few shared parts can stand for more text than a string can hold. */
+const MAX_CHARS = 100
+
+interface Written {
+  text: string
+  /** The objects around the current one. */
+  readonly around: Set<object>
+}
+
+/** Writes as `JSON.stringify` does, and stops soon after MAX_CHARS. @returns false for what JSON leaves out */
+function writeJson(given: unknown, key: string, to: Written): boolean {
+  if (to.text.length > MAX_CHARS) return true
+  const { toJSON } = Object(given) as { toJSON?: unknown }
+  const value: unknown =
+    typeof given === 'object' && typeof toJSON === 'function'
+      ? (toJSON as (key: string) => unknown).call(given, key)
+      : given
+  if (value === undefined || typeof value === 'function' || typeof value === 'symbol') return false
+  if (typeof value === 'string') to.text += JSON.stringify(value.slice(0, MAX_CHARS))
+  else if (typeof value === 'bigint') to.text += `"${value}n"`
+  else if (typeof value !== 'object' || value === null) to.text += JSON.stringify(value)
+  else {
+    if (to.around.has(value)) throw new TypeError('circular')
+    to.around.add(value)
+    if (Array.isArray(value)) writeItems(value, to)
+    else writeFields(value, to)
+    to.around.delete(value)
+  }
+  return true
+}
+
+function writeItems(items: readonly unknown[], to: Written): void {
+  to.text += '['
+  for (let at = 0; at < items.length && to.text.length <= MAX_CHARS; at += 1) {
+    if (at > 0) to.text += ','
+    if (!writeJson(items[at], String(at), to)) to.text += 'null'
+  }
+  to.text += ']'
+}
+
+function writeFields(fields: object, to: Written): void {
+  to.text += '{'
+  let isFirst = true
+  for (const key of Object.keys(fields)) {
+    if (to.text.length > MAX_CHARS) break
+    const before = to.text
+    to.text += `${isFirst ? '' : ','}${JSON.stringify(key.slice(0, MAX_CHARS))}:`
+    if (writeJson((fields as Record<string, unknown>)[key], key, to)) isFirst = false
+    else to.text = before
+  }
+  to.text += '}'
 }

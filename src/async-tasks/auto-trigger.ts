@@ -132,7 +132,7 @@ export class AsyncTaskAutoTrigger {
     const report: OnError = (error, from) => {
       if (this.#isSubscribed) this.#onError(error, from)
     }
-    this.#busy = new BusyWatch(isAgentBusy, report, this.#owner)
+    this.#busy = new BusyWatch(isAgentBusy, report, this.#owner, this.#registry.clock)
     this.#trigger = triggerAgentTurn
     this.#host = {
       deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
@@ -177,8 +177,9 @@ export class AsyncTaskAutoTrigger {
     this.notifyIdle()
   }
 
-  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
+  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. A promise of it that is pending is dropped. */
   notifyIdle(): void {
+    this.#busy.forget()
     this.#nudges$.next({ type: 'agent.idle' })
   }
 
@@ -241,6 +242,7 @@ export class AsyncTaskAutoTrigger {
   }
 
   #detach(): void {
+    this.#busy.forget()
     this.#pipeline?.unsubscribe()
     this.#pipeline = undefined
     this.#stopPushing?.()
@@ -248,6 +250,7 @@ export class AsyncTaskAutoTrigger {
   }
 
   #close(): void {
+    this.#busy.forget()
     this.#pipeline?.unsubscribe()
     this.#pipeline = undefined
     const delivery = this.#delivery

@@ -14,6 +14,7 @@ import {
   type Observable,
 } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
+import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { aFunction, objectWith, type OptionType } from '../protocol/option-checks.js'
 
 /** Whether the agent is busy: a function that returns it or a promise of it, or an Observable that emits each change. */
@@ -24,7 +25,11 @@ export const aBusySource: OptionType = {
   accepts: (value) => aFunction.accepts(value) || objectWith('', 'subscribe').accepts(value),
 }
 
+/** How long a promise of the function may be pending, in ms: after that the function is called again. */
+const ANSWER_MS = 30_000
+
 export class BusyWatch {
+  readonly #clock: Clock
   readonly #source$: BehaviorSubject<BusySource>
   readonly #report: OnError
   readonly #owner: string
@@ -37,7 +42,10 @@ export class BusyWatch {
   #isAnsweredIdle = false
   readonly #answered$ = new Subject<void>()
 
-  constructor(source: BusySource, report: OnError, owner: string) {
+  #limit: ReturnType<typeof setLongTimeout> | undefined
+
+  constructor(source: BusySource, report: OnError, owner: string, clock: Clock) {
+    this.#clock = clock
     this.#source$ = new BehaviorSubject(source)
     this.#report = report
     this.#owner = owner
@@ -45,7 +53,7 @@ export class BusyWatch {
 
   set source(source: BusySource) {
     this.#isFinal = false
-    this.#asked = undefined
+    this.forget()
     this.#source$.next(source)
   }
 
@@ -75,14 +83,28 @@ export class BusyWatch {
     return this.#answered$
   }
 
+  /** Drops a promise that is pending: its answer is not used, and the function may be called again. */
+  forget(): void {
+    this.#asked = undefined
+    clearLongTimeout(this.#clock, this.#limit)
+    this.#limit = undefined
+  }
+
   #await(asked: PromiseLike<boolean>): void {
     this.#asked = asked
-    // An answer that comes after the source was replaced is not used.
+    // An answer that comes after the promise was dropped is not used.
     const settle = (use: () => void): void => {
       if (this.#asked !== asked) return
-      this.#asked = undefined
+      this.forget()
       use()
     }
+    const expire = (): void =>
+      settle(() => {
+        const error = new Error(`isAgentBusy has not answered within ${ANSWER_MS / 1000} s. It is called again.`)
+        this.#report(error, { source: 'busy', owner: this.#owner })
+      })
+    const label = { name: `time limit of isAgentBusy of ${this.#owner}`, kind: 'deadline' } as const
+    this.#limit = setLongTimeout(this.#clock, expire, ANSWER_MS, label)
     asked.then(
       (isBusy) => settle(() => (isBusy ? undefined : this.#answerIdle())),
       (error: unknown) => settle(() => this.#report(error, { source: 'busy', owner: this.#owner })),

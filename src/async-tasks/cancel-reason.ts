@@ -1,5 +1,6 @@
 /** Why a task was cancelled: the text that its record keeps, and the reason that its run is aborted with. */
 import { cutText } from '../preview.js'
+import type { CancelOptions } from '../protocol/async-tasks.js'
 import { messageOf } from '../protocol/outcomes.js'
 import { previewText } from './bounded-text.js'
 
@@ -8,6 +9,10 @@ const MAX_REASON_CHARS = 1000
 
 /** The longest reason in a line of a list, in characters. */
 const SHOWN_REASON_CHARS = 60
+
+/** The options of a cancellation, of which the reason may be given alone. */
+export const toCancelOptions = (options: CancelOptions | string): CancelOptions =>
+  typeof options === 'string' ? { reason: options } : options
 
 /** The reason that a record keeps; undefined when there are no words. */
 export function toCancelReason(reason: string | undefined): string | undefined {

@@ -1,5 +1,5 @@
-/** One timer for all deadlines of a registry. */
-import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+/** One timer for many times: it is set for the next of them. */
+import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer, type TimerLabel } from '../clock.js'
 
 export class DeadlineTimer {
   readonly #clock: Clock
@@ -12,10 +12,10 @@ export class DeadlineTimer {
   }
 
   /**
-   * Sets the timer for the next deadline (`at` on the clock of `elapsedMs`), or clears it. A timer that is too early stays: the next
-   * deadline is set when it has fired.
+   * Sets the timer for the next time (`at` on the clock of `elapsedMs`), or clears it. A timer that is too early stays: the next one is set when it
+   * has fired.
    */
-  set(at: number | undefined): void {
+  set(at: number | undefined, labelOf: () => TimerLabel): void {
     const present = this.#present
     if (present !== undefined && at !== undefined && present.at <= at) return
     if (present !== undefined) clearLongTimeout(this.#clock, present.timer)
@@ -25,7 +25,7 @@ export class DeadlineTimer {
       this.#present = undefined
       this.#onDue()
     }
-    const timer = setLongTimeout(this.#clock, onTimeout, Math.max(0, at - elapsedMs(this.#clock)))
+    const timer = setLongTimeout(this.#clock, onTimeout, Math.max(0, at - elapsedMs(this.#clock)), labelOf())
     this.#present = { at, timer }
   }
 }

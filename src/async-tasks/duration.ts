@@ -8,3 +8,9 @@ export function formatDuration(startMs: number, endMs: number): string {
   if (minutes < 60) return `${minutes}m ${seconds % 60}s`
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
 }
+
+/** A time in ISO 8601. A restored record may have a time outside the range of a date. */
+export function isoTime(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
+}

@@ -14,7 +14,7 @@ import type { TaskWatchers } from './task-watchers.js'
 interface FamilyHost {
   readonly registry: { readonly history: History; readonly ledger: Ledger; readonly watchers: TaskWatchers }
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
-  cancelTask(id: string, options?: CancelOptions): boolean
+  cancelTask(id: string, options?: CancelOptions | string): boolean
 }
 
 /** What the admission of a child has besides its input. */

@@ -17,7 +17,12 @@ export const fenceChars = (title: string): number => title.length + 2 * MAX_INLI
 
 /** A fence ends at a line that begins with as many backticks: this one is longer than any in the text. */
 function fenceFor(text: string): string {
-  const longest = (pattern: RegExp): number =>
-    Math.max(2, ...Array.from(text.matchAll(pattern), ([run]) => run.trimStart().length))
-  return '`'.repeat(Math.max(longest(/^\s*`{3,}/gm), Math.min(longest(/`{3,}/g), MAX_INLINE - 1)) + 1)
+  const longest = (pattern: RegExp): number => {
+    let chars = 2
+    for (const [run] of text.matchAll(pattern)) chars = Math.max(chars, run.trimStart().length)
+    return chars
+  }
+  return '`'.repeat(
+    Math.max(longest(/^[^\S\r\n\u2028\u2029]*`{3,}/gm), Math.min(longest(/`{3,}/g), MAX_INLINE - 1)) + 1,
+  )
 }

@@ -1,4 +1,5 @@
 /** The calls that a text tells the model to make next. */
+import { aName, anObject, optionsOf, required } from '../protocol/option-checks.js'
 
 /** A tool, and the parameters that select one of its modes. Needed by hosts that offer it under another name. */
 export interface FollowUpCall {
@@ -7,6 +8,8 @@ export interface FollowUpCall {
   /** The parameters that select the mode, besides those of the call. */
   readonly params: Readonly<Record<string, unknown>>
 }
+
+export const aFollowUpCall = optionsOf<FollowUpCall>({ tool: required(aName), params: required(anObject) })
 
 /** By default check_async_tasks takes answers. */
 export const CHECK_ANSWERS: FollowUpCall = { tool: 'check_async_tasks', params: { action: 'answer' } }

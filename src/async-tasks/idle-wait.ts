@@ -31,7 +31,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
         subscription.unsubscribe()
         resolve()
       } else if (!isReported && forgottenOwners(registry, owner).length > 0) {
-        timer = setLongTimeout(registry.clock, report, PATIENCE_MS)
+        timer = setLongTimeout(registry.clock, report, PATIENCE_MS, { name: 'warning of onIdle', kind: 'deadline' })
       }
     }
     const subscription = registry.drained$.subscribe({

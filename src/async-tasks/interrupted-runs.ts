@@ -3,16 +3,18 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import { overspent } from './spending.js'
 import { aRunnable } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
-import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
+import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
 import type { FindRunner, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
+import { preview } from '../preview.js'
+import { stateOf } from '../process-identity.js'
 import { aRetryPolicy, type RetryPolicy } from '../protocol/retry-policy.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
 import { timeoutMessage } from '../../machines/async-task.js'
-import { INTERRUPTION } from './restoring.js'
+import { interruption } from './restoring.js'
 
 /** A task with more further input is not run again, in bytes of JSON (1 MiB): it is not stored. */
 const MAX_PARAMS_BYTES = 1024 * 1024
@@ -65,13 +67,13 @@ export function fateOf(task: StoredTask, options: FateOptions): Fate {
       ? { type: 'interrupted', error: describeInterruption(task, '') }
       : { type: 'queued', definition, params }
   }
-  if (definition !== undefined && isolated(task, options, () => canFollow(definition.run, folder)) === true) {
+  if (definition !== undefined && isolated(task, options, () => canFollow(task, definition.run, folder)) === true) {
     return { type: 'followed', definition }
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
-  const ended = isolated(task, options, () => endRun(task, folder))
+  const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
   if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
-    const run = ended.length === 0 ? definition.run : runWhenGone(definition.run, ended, clock)
+    const run = ended.left === undefined ? definition.run : runWhenGone(definition.run, ended.left, clock)
     return { type: 'repeated', definition: { ...definition, run }, params: storedParams(task) }
   }
   return { type: 'interrupted', error: describeInterruption(task, output) }
@@ -105,8 +107,8 @@ function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
   return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
 }
 
-function canFollow(runner: Runner, folder: string | undefined): boolean {
-  return runner.survivesHost === true && runner.canResume?.(folder) !== false
+function canFollow({ run = {} }: StoredTask, runner: Runner, folder: string | undefined): boolean {
+  return runner.survivesHost === true && runner.canResume?.(folder, toStartedProgram(run['program'])) !== false
 }
 
 function mayRepeat(task: StoredTask, { retry }: RunnerDefinition): boolean {
@@ -122,24 +124,29 @@ export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
   return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
 }
 
-/** Nothing of an interrupted run goes on. Returns the programs that were killed, and may take a moment to end. */
-function endRun({ run = {} }: StoredTask, folder: string | undefined): StartedProgram[] {
-  const guarded = toStartedProgram(run['program'])
-  const survivor = folder === undefined ? undefined : endSurvivor(folder)
-  if (guarded !== undefined) reapProgram(guarded)
-  return [guarded, survivor].filter((program) => program !== undefined).filter(isLeft)
+/** Nothing of an interrupted run goes on. Returns the program that was killed, if it takes a moment to end. */
+function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): StartedProgram | undefined {
+  const program = toStartedProgram(run['program'])
+  if (program !== undefined && stateOf(program.identity) === 'alive' && !leads(program)) {
+    const reason = `the environment of process ${program.identity.pid} does not have the token of the run`
+    report(new Error(`The program of task ${preview(id)} was not ended: ${reason}.`), { source: 'runner', taskId: id })
+  }
+  if (program !== undefined) reapProgram(program)
+  if (folder !== undefined) endSurvivor(folder, program)
+  return program !== undefined && isLeft(program) ? program : undefined
 }
 
 /** The program of an earlier attempt has ended when that of the next one starts. */
-export function runWhenGone(runner: Runner, programs: readonly StartedProgram[], clock: Clock): Runner {
+export function runWhenGone(runner: Runner, program: StartedProgram, clock: Clock): Runner {
   const run: Runner = async (input, context) => {
     const pause = (): Promise<unknown> =>
-      new Promise((resolve) => clock.setTimeout(() => resolve(undefined), STOP_MS.step))
-    for (let waited = 0; programs.some(isLeft); waited += STOP_MS.step) {
+      new Promise((resolve) =>
+        clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'look at earlier programs', kind: 'poll' }),
+      )
+    for (let waited = 0; isLeft(program); waited += STOP_MS.step) {
       if (waited >= STOP_MS.most) {
-        const groups = programs.map(({ identity }) => identity.pid).join(', ')
         throw new Error(
-          `The task was not run again: the program of its last attempt cannot be ended (process group ${groups}).`,
+          `The task was not run again: the program of its last attempt cannot be ended (process group ${program.identity.pid}).`,
         )
       }
       await pause()
@@ -154,7 +161,7 @@ function describeInterruption({ attempt, run = {}, record }: StoredTask, output:
   const { timeoutMs } = record
   return [
     run['isOverdue'] === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
-    INTERRUPTION,
+    interruption(record as unknown as AsyncTaskInfo),
     attempt > 1 ? ` This was attempt ${attempt}.` : '',
     output === '' ? '' : ` The end of what it had written:\n${output}`,
   ].join('')

@@ -42,6 +42,7 @@ import {
 import {
   cancelAllOptionsSchema,
   cancelOptionsSchema,
+  childTaskInputSchema,
   launchInputSchema,
   leaseRequestSchema,
   ownerReleaseSchema,
@@ -76,7 +77,7 @@ import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
-import { toCancelReason } from './cancel-reason.js'
+import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import { checkHeir, checkOwner, childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
@@ -87,8 +88,9 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
 import { outputOf, type TaskOutputEvent } from './output-stream.js'
-import { answerQuestion } from './questions.js'
+import { answerQuestion, type AnswerValue } from './questions.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
+import { observerOf } from '../callbacks/observed-clock.js'
 import { storedRun } from './interrupted-runs.js'
 import { recover, type Recovery } from './recovery.js'
 import type { WasDelivered } from './unknown-deliveries.js'
@@ -132,8 +134,13 @@ export interface AsyncTaskManagerOptions {
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
   readonly graceMs?: number
-  /** How many tasks that runs have launched may run at once; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
+  /** How many tasks that runs have launched may run at once at each depth; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
   readonly maxChildTasks?: number
+  /**
+   * How many tasks may run at once whose callers wait for them (synchronous calls of tools), besides those that runs have launched; they take no slot
+   * of `maxAsyncTasks`. One more is refused. -1 for no limit. Default -1.
+   */
+  readonly maxForegroundTasks?: number
   /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
   readonly maxFamilyDepth?: number
   /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
@@ -197,6 +204,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   notifyCancelled: aBoolean,
   graceMs: numberFrom(0),
   maxChildTasks: taskLimit,
+  maxForegroundTasks: taskLimit,
   maxFamilyDepth: integerFrom(0),
   maxChildrenPerTask: integerFrom(0),
   outputBytes: numberFrom(1),
@@ -265,7 +273,7 @@ export class AsyncTaskManager {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
     checkOptions(options, managerOptionTypes)
     const clock = options.clock ?? systemClock
-    const report = isolateReport(options.onError ?? reportToConsole)
+    const report = isolateReport(options.onError ?? observerOf(clock) ?? reportToConsole)
     this.#createId = options.createId ?? randomId
     this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
@@ -279,9 +287,11 @@ export class AsyncTaskManager {
         clock,
         onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
       })
+    let stopWatching: (() => void) | undefined
     this.registry = new TaskRegistry({
       max: options.maxAsyncTasks ?? 5,
       maxChildTasks: options.maxChildTasks ?? 20,
+      maxForegroundTasks: options.maxForegroundTasks ?? -1,
       families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
       queue: { max: maxQueued, maxBytes, maxWaitMs },
       onStart: (entry, start) => startRun(this.#runHost, entry, start),
@@ -305,15 +315,6 @@ export class AsyncTaskManager {
     this.running$ = this.#events.running$
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
-    const stopWatching = this.#telemetry?.watch({
-      kind: 'task',
-      counts: () => ({
-        running: this.registry.ledger.running().length,
-        queued: this.registry.ledger.queued().length,
-        owed: this.registry.ledger.owed().length,
-      }),
-      transitions$: this.transitions$,
-    })
     this.actor = createRegistryActor(this.registry)
     this.#runHost = {
       registry: this.registry,
@@ -324,20 +325,38 @@ export class AsyncTaskManager {
       newController: this.#newController.bind(this),
       childrenOf: (parent, run) => childrenOf(this, parent, run),
     }
+    try {
+      stopWatching = this.#telemetry?.watch({
+        kind: 'task',
+        counts: () => ({
+          running: this.registry.ledger.running().length,
+          queued: this.registry.ledger.queued().length,
+          owed: this.registry.ledger.owed().length,
+        }),
+        transitions$: this.transitions$,
+      })
+      this.recovered = this.#recover(options)
+    } catch (error) {
+      this.registry.dispose()
+      this.registry.persistence?.close()
+      throw error
+    }
+  }
+
+  #recover({ wasDelivered, findRunner }: AsyncTaskManagerOptions): Promise<Recovery> {
     const { persistence } = this.registry
-    this.recovered =
-      persistence === undefined
-        ? Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
-        : recover(this.registry, persistence, {
-            wasDelivered: options.wasDelivered,
-            findRunner: options.findRunner,
-            startRun: (entry, start) => {
-              this.#link(entry)
-              startRun(this.#runHost, entry, start)
-            },
-            link: (entry) => this.#link(entry),
-            newController: (taskId) => this.#newController(taskId),
-          })
+    if (persistence === undefined) {
+      return Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
+    }
+    return recover(this.registry, persistence, {
+      ...{ wasDelivered, findRunner },
+      startRun: (entry, start) => {
+        this.#link(entry)
+        startRun(this.#runHost, entry, start)
+      },
+      link: (entry) => this.#link(entry),
+      newController: (taskId) => this.#newController(taskId),
+    })
   }
 
   /**
@@ -345,10 +364,16 @@ export class AsyncTaskManager {
    * failed, because its run was lost.
    * @throws InvalidInputError if a record is malformed or two records have the same id
    */
-  static restore(records: readonly RestorableRecord[], options?: number | AsyncTaskManagerOptions): AsyncTaskManager {
-    const manager = new AsyncTaskManager(options)
+  static restore(
+    records: readonly RestorableRecord[],
+    options: number | AsyncTaskManagerOptions = {},
+  ): AsyncTaskManager {
+    const given = typeof options === 'object' ? options : { maxAsyncTasks: options }
+    checkOptions(given, managerOptionTypes)
+    // Before a store is opened: a manager that throws has none.
+    const restored = inheritFromLost(toRestoredRecords(records, (given.clock ?? systemClock).now()))
+    const manager = new AsyncTaskManager(given)
     const { registry } = manager
-    const restored = inheritFromLost(toRestoredRecords(records, registry.clock.now()))
     registry.batch(() => {
       for (const record of restored) {
         registry.send({ type: 'task.restore', record })
@@ -422,7 +447,7 @@ export class AsyncTaskManager {
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of the limit. With `whenFull: 'queue'` a task for
+   * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`. With `whenFull: 'queue'` a task for
    * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
    * @param runner runs the task; or that with what is done when it fails, and what it may use
    * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
@@ -498,12 +523,12 @@ export class AsyncTaskManager {
 
   /**
    * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. False when it had ended.
-   * @param options `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
+   * @param options the reason, or `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
    * rest is cut.
    * @throws InvalidInputError for a reason that is no text; nothing has changed then
    */
-  cancelTask(id: string, options: CancelOptions = {}): boolean {
-    const { reason } = parseInput(cancelOptionsSchema(), options, 'options')
+  cancelTask(id: string, options: CancelOptions | string = {}): boolean {
+    const { reason } = parseInput(cancelOptionsSchema(), toCancelOptions(options), 'options')
     const entry = this.registry.history.get(id)
     return entry !== undefined && this.registry.cancel(entry, toCancelReason(reason))
   }
@@ -675,10 +700,12 @@ export class AsyncTaskManager {
 
   /**
    * Answers a question that a task's run has asked (`questions` of its record).
+   * @param answer `{ action, content? }`, or what a model may answer: a text, a number or a boolean for a question with one field, or an object with
+   *   its fields (without a field `action`)
    * @returns false, with nothing changed, when that question is not open
    * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open
    */
-  answerTask(id: string, questionId: string, answer: TaskAnswer): boolean {
+  answerTask(id: string, questionId: string, answer: TaskAnswer | AnswerValue): boolean {
     const entry = this.registry.history.get(id)
     return entry !== undefined && answerQuestion(this.registry, entry, questionId, answer)
   }
@@ -747,18 +774,22 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Cancels what runs, completes the streams and stops every actor. No callback runs after this call.
+   * Cancels what runs, completes the streams and stops every actor. No callback runs after this call. Messages that were accepted are confirmed.
    * @returns resolves when every run has ended or its grace has passed
    */
   dispose(): Promise<void> {
     if (this.#disposal !== undefined) return this.#disposal
     const { registry } = this
+    const { persistence } = registry
     const runs = [...registry.runs]
-    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => registry.persistence?.close())
+    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
+    // The host ends in good order: it has what it has accepted (K5).
+    persistence?.confirmOwner()
+    persistence?.flush()
     return this.#disposal
   }
 
@@ -803,8 +834,11 @@ export class AsyncTaskManager {
       abort?.stop()
       if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
       if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      const { max, queue } = this.registry.pools[admission.pool ?? 'task']
+      const { max, queue } = this.registry.pools.of(admission.pool, admission.depth)
       if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
+      if (answer.refusal === 'no-foreground-room') {
+        throw new TaskLimitError(this.registry.foreground.max, undefined, 'foreground')
+      }
       if (answer.refusal === 'queue-full') {
         const isLong = queue.size >= queue.limits.max
         const { bytes, limits } = queue
@@ -825,7 +859,7 @@ export class AsyncTaskManager {
     input: ChildTaskInput,
     runner: Runner | RunnerDefinition = this.#runnerOf(input),
   ): ActiveTaskInfo {
-    const fields = parseInput(launchInputSchema(), { ...input, owner: undefined, parentId: undefined }, 'input')
+    const fields = parseInput(childTaskInputSchema(), input, 'input')
     return this.#launch(fields, runner, undefined, parent)
   }
 
@@ -863,7 +897,8 @@ export class AsyncTaskManager {
     const { subagentName, goalPrompt, abortController, timeoutMs, kind, command } = fields
     return {
       id,
-      subagentName,
+      // It is shown as a part of lines, in lists and in the instructions of a model.
+      subagentName: toOneLine(subagentName),
       goalPrompt,
       owner: fields.owner ?? DEFAULT_OWNER,
       graceMs: fields.graceMs ?? this.#graceMs,

@@ -1,4 +1,5 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
+import { TASK_TIMEOUT } from '../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
   CompletedTaskInfo,
@@ -6,19 +7,21 @@ import type {
   OutputObject,
   SettledTaskInfo,
 } from '../../machines/records.js'
+import { toOneLine } from '../control-characters.js'
 import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
 import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
 import { commandLine } from './command-line.js'
 import { fenceChars, fenced } from './fenced.js'
 import { callText, CHECK_READS, resultCall, type FollowUpCall } from './follow-ups.js'
 import { PREVIEW_BYTES, previewJson } from './result-preview.js'
+import { taskName } from './task-name.js'
 
 /**
  * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
  * characters the rest is left out in words.
  */
-export function formatCompletionNotification(task: AsyncTaskInfo): string {
-  const payload = payloadOf(task)
+export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = true): string {
+  const payload = payloadOf(task, keepsEmpty)
   return payload === undefined ? '' : withRepeat(task, toJsonText(payload, { indent: 2 }))
 }
 
@@ -29,10 +32,14 @@ export const POSSIBLE_REPEAT =
 /** Marks a result that was delivered, and is owed again because the host asked for it. */
 const REPEAT = 'repeat: this result was delivered before, and is told again because the host asked for it.'
 
+/** Whether a crash left open if the result has been delivered. */
+export const isPossibleRepeat = ({ isRepeat, notifiedAt }: AsyncTaskInfo): boolean =>
+  isRepeat === true && notifiedAt === undefined
+
 /** What is said of a result that is or may be a repeat. */
-export function repeatNote({ isRepeat, notifiedAt }: AsyncTaskInfo): string | undefined {
-  if (isRepeat !== true) return undefined
-  return notifiedAt === undefined ? POSSIBLE_REPEAT : REPEAT
+export function repeatNote(task: AsyncTaskInfo): string | undefined {
+  if (task.isRepeat !== true) return undefined
+  return isPossibleRepeat(task) ? POSSIBLE_REPEAT : REPEAT
 }
 
 function withRepeat(task: AsyncTaskInfo, text: string): string {
@@ -40,13 +47,14 @@ function withRepeat(task: AsyncTaskInfo, text: string): string {
   return note === undefined ? text : `${note}\n${text}`
 }
 
-function payloadOf(task: AsyncTaskInfo): object | undefined {
+/** @param keepsEmpty whether a completed task without variables has an empty object of them */
+function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined {
   switch (task.status) {
     case 'completed':
       return {
         agent_id: task.id,
         ...shownCommand(task),
-        ...shownOutput(task.output),
+        ...shownOutput(task.output, keepsEmpty),
         ...shownChildren(task),
         ...shownTail(task),
         ...spentOf(task),
@@ -70,12 +78,13 @@ function payloadOf(task: AsyncTaskInfo): object | undefined {
 
 /** The name and code of the error tell a model what its message may not. */
 function failurePayload(task: FailedTaskInfo): object {
-  const { id, error, errorName, errorCode, lateOutput, attempt } = task
+  const { id, kind, error, errorName, errorCode, lateOutput, attempt } = task
   return {
     ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
     ...(errorName !== undefined && { error_name: errorName }),
     ...(errorCode !== undefined && { error_code: errorCode }),
-    ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput) }),
+    ...(errorCode === TASK_TIMEOUT && kind !== undefined && { timeout_setting: TIMEOUT_SETTING }),
+    ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput, false) }),
     ...(attempt !== undefined && { attempt }),
     ...shownTail(task),
     ...shownChildren(task),
@@ -83,15 +92,19 @@ function failurePayload(task: FailedTaskInfo): object {
   }
 }
 
+/** What gives a command a later deadline. */
+const TIMEOUT_SETTING = "timeout_seconds, up to the host's commands.maxTimeoutSeconds"
+
 const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
 /** A command by its line, and how it ended. */
-function shownCommand({ kind, command = [], exitCode, signal }: SettledTaskInfo): object {
+function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: SettledTaskInfo): object {
   if (kind === undefined) return {}
   return {
     command: previewText(commandLine(command), COMMAND_CHARS),
     ...(exitCode !== undefined && { exit_code: exitCode }),
     ...(signal !== undefined && { signal }),
+    ...(endedProcesses !== undefined && { ended_processes: endedProcesses }),
   }
 }
 
@@ -106,15 +119,18 @@ function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo):
 }
 
 /** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */
-function shownOutput(output: OutputObject): object {
+function shownOutput(output: OutputObject, keepsEmpty: boolean): object {
   const { terminate_reason, emitted_vars, final_message, ...others } = output
   return {
     terminate_reason,
-    emitted_vars: emitted_vars ?? {},
+    ...((keepsEmpty || !isEmpty(emitted_vars)) && { emitted_vars: emitted_vars ?? {} }),
     ...(final_message !== undefined && { final_message }),
     ...(Object.keys(others).length > 0 && { other_fields: others }),
   }
 }
+
+const isEmpty = (vars: unknown): boolean =>
+  vars === null || (typeof vars === 'object' && Object.keys(vars).length === 0)
 
 /** The maximum length of a command line in a message, in characters. */
 const COMMAND_CHARS = 300
@@ -127,26 +143,32 @@ const ESTIMATE_FACTOR = 4
  * that may be shown; both say how to read the rest. Only what is shown of a long text is copied.
  * @param room the maximum length with that notice; default: that of a whole message
  * @param readWith the tool that reads the rest
+ * @param keepsEmpty whether a completed task without variables has an empty object of them, as in a reminder
  */
 export function boundNotification(
   task: AsyncTaskInfo,
   maxChars: number,
   room: number = maxWholeChars(maxChars),
   readWith: FollowUpCall = CHECK_READS,
+  keepsEmpty = true,
 ): BoundedText {
   const reading = resultCall(task.id, readWith)
   const limit = Math.min(maxChars, room)
-  const payload = payloadOf(task)
+  const payload = payloadOf(task, keepsEmpty)
   if (payload === undefined || limit < PREVIEW_BYTES) {
-    return boundText(formatCompletionNotification(task), maxChars, reading, room)
+    return boundText(formatCompletionNotification(task, keepsEmpty), maxChars, reading, room)
   }
   const size = estimateJsonChars(payload)
   if (size <= ESTIMATE_FACTOR * limit) {
-    const text = formatCompletionNotification(task)
+    const text = formatCompletionNotification(task, keepsEmpty)
     if (text.length <= limit) return { text, isCut: false }
   }
   const notice = `[Cut to a preview: it has about ${size} characters. Read the rest with ${callText(reading)}]`
   return { text: previewJson(payload, (text) => `${withRepeat(task, text)}\n${notice}`), isCut: true }
+}
+
+function withoutRepeat({ isRepeat: _, ...task }: SettledTaskInfo): SettledTaskInfo {
+  return task
 }
 
 /** One of several notifications in a message. */
@@ -157,24 +179,38 @@ export interface FittingNotification extends BoundedText {
 /** The length of the line breaks between two parts of a message. */
 const SEPARATOR_CHARS = 2
 
-/**
- * The notifications of the first of these tasks: as many as fit into `room` characters, and at least one.
- * @param options.readWith the tool that reads the rest of what is cut
- * @param options.isFenced whether each is named and fenced as the output of its task
- */
+/** How notifications are put into a message. */
+export interface NotificationFrame {
+  /** The tool that reads the rest of what is cut. */
+  readonly readWith: FollowUpCall
+  /** What is around each: a line that names its task; that and a fence; or nothing, where the call that it answers names the task. Default `line`. */
+  readonly around?: 'line' | 'fence' | 'nothing'
+  /** See `boundNotification`. */
+  readonly keepsEmpty?: boolean
+}
+
+/** Names a task above the JSON of its end. */
+export const titleOf = (task: AsyncTaskInfo): string => `Task ${toOneLine(task.id)} (${taskName(task)}):`
+
+/** The notifications of the first of these tasks: as many as fit into `room` characters, and at least one. */
 export function fittingNotifications(
   tasks: readonly SettledTaskInfo[],
   maxChars: number,
   room: number,
-  { readWith, isFenced = false }: { readonly readWith: FollowUpCall; readonly isFenced?: boolean },
+  { readWith, around = 'line', keepsEmpty }: NotificationFrame,
 ): FittingNotification[] {
   const fitting: FittingNotification[] = []
   let left = room
   for (const task of tasks) {
-    const title = `Output of task ${task.id}:`
-    const frameChars = isFenced ? fenceChars(title) : 0
-    const { text: plain, isCut } = boundNotification(task, maxChars, room - SEPARATOR_CHARS - frameChars, readWith)
-    const text = isFenced ? fenced(title, plain, 'json') : plain
+    // Between the fences there is JSON alone.
+    const note = around === 'fence' ? repeatNote(task) : undefined
+    const body = note === undefined ? task : withoutRepeat(task)
+    const named = around === 'fence' ? `Output of task ${toOneLine(task.id)} (${taskName(task)}):` : titleOf(task)
+    const title = note === undefined ? named : `${note}\n${named}`
+    const frameChars = around === 'fence' ? fenceChars(title) : around === 'line' ? title.length + 1 : 0
+    const whole = room - SEPARATOR_CHARS - frameChars
+    const { text: plain, isCut } = boundNotification(body, maxChars, whole, readWith, keepsEmpty)
+    const text = around === 'fence' ? fenced(title, plain, 'json') : around === 'line' ? `${title}\n${plain}` : plain
     left -= text.length + SEPARATOR_CHARS
     if (left < 0) break
     fitting.push({ task, text, isCut })

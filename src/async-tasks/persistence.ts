@@ -6,25 +6,23 @@
  */
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { DeliveryObserver } from '../../machines/ledger.js'
-import type { AsyncTaskInfo } from '../../machines/records.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
-import type { StartedProgram } from '../engine/reap.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { toStartedProgram, type StartedProgram } from '../engine/reap.js'
+import { isPossibleRepeat } from './notifications.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
 import { folderName, type RunName } from './run-files.js'
+import { programIn, reducedRecord, storedRecord } from './stored-records.js'
 import type { Store, StoreChange, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
 import { StoreWriter } from '../store/store-writer.js'
-
-/** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
-const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 /** The field of a stored record for the message that delivered it. */
 export const DELIVERED_BY = 'deliveredBy'
 
-const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
+/** An accepted message counts as confirmed when as many have been accepted after it, or when it was sent as long ago (a day). */
+const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
 
 const NOTHING = { tasks: [], deliveries: [] } as const
 
@@ -60,12 +58,15 @@ export class Persistence implements DeliveryObserver {
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
   readonly #changedTasks = new Map<string, TaskEntry>()
   readonly #removedTasks = new Set<string>()
+  /** The tasks of which the store cannot hold everything. */
+  readonly #reduced = new WeakSet<TaskEntry>()
   readonly #changedDeliveries = new Set<string>()
   readonly #deliveries = new Map<string, OpenDelivery>()
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
   readonly #close: () => void
   readonly #writer: StoreWriter
+  #keepsSent = false
   #contents: ContentsOf<'async tasks'> | undefined
 
   /** Opens the store. @throws StoreInUseError, StoreError */
@@ -82,8 +83,14 @@ export class Persistence implements DeliveryObserver {
         isEmpty: () => !this.isPending,
         read: () => this.#pendingChanges(),
         clear: () => this.#clearChanges(),
+        reduce: ({ table, id }) => table === 'tasks' && this.#reduce(id),
       },
     })
+  }
+
+  /** What errors call the store. */
+  get name(): string {
+    return this.#options.store.name ?? 'the store'
   }
 
   /** What the store held when it was opened; it is not kept. */
@@ -141,6 +148,11 @@ export class Persistence implements DeliveryObserver {
       this.#storage.set(entry, storage)
       throw error
     }
+  }
+
+  /** The program that the present run of a task has stored. */
+  programOf(entry: TaskEntry): StartedProgram | undefined {
+    return toStartedProgram(this.#storageOf(entry).run['program'])
   }
 
   /** What names a task outside of its store; undefined where nothing else knows it. */
@@ -218,14 +230,15 @@ export class Persistence implements DeliveryObserver {
     delivery.entries.add(entry)
   }
 
-  /** The message was accepted. That confirms the messages that its owner accepted before (K5), but none of this tick: one answer may have two. */
+  /**
+   * The message was accepted. That confirms the messages that its owner accepted before (K5), but none of this tick: one answer may have two.
+   * What it repeats is confirmed at once: otherwise a host that cannot say what has arrived would repeat it after each crash.
+   */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const accepted = this.#deliveries.get(deliveryId)
     if (accepted === undefined || accepted.state === 'accepted') return
-    for (const entry of accepted.entries) {
-      if (carried?.has(entry) !== false) continue
-      accepted.entries.delete(entry)
-      this.#carry(entry, -1)
+    for (const entry of [...accepted.entries]) {
+      if (carried?.has(entry) === false || isPossibleRepeat(entry.record)) this.#takeOut(accepted, entry)
     }
     for (const [id, { owner, state }] of this.#deliveries) {
       const isEarlier = state === 'accepted' && !this.#changedDeliveries.has(id)
@@ -233,6 +246,34 @@ export class Persistence implements DeliveryObserver {
     }
     accepted.state = 'accepted'
     this.#changedDeliveries.add(deliveryId)
+    if (accepted.entries.size === 0) this.#closeDelivery(deliveryId)
+    else {
+      // The last accepted one comes last.
+      this.#deliveries.delete(deliveryId)
+      this.#deliveries.set(deliveryId, accepted)
+    }
+    this.#confirmOldest()
+  }
+
+  /** An owner that has gone confirms nothing, and its results would be kept for ever. */
+  #confirmOldest(): void {
+    const earliest = this.#options.clock.now() - MAX_UNCONFIRMED.ms
+    for (const [id, { state, at }] of this.#deliveries) {
+      if (state !== 'accepted') continue
+      if (this.#deliveries.size <= MAX_UNCONFIRMED.messages && at >= earliest) return
+      this.#closeDelivery(id)
+    }
+  }
+
+  /** The host has delivered a result by itself: no message that carries it can be uncertain of it. */
+  onMarked(entry: TaskEntry): void {
+    if (!this.isCarried(entry)) return
+    for (const [id, delivery] of this.#deliveries) {
+      if (!delivery.entries.has(entry)) continue
+      this.#takeOut(delivery, entry)
+      this.#changedDeliveries.add(id)
+      if (delivery.entries.size === 0) this.#closeDelivery(id)
+    }
   }
 
   /** The host has the message in its transcript. False when there is no such message, or it was confirmed before. */
@@ -248,15 +289,22 @@ export class Persistence implements DeliveryObserver {
     this.#changedDeliveries.add(deliveryId)
   }
 
-  /** The owner is gone: nobody will accept another message, or confirm one. */
-  confirmOwner(owner: string): void {
+  /** Confirms what an owner (by default, every owner) has accepted: it is gone, and accepts no other message. */
+  confirmOwner(owner?: string): void {
     for (const [id, delivery] of this.#deliveries) {
-      if (delivery.owner === owner && delivery.state === 'accepted') this.#closeDelivery(id)
+      const isOfOwner = owner === undefined || delivery.owner === owner
+      if (isOfOwner && delivery.state === 'accepted') this.#closeDelivery(id)
     }
+  }
+
+  /** The host ends: it will not say what becomes of the messages that it has sent. Giving them up does not mean that they were not accepted. */
+  keepSent(): void {
+    this.#keepsSent = true
   }
 
   /** The message was not accepted: what it carried is owed again. */
   onReleased(deliveryId: string): void {
+    if (this.#keepsSent) return
     if (this.#deliveries.get(deliveryId)?.state === 'sent') this.#closeDelivery(deliveryId)
   }
 
@@ -289,6 +337,13 @@ export class Persistence implements DeliveryObserver {
     this.#changedDeliveries.clear()
   }
 
+  #reduce(id: string): boolean {
+    const entry = this.#changedTasks.get(id)
+    if (entry === undefined || this.#reduced.has(entry)) return false
+    this.#reduced.add(entry)
+    return true
+  }
+
   #pendingChanges(): StoreChange[] {
     return [
       ...Array.from(this.#removedTasks, (id): StoreChange => ({ table: 'tasks', remove: id })),
@@ -316,6 +371,11 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
+  #takeOut({ entries }: OpenDelivery, entry: TaskEntry): void {
+    entries.delete(entry)
+    this.#carry(entry, -1)
+  }
+
   #carry(entry: TaskEntry, by: 1 | -1): void {
     const count = (this.#carried.get(entry) ?? 0) + by
     if (count > 0) this.#carried.set(entry, count)
@@ -341,17 +401,10 @@ export class Persistence implements DeliveryObserver {
       ...(completedAt !== undefined && { completedAt }),
       ...(deadlineAt !== undefined && { deadlineAt }),
       record: {
-        ...storedRecord(record),
+        ...(this.#reduced.has(entry) ? reducedRecord(record) : storedRecord(record)),
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
       },
-      ...(!hasEnded(status) && { run }),
+      ...(hasEnded(status) ? programIn(run) : { run: this.#reduced.has(entry) ? { ...run, params: null } : run }),
     }
   }
-}
-
-/** A record without what only this process can use, and without an output that JSON cannot hold: its write would never succeed. */
-function storedRecord({ abortController: _, ...record }: AsyncTaskInfo): StoredJson {
-  if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
-  const { output, lateOutput: _late, ...fields }: StoredJson = record
-  return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
 }

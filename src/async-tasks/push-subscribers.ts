@@ -1,7 +1,12 @@
 /** The owners whose messages the host delivers: what their own tools return is not a delivery. */
 
+/** The most owners with turns that are kept; of more, those whose last turn was earliest are forgotten until their next one. */
+const MAX_TURN_OWNERS = 1000
+
 export class PushSubscribers {
   readonly #byOwner = new Map<string, Set<object>>()
+  /** The owners whose turns the host has begun. */
+  readonly #inTurns = new Set<string>()
 
   /** Adds a subscriber. Returns an unsubscribe function. */
   add(owner: string): () => void {
@@ -14,12 +19,21 @@ export class PushSubscribers {
     }
   }
 
+  /** A turn of an owner begins: its message delivers what is owed. */
+  noteTurn(owner: string): void {
+    this.#inTurns.delete(owner)
+    this.#inTurns.add(owner)
+    const [oldest] = this.#inTurns
+    if (this.#inTurns.size > MAX_TURN_OWNERS && oldest !== undefined) this.#inTurns.delete(oldest)
+  }
+
   has(owner: string): boolean {
-    return this.#byOwner.has(owner)
+    return this.#byOwner.has(owner) || this.#inTurns.has(owner)
   }
 
   /** Removes all subscribers of an owner. */
   remove(owner: string): void {
     this.#byOwner.delete(owner)
+    this.#inTurns.delete(owner)
   }
 }

@@ -1,5 +1,5 @@
 /** Asks the questions of runs, and answers them. */
-import type { AskedQuestion, TaskAnswer } from '../../machines/records.js'
+import type { AskedQuestion, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
@@ -10,6 +10,7 @@ import {
   taskQuestionSchema,
   type TaskQuestionInput,
 } from '../protocol/task-questions.js'
+import { writtenAnswer, valueAnswer } from './question-texts.js'
 import { OpenQuestions } from './open-questions.js'
 import type { TaskRegistry } from './registry.js'
 
@@ -62,6 +63,17 @@ function open(
   return answered.finally(() => signal.removeEventListener('abort', withdraw))
 }
 
+/** What a model may answer: the value of a question's only field, or the fields of its answer. */
+export type AnswerValue = string | number | boolean | Readonly<Record<string, unknown>>
+
+/** An object with an `action` is a whole answer. */
+const isValue = (input: unknown): input is AnswerValue =>
+  ['string', 'number', 'boolean'].includes(typeof input) ||
+  (typeof input === 'object' && input !== null && !Array.isArray(input) && !('action' in input))
+
+const answerWith = (question: TaskQuestion, value: AnswerValue): TaskAnswer =>
+  typeof value === 'string' ? writtenAnswer(question, value) : valueAnswer(question, value)
+
 /**
  * Answers an open question of a task.
  * @returns false, with nothing changed, when no such question is open
@@ -71,11 +83,15 @@ export function answerQuestion(
   registry: TaskRegistry,
   entry: TaskEntry,
   questionId: string,
-  input: TaskAnswer,
+  input: TaskAnswer | AnswerValue,
 ): boolean {
+  const find = (): TaskQuestion | undefined => entry.record.questions?.find(({ id }) => id === questionId)
+  const asked = find()
+  if (isValue(input) && asked === undefined) return false
+  const given = isValue(input) && asked !== undefined ? answerWith(asked, input) : input
   // A copy of plain data: no code of the host runs between here and the answer.
-  const answer = Object.freeze(parseInput(taskAnswerSchema(), input, 'answer')) as TaskAnswer
-  const question = entry.record.questions?.find(({ id }) => id === questionId)
+  const answer = Object.freeze(parseInput(taskAnswerSchema(), given, 'answer')) as TaskAnswer
+  const question = find()
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {

@@ -4,8 +4,8 @@ import type { SlotPools } from '../../machines/slots.js'
 /** The place of each task that waits, from 1, by its id. */
 export function queuePlaces({ pools }: { readonly pools: SlotPools }): ReadonlyMap<string, number> {
   return new Map(
-    Object.values(pools).flatMap(({ queue }) =>
-      queue.inOrder().map(({ record }, index): [string, number] => [record.id, index + 1]),
-    ),
+    pools
+      .all()
+      .flatMap(({ queue }) => queue.inOrder().map(({ record }, index): [string, number] => [record.id, index + 1])),
   )
 }

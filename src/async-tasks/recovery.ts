@@ -4,6 +4,7 @@ import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt 
 import { runOfOwner } from '../../machines/families.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
 import { endSurvivor } from '../engine/program-folder.js'
+import { toStartedProgram } from '../engine/reap.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
 import { livingOwner } from './families.js'
@@ -13,8 +14,9 @@ import { addSpent } from './spending.js'
 import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
 import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
-import { INTERRUPTION, toRestoredRecords } from './restoring.js'
+import { interruption, toRestoredRecords } from './restoring.js'
 import type { RunStart } from './run-plan.js'
+import { checkRows } from './stored-row-checks.js'
 import { settleUnknown, type WasDelivered } from './unknown-deliveries.js'
 
 /** What was found in the store, as ids of tasks. */
@@ -51,9 +53,13 @@ interface FoundTask {
   readonly hasNewOwner?: boolean
 }
 
-/** Takes over what is stored. Resolves when it is known which results are owed; never rejects. */
+/**
+ * Takes over what is stored. Resolves when it is known which results are owed; never rejects.
+ * @throws StoreError for a row that is none; nothing has been done then
+ */
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
+  checkRows(contents, persistence.name)
   endLeftPrograms(registry, persistence, contents.tasks)
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
   const found = storeAttempts(
@@ -86,7 +92,7 @@ function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tas
     const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
     if (folder === undefined || !folders.has(folder)) continue
     try {
-      endSurvivor(folder)
+      endSurvivor(folder, toStartedProgram(task.run?.['program']))
     } catch (error) {
       report(error, { source: 'runner', taskId: task.id })
     }
@@ -135,11 +141,11 @@ function storeAttempts(
     return next
   } catch (error) {
     report(error, { source: 'store' })
-    const failed: Fate = {
+    const failed = ({ record }: StoredTask): Fate => ({
       type: 'interrupted',
-      error: `${INTERRUPTION} It was not run again: that could not be stored.`,
-    }
-    return found.map((each) => (each.fate?.type === 'repeated' ? { ...each, fate: failed } : each))
+      error: `${interruption(record as unknown as AsyncTaskInfo)} It was not run again: that could not be stored.`,
+    })
+    return found.map((each) => (each.fate?.type === 'repeated' ? { ...each, fate: failed(each.task) } : each))
   }
 }
 
@@ -149,7 +155,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
   const interrupted: TaskAttempt = {
     number: task.attempt,
     startedAt: typeof startedAt === 'number' ? startedAt : task.launchedAt,
-    error: INTERRUPTION,
+    error: interruption(task.record as unknown as AsyncTaskInfo),
   }
   const attempt = task.attempt + 1
   const { timeoutMs } = record
@@ -233,7 +239,8 @@ function goOn(
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
-  const resumed = { record, graceMs, remainingMs, delayMs, pool: poolOf(run), ticket, place: placeOf(run) }
+  const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
+  const resumed = { record, graceMs, remainingMs, delayMs, waitedMs, pool: poolOf(run), ticket, place: placeOf(run) }
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
     const { subagentName, goalPrompt, timeoutMs } = record
@@ -258,6 +265,11 @@ function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
   return typeof notBefore === 'number' && typeof delayMs === 'number'
     ? Math.min(Math.max(notBefore - now, 0), delayMs)
     : 0
+}
+
+/** How long a task has waited for a slot, by the clock on the wall: since its back-off was over, or since its launch. */
+function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {
+  return Math.max(now - (typeof notBefore === 'number' ? notBefore : launchedAt), 0)
 }
 
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)

@@ -22,7 +22,7 @@ import type {
 } from '../../machines/records.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
-import { Slots, type SlotPools } from '../../machines/slots.js'
+import { SlotPools, Slots } from '../../machines/slots.js'
 import { hasEnded, type Lease, type TaskEntry } from '../../machines/task-entry.js'
 import { changedRecord, withProgram, withQuestions } from '../../machines/task-record.js'
 import {
@@ -33,6 +33,7 @@ import {
 } from '../../machines/task-registry.js'
 import type { OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import { observerOf } from '../callbacks/observed-clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
@@ -45,6 +46,7 @@ import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { reasonOfAbort, toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './deadline-timer.js'
+import { DeliveryTimerLabels } from './delivery-timer-labels.js'
 import { DeliveryStandings } from './delivery-standings.js'
 import type { Inbox } from './inbox.js'
 import { ListedIds } from './listed-ids.js'
@@ -55,6 +57,7 @@ import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { LaunchedTask, RunPlan, RunStart } from './run-plan.js'
+import { PrunedTasks } from './pruned-tasks.js'
 import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
 import { excessError, WrapUp } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
@@ -96,6 +99,7 @@ export type ResumedTask = Omit<Extract<RegistryEvent, { type: 'task.resume' }>, 
 export interface TaskRegistryOptions {
   readonly max: number
   readonly maxChildTasks: number
+  readonly maxForegroundTasks: number
   readonly families: FamilyLimits
   readonly queue: QueueLimits
   readonly notifyCancelled: boolean
@@ -113,7 +117,7 @@ export interface TaskRegistryOptions {
   readonly onDispose: () => void
 }
 
-/** The number of terminal records that are kept. */
+/** The number of ended records that are kept although they owe nothing. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
 /** About how much the texts of a record take, in bytes: a character has at most two. */
@@ -131,6 +135,8 @@ export class TaskRegistry {
   readonly clock: Clock
   readonly report: OnError
   readonly pools: SlotPools
+  /** The slots of the tasks whose callers wait for them. */
+  readonly foreground: Slots
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
@@ -144,6 +150,8 @@ export class TaskRegistry {
   readonly watchers = new TaskWatchers()
   /** The tasks that lists have shown. */
   readonly listed = new ListedIds()
+  /** The tasks whose records were pruned. */
+  readonly pruned = new PrunedTasks()
   /** The runs that have not settled: the run of a cancelled task outlives it. */
   readonly runs = new Set<Run>()
   /** The known fields of an output that were reported as misnamed. */
@@ -168,6 +176,7 @@ export class TaskRegistry {
   /** How the deliveries of the auto-triggers stand. */
   readonly standings = new DeliveryStandings()
   readonly #deadlineTimer: DeadlineTimer
+  readonly #retryTimer: DeadlineTimer
   #isProcessing = false
   #isDisposed = false
 
@@ -175,6 +184,7 @@ export class TaskRegistry {
     const { clock, max, notifyCancelled, report } = options
     this.clock = clock
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
+    this.#retryTimer = new DeadlineTimer(clock, () => this.send({ type: 'retries.due' }))
     this.report = report
     this.#options = options
     this.#inspect = toInspectFunction(options.inspect)
@@ -204,9 +214,10 @@ export class TaskRegistry {
         push(notification)
       },
     )
-    const newSlots = (limit: number): Slots => new Slots(limit, () => elapsedMs(clock), options.queue)
     // Programs have no limit until one is set.
-    this.pools = { task: newSlots(max), child: newSlots(options.maxChildTasks), command: newSlots(-1) }
+    const limits = { task: max, child: options.maxChildTasks, command: -1 }
+    this.pools = new SlotPools((pool) => new Slots(limits[pool], () => elapsedMs(clock), options.queue))
+    this.foreground = new Slots(options.maxForegroundTasks, () => elapsedMs(clock))
     this.history = new History(
       () => historyLimit(this.slots.max),
       (entry) => this.persistence?.isCarried(entry) === true,
@@ -217,6 +228,7 @@ export class TaskRegistry {
       notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
+      onRepeated: (entry) => this.history.keep(entry),
       addresseeOf: ({ record }) => addresseeOf(this, record),
       tailOf: (entry, settlement) => keptTail(entry, settlement, this.#attachments.get(entry)?.log),
       ...(this.persistence && { deliveries: this.persistence }),
@@ -227,6 +239,7 @@ export class TaskRegistry {
     })
     const logic = createRegistryLogic({
       slots: this.pools,
+      foreground: this.foreground,
       ledger: this.ledger,
       history: this.history,
       families: this.families,
@@ -248,10 +261,21 @@ export class TaskRegistry {
       onRan: (entry, seconds) => this.#addSpent(entry, { seconds: seconds - (entry.record.spent?.seconds ?? 0) }),
       ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
     })
+    const labels = observerOf(clock) && new DeliveryTimerLabels()
+    const isInspected = this.#inspect !== undefined
     this.actor = createActor(logic, {
       id: 'registry',
-      clock: actorClock(clock, (run) => this.batch(run)),
-      ...(this.#inspect && { inspect: (event) => this.#push({ type: 'inspection', event }) }),
+      clock: actorClock(
+        clock,
+        (run) => this.batch(run),
+        (ms) => labels?.take(ms),
+      ),
+      ...((isInspected || labels) && {
+        inspect: (event) => {
+          labels?.note(event)
+          if (isInspected) this.#push({ type: 'inspection', event })
+        },
+      }),
     })
     this.batch(() => this.actor.start())
   }
@@ -424,6 +448,7 @@ export class TaskRegistry {
   /** Ends the registry: no notification is delivered from now on. */
   dispose(): void {
     this.batch(() => {
+      this.persistence?.keepSent()
       // The deliveries end with the streams, while their parent can still receive their ends.
       this.#options.onDispose()
       this.notifications$.complete()
@@ -656,6 +681,7 @@ export class TaskRegistry {
     if (transition.kind === 'history') {
       this.#attachments.delete(entry)
       this.listed.delete(entry.record.id)
+      this.pruned.add(entry.record, transition.at)
     }
     if (transition.to === 'queued') {
       this.watchers.notify(entry)
@@ -679,7 +705,13 @@ export class TaskRegistry {
   }
 
   #onDrained(): void {
-    this.#deadlineTimer.set(this.snapshot.status === 'active' ? this.snapshot.nextDeadlineAt : undefined)
+    const { status, nextDeadlineAt, nextDeadlineOf, nextRetryAt, nextRetryOf } = this.snapshot
+    const isActive = status === 'active'
+    this.#deadlineTimer.set(isActive ? nextDeadlineAt : undefined, () => ({
+      name: nextDeadlineOf === undefined ? 'end of a reservation' : `deadline of ${nextDeadlineOf}`,
+      kind: 'deadline',
+    }))
+    this.#retryTimer.set(isActive ? nextRetryAt : undefined, () => ({ name: `retry of ${nextRetryOf ?? ''}` }))
     if (this.drained$.observed) this.drained$.next()
   }
 }

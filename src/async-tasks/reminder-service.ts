@@ -3,11 +3,11 @@ import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { OwedQuestion } from '../../machines/task-entry.js'
 import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from './bounded-text.js'
-import { anObject, checkOptions } from '../protocol/option-checks.js'
+import { checkOptions } from '../protocol/option-checks.js'
 import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
 import type { TaskRegistry } from './registry.js'
 import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
-import { CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from './follow-ups.js'
+import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from './follow-ups.js'
 import { questionText } from './question-texts.js'
 import { toTree } from './families.js'
 import { shortTaskIds, visibleTasks } from './task-lookup.js'
@@ -74,7 +74,7 @@ export class AsyncTaskReminderService {
 
   /** @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown option */
   constructor(manager: AsyncTaskManager, options: ReminderServiceOptions = {}) {
-    checkOptions(options, { maxMessageChars: messageLength, answerWith: anObject, readWith: anObject })
+    checkOptions(options, { maxMessageChars: messageLength, answerWith: aFollowUpCall, readWith: aFollowUpCall })
     this.#manager = manager
     this.#registry = registryOf(manager)
     this.#maxChars = checkMaxMessageChars(options.maxMessageChars)
@@ -168,7 +168,8 @@ export class AsyncTaskReminderService {
 
   #fitting(pending: readonly SettledTaskInfo[], usedChars = 0, isFenced = false): FittingNotification[] {
     const room = maxWholeChars(this.#maxChars) - FRAME_CHARS - usedChars
-    return fittingNotifications(pending, this.#maxChars, room, { readWith: this.#readWith, isFenced })
+    const around = isFenced ? 'fence' : 'line'
+    return fittingNotifications(pending, this.#maxChars, room, { readWith: this.#readWith, around })
   }
 
   /** The questions that are owed to an owner, as many as fit, the oldest first. */

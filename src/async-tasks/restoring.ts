@@ -6,14 +6,15 @@ import { hasEnded } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
 import { restorableRecordSchema, type RestorableRecord } from '../protocol/async-tasks.js'
 import { parseInput } from '../protocol/parse.js'
+import { taskName } from './task-name.js'
 import { toOutput } from '../protocol/outcomes.js'
 
 /** The code of a task whose run died with its process. */
 const INTERRUPTED = 'INTERRUPTED'
 
 /** The error of a task that had not ended when its process ended. */
-export const INTERRUPTION =
-  'The process that ran this task ended before the task did. Launch it again if its result is still needed.'
+export const interruption = (task: Pick<AsyncTaskInfo, 'subagentName' | 'goalPrompt'>): string =>
+  `The process that ran this task (${taskName(task)}) ended before the task did. Launch it again if its result is still needed.`
 
 const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
@@ -58,7 +59,7 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
     return Object.freeze({
       ...common,
       status: 'failed' as const,
-      error: error ?? (isLost ? INTERRUPTION : 'The task failed.'),
+      error: error ?? (isLost ? interruption(record) : 'The task failed.'),
       ...(isLost && { errorCode: INTERRUPTED }),
       ...(lateOutput !== undefined && { lateOutput: toOutput(lateOutput) }),
     })

@@ -1,6 +1,7 @@
 /** The files of one run, which may be those of a program that survives its host. */
 import { endSurvivor } from '../engine/program-folder.js'
 import type { Outcome } from '../engine/engine.js'
+import type { StartedProgram } from '../engine/reap.js'
 import { nodeBuiltin } from '../node-builtins.js'
 
 /** Which run is meant. */
@@ -21,11 +22,14 @@ export function folderName({ id, launchedAt, attempt = 1 }: RunName): string {
 /** Removes the files when the run has settled and the end of its task has been stored: until then both need them. */
 export class RunFiles {
   readonly folder: string | undefined
+  readonly #programOf: () => StartedProgram | undefined
   #hasSettled = false
   #isStored = false
 
-  constructor(folder: string | undefined) {
+  /** @param programOf finds the program that the run has stored */
+  constructor(folder: string | undefined, programOf: () => StartedProgram | undefined) {
     this.folder = folder
+    this.#programOf = programOf
   }
 
   /** The run has settled. */
@@ -33,7 +37,7 @@ export class RunFiles {
     this.#hasSettled = true
     // Nobody follows the program any longer: it did not stop in time, or its task was cancelled before it could be followed.
     const isLeft = outcome.type === 'abandoned' || (outcome.type === 'skipped' && isResumed)
-    if (isLeft && this.folder !== undefined) endSurvivor(this.folder)
+    if (isLeft && this.folder !== undefined) endSurvivor(this.folder, this.#programOf())
     this.#removeIfDone()
   }
 

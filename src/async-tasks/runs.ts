@@ -39,7 +39,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const { runner, graceMs, params, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
-  const files = new RunFiles(persistence?.folderOf(entry.record))
+  const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
       // Its files go when its run has settled and its end has been stored, whichever is later.
@@ -50,6 +50,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     key: persistence.keyOf(entry),
     startedAt: entry.record.startedAt ?? entry.record.launchedAt,
     saveProgram: (program) => persistence.setProgram(entry, program),
+    get program() {
+      return persistence.programOf(entry)
+    },
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }

@@ -1,34 +1,65 @@
 /** Finds tasks by an id or a prefix of one, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { toOneLine } from '../control-characters.js'
 import { isSeenBy } from './families.js'
 import type { ListedIds } from './listed-ids.js'
+import type { PrunedTask, PrunedTasks } from './pruned-tasks.js'
 import { shortIds } from './short-ids.js'
+import { isoTime } from './duration.js'
 
 /** The part of a manager that a lookup uses. */
 interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
   getAllTasks(): AsyncTaskInfo[]
-  readonly registry: { readonly listed: ListedIds }
+  readonly registry: { readonly listed: ListedIds; readonly pruned: PrunedTasks }
 }
 
 /** The result of a lookup. */
 export type TaskLookup =
   | { readonly type: 'found'; readonly task: AsyncTaskInfo }
   | { readonly type: 'ambiguous'; readonly candidates: readonly AsyncTaskInfo[] }
-  | { readonly type: 'unknown' }
+  /** `pruned`: the task that had this id, of which no record is left. */
+  | { readonly type: 'unknown'; readonly pruned?: PrunedTask }
 
-/** The task whose id is or starts with `idOrPrefix`, among those that one owner sees, or all. An exact id takes precedence over longer ones. */
-export function lookUpTask(manager: TaskSource, idOrPrefix: string, owner?: string): TaskLookup {
+/**
+ * The task whose id is or starts with `idOrPrefix`, among those that one owner sees, or all. An exact id takes precedence over longer ones.
+ * @param canBeMeant of several tasks, only these are candidates; if there are none of these, all are
+ */
+export function lookUpTask(
+  manager: TaskSource,
+  idOrPrefix: string,
+  owner?: string,
+  canBeMeant?: (task: AsyncTaskInfo) => boolean,
+): TaskLookup {
   const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || isSeenBy(manager, task, owner)
   const exact = manager.getTask(idOrPrefix)
   if (exact !== undefined && isVisible(exact)) return { type: 'found', task: exact }
   const listed = manager.getTask(manager.registry.listed.idOf(idOrPrefix) ?? '')
   if (listed !== undefined && isVisible(listed)) return { type: 'found', task: listed }
-  const candidates = lookUpPrefix(visibleTasks(manager, owner), idOrPrefix)
+  const candidates = meantOf(lookUpPrefix(visibleTasks(manager, owner), idOrPrefix), canBeMeant)
   const [task] = candidates
-  if (task === undefined) return { type: 'unknown' }
+  if (task === undefined) {
+    const pruned = manager.registry.pruned.find(idOrPrefix, owner)
+    return { type: 'unknown', ...(pruned && { pruned }) }
+  }
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
 }
+
+/** The items that can be meant; all of them if none can. */
+export function meantOf<Item>(
+  items: readonly Item[],
+  canBeMeant: (item: Item) => boolean = () => true,
+): readonly Item[] {
+  const meant = items.filter(canBeMeant)
+  return meant.length === 0 ? items : meant
+}
+
+/** What a call that ends a task, or sends it a message, can mean. */
+export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
+
+/** What an answer can mean. */
+export const asks = ({ questions }: AsyncTaskInfo): boolean => questions !== undefined
 
 /** The items whose id starts with a prefix. An empty prefix matches none. */
 export function lookUpPrefix<Item extends { readonly id: string }>(items: readonly Item[], prefix: string): Item[] {
@@ -61,4 +92,9 @@ export function shortTaskIds(manager: TaskSource): (task: AsyncTaskInfo) => stri
 /** Whether a name means a task for certain: its whole id, or a prefix of a task that a list has shown. */
 export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTaskInfo): boolean {
   return idOrPrefix === task.id || manager.registry.listed.shortOf(task.id) !== undefined
+}
+
+/** Says what became of a task that was pruned. */
+export function prunedText({ id, subagentName, prunedAt }: PrunedTask): string {
+  return `Task ${id} (${toOneLine(subagentName)}) has ended, and its record was pruned at ${isoTime(prunedAt)}.`
 }

@@ -13,7 +13,7 @@ export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise
 const ANSWER_MS = 30_000
 
 /**
- * Asks the host for each message, in their order, and ends the lease that holds its results.
+ * Asks the host for all messages at once, and ends the lease that holds the results of each when it has its answer: one that never comes delays no other.
  * @returns the tasks that are owed again although they may have been delivered
  */
 export async function settleUnknown(
@@ -23,16 +23,18 @@ export async function settleUnknown(
   wasDelivered: WasDelivered | undefined,
 ): Promise<string[]> {
   const uncertain = new Set<TaskEntry>()
-  for (const { id: deliveryId, owner } of deliveries) {
+  const settle = async ({ id: deliveryId, owner }: StoredDelivery): Promise<void> => {
     let answer: boolean | undefined
     try {
       answer = wasDelivered && (await answerOf(registry, deliveryId, wasDelivered))
     } catch (error) {
       registry.report(error, { source: 'delivery', owner, deliveryId })
     }
-    if (registry.isDisposed) break
+    if (registry.isDisposed) return
     const entries = registry.ledger.lease(deliveryId)?.entries ?? []
     registry.batch(() => {
+      // First: that an old message has arrived confirms none that its owner has accepted since.
+      persistence.forgetDelivery(deliveryId)
       if (answer === true) {
         registry.send({ type: 'lease.acknowledge', deliveryId })
       } else {
@@ -44,9 +46,9 @@ export async function settleUnknown(
         }
         registry.send({ type: 'lease.release', deliveryId })
       }
-      persistence.forgetDelivery(deliveryId)
     })
   }
+  await Promise.all(deliveries.map(settle))
   return [...uncertain].filter(({ record }) => record.delivery !== 'delivered').map(({ record }) => record.id)
 }
 
@@ -60,7 +62,10 @@ async function answerOf(
   let stop = (): void => undefined
   const end = new Promise<undefined>((resolve, reject) => {
     const expire = (): void => reject(new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`))
-    const timer = setLongTimeout(registry.clock, expire, ANSWER_MS)
+    const timer = setLongTimeout(registry.clock, expire, ANSWER_MS, {
+      name: 'time limit of wasDelivered',
+      kind: 'deadline',
+    })
     const disposal = registry.notifications$.subscribe({ complete: () => resolve(undefined) })
     stop = () => {
       clearLongTimeout(registry.clock, timer)

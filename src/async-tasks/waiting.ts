@@ -2,10 +2,11 @@
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
-import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { isOutstanding, isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { WaitOptions, WaitResult } from '../engine/children.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
+import { strictObject } from '../protocol/strict-object.js'
 import type { HoldLease } from './leases.js'
 import type { Asking, QuestionAsker } from './question-askers.js'
 import type { TaskRegistry } from './registry.js'
@@ -34,7 +35,7 @@ export interface WordedWaitOptions extends WaitOptions {
 
 const idsSchema = lazily(() => z.array(z.string()))
 const optionsSchema = lazily(() =>
-  z.object({
+  strictObject({
     mode: z.enum(['all', 'any']).optional(),
     timeoutMs: z.number().min(0).optional(),
     signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
@@ -110,9 +111,6 @@ export async function waitForTasks(
 // A pruned entry keeps its last record.
 const hasEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
 
-/** Whether its end has not been delivered. */
-const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean => delivery === 'owed' || delivery === 'leased'
-
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
 
 const isAsked = ({ record }: TaskEntry, asking: Asking | undefined): boolean => asking?.ask(record) === true
@@ -159,8 +157,13 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
         return [entry, onChange]
       }),
     )
-    const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs)
-    for (const [entry, watcher] of watchers) registry.watchers.add(entry, watcher)
+    // First: a signal may throw, and then nothing has to be taken back.
     signal?.addEventListener('abort', end, { once: true })
+    const label = {
+      name: `time limit of a wait for ${found.map(({ record }) => record.id).join(', ')}`,
+      kind: 'deadline',
+    } as const
+    const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs, label)
+    for (const [entry, watcher] of watchers) registry.watchers.add(entry, watcher)
   })
 }

@@ -55,7 +55,8 @@ const HIDDEN = '(not shown)'
  */
 export function toRedisAddress({ connection, allowNoPassword = false }: RedisAccess): RedisAddress {
   const options = typeof connection === 'string' ? optionsOfUrl(connection) : connection
-  const { host = 'localhost', port = 6379, path, password, sentinels, keyPrefix } = options
+  const { port, path, password, sentinels, keyPrefix } = options
+  const host = hostOf(options)
   if (keyPrefix !== undefined && keyPrefix !== '') {
     throw new InvalidInputError(
       `${FIELD}.keyPrefix`,
@@ -63,15 +64,21 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
       "none: BullMQ does not support it, use the option 'prefix'",
     )
   }
-  const isLocal = sentinels === undefined && (path !== undefined || isLoopback(host))
-  if (!isLocal && !allowNoPassword && (password === undefined || password === '')) {
+  // What ioredis takes for "not set": undefined, null and the empty text.
+  const isLocal = !sentinels && (Boolean(path) || isLoopback(host))
+  if (!isLocal && !allowNoPassword && !password) {
     const expected =
       'a Redis with a password, or one on a loopback address: who reaches it can run programs on the workers ' +
       "(the option 'allowNoPassword' accepts that, or '--redis-without-password' of serve)"
-    throw new InvalidInputError(FIELD, sentinels === undefined ? host : 'sentinels', expected)
+    throw new InvalidInputError(FIELD, sentinels ? 'sentinels' : host, expected)
   }
-  const name = sentinels !== undefined ? `sentinel ${options.name ?? ''}` : (path ?? `${host}:${port}`)
+  const name = sentinels ? `sentinel ${options.name ?? ''}` : path || `${host}:${port ?? 6379}`
   return { options, name }
+}
+
+/** Where ioredis connects to: options of TLS replace those of the connection. */
+function hostOf({ host, tls }: RedisOptions): string {
+  return (tls && 'host' in tls ? tls.host : undefined) || host || 'localhost'
 }
 
 function optionsOfUrl(text: string): RedisOptions {

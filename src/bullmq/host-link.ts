@@ -10,10 +10,11 @@ import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { openConnection, othersAreBack, type RedisAddress } from './connection.js'
+import { giveUp } from './give-up-dead.js'
 import { hostChannel, jobKeys, RETENTION_SECONDS, workersChannel, type JobKeys, type QueueName } from './job-keys.js'
 import { CANCEL } from './job-scripts.js'
 import { reportFindings } from './redis-checks.js'
-import { runScript, type Script } from './script.js'
+import { runScript, type Named, type Script, type ScriptValue } from './script.js'
 import { every, pause, within } from './timing.js'
 import { JOB_NAME, type JobData } from './wire.js'
 
@@ -89,9 +90,12 @@ export class HostLink {
   }
 
   /** Runs a script; rejects at once while Redis is away. */
-  run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const { redis } = this.#open()
-    return runScript(redis, script, keys, args)
+  run<Key extends string, Argument extends string>(
+    script: Script<Key, Argument>,
+    keys: Named<Key, string>,
+    args: Named<Argument, ScriptValue>,
+  ): Promise<unknown> {
+    return runScript(this.#open().redis, script, keys, args)
   }
 
   /**
@@ -125,16 +129,23 @@ export class HostLink {
     throw new AgentTasksError('START_FAILED', message, { cause })
   }
 
-  /** Cancels a job; one that is not there is made as one that has failed. Rejects while Redis is away. */
-  cancel(id: string, reason: string): Promise<unknown> {
-    const keys = this.keysOf(id)
-    const { name } = this.#options
-    const options = JSON.stringify(JOB_OPTIONS)
-    return this.run(
-      CANCEL,
-      [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
-      [id, reason, RETENTION_SECONDS, workersChannel(name), JOB_NAME, options],
-    )
+  /**
+   * Cancels a job: no worker begins it after that, also when it is not there yet. Rejects while Redis is away.
+   * @returns how it stood
+   */
+  async cancel(id: string, reason: string): Promise<string> {
+    const { queue, agent } = this.keysOf(id)
+    const workers = workersChannel(this.#options.name)
+    const args = { queue, id, reason, keptSeconds: RETENTION_SECONDS, workers }
+    const state = (await this.run(CANCEL, { agent }, args)) as string
+    if (state === 'waiting') await this.#open().queue.remove(id)
+    return state
+  }
+
+  /** Fails a job whose worker has died, unless it is back. Rejects while Redis is away. */
+  giveUp(id: string): Promise<void> {
+    const { redis, queue } = this.#open()
+    return giveUp({ redis, name: this.#options.name, findJob: (jobId) => queue.getJob(jobId) }, id)
   }
 
   /** Lets go what this host has read. It stays for a while: the next one reads it when this one dies before it has stored the end. */

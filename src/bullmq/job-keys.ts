@@ -1,4 +1,4 @@
-/** Where a job and what belongs to it are in Redis: BullMQ's keys, and three of this package for each job. */
+/** Where a job and what belongs to it are in Redis: three keys of this package for each job, and its channels. */
 
 /** A queue of BullMQ. */
 export interface QueueName {
@@ -6,42 +6,34 @@ export interface QueueName {
   readonly queue: string
 }
 
-/** The keys of one job. */
+/** The names that belong to one job. */
 export interface JobKeys {
   readonly id: string
-  /** BullMQ's: its hash. */
-  readonly job: string
-  /** BullMQ's: the worker that has it, for as long as it says so. */
-  readonly lock: string
+  /** What BullMQ's keys of the queue begin with: only scripts know more of them (`lua/bullmq-layout.lua`). */
+  readonly queue: string
   /** What its run and its host say to each other that is not a sequence: cancellation, questions, answers, sums. */
   readonly agent: string
   /** The stream of what its run writes and reports. */
   readonly up: string
   /** The stream of the messages to its run. */
   readonly down: string
-  /** What else a change of its state touches, all BullMQ's. */
-  readonly queueKeys: readonly string[]
 }
 
 /** How long what belongs to a job is kept, in seconds: so long its id is harmless, too. */
 export const RETENTION_SECONDS = 86_400
 
-/** The lists and sets of a queue that a job may be in, in the order in which `FAIL` of the scripts expects them. */
-const QUEUE_KEYS = ['active', 'wait', 'paused', 'prioritized', 'delayed', 'stalled', 'failed', 'events'] as const
+/** What BullMQ's keys of a queue begin with. */
+export const queueKey = ({ prefix, queue }: QueueName): string => `${prefix}:${queue}`
 
 /** The keys of a job. */
-export function jobKeys({ prefix, queue }: QueueName, id: string): JobKeys {
-  const base = `${prefix}:${queue}:`
-  const job = `${base}${id}`
-  return {
-    ...{ id, job, lock: `${job}:lock`, agent: `${job}:agent`, up: `${job}:up`, down: `${job}:down` },
-    queueKeys: QUEUE_KEYS.map((name) => base + name),
-  }
+export function jobKeys(name: QueueName, id: string): JobKeys {
+  const queue = queueKey(name)
+  const job = `${queue}:${id}`
+  return { id, queue, agent: `${job}:agent`, up: `${job}:up`, down: `${job}:down` }
 }
 
 /** Where the workers of a queue hear which jobs have something new for them. */
-export const workersChannel = ({ prefix, queue }: QueueName): string => `${prefix}:${queue}:agent-workers`
+export const workersChannel = (name: QueueName): string => `${queueKey(name)}:agent-workers`
 
 /** Where one host hears which jobs have something new for it. */
-export const hostChannel = ({ prefix, queue }: QueueName, host: string): string =>
-  `${prefix}:${queue}:agent-host:${host}`
+export const hostChannel = (name: QueueName, host: string): string => `${queueKey(name)}:agent-host:${host}`

@@ -1,89 +1,203 @@
-/**
- * What Redis does as one step with a job and what belongs to it.
- *
- * 1. A job that has ended is not changed: `finishedOn` is set once, by BullMQ under its lock, or here where there is no lock.
- * 2. What a run says counts while its lock is its own, or has ended and nobody has given the job up (`KEEP`): what a worker writes after that is dropped.
- * 3. A cancellation is stored before anybody is told (`CANCEL`), and a job that nobody has started ends with it.
- * 4. A job that does not exist when it is cancelled is made, as one that has failed: its add, when it comes, is a duplicate.
- * 5. What is sent again, since its answer was lost, is known by its number and changes nothing (`WRITE`, `TELL`).
- * 6. A channel only hurries: who misses what is published finds it when it looks. The output that `ANNOUNCE` tells is that of a job that has ended.
- */
+/** Made from the files of `lua/` by `npm run lua`: change those. */
 import { script } from './script.js'
-import { ENTRY_BYTES } from './outgoing.js'
 
-/** Fails a job that no worker has, or whose worker has died. The `queueKeys` follow the first five keys. */
-const FAIL = `
-local function fail(id, reason)
-  local now = redis.call('TIME')
-  local at = now[1] * 1000 + math.floor(now[2] / 1000)
-  redis.call('LREM', KEYS[6], 0, id)
-  redis.call('LREM', KEYS[7], 0, id)
-  redis.call('LREM', KEYS[8], 0, id)
-  redis.call('ZREM', KEYS[9], id)
-  redis.call('ZREM', KEYS[10], id)
-  redis.call('SREM', KEYS[11], id)
-  redis.call('DEL', KEYS[2])
-  redis.call('HDEL', KEYS[1], 'defa')
-  redis.call('HSET', KEYS[1], 'failedReason', reason, 'finishedOn', at)
-  redis.call('ZADD', KEYS[12], at, id)
-  redis.call('XADD', KEYS[13], 'MAXLEN', '~', 10000, '*', 'event', 'failed', 'jobId', id, 'failedReason', reason, 'prev', 'active')
+const bullmqLayout = `
+local bull = {}
+function bull.read(queue, id)
+  local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
+  if not job[1] then return 'missing', '' end
+  if job[3] then
+    if job[4] then return 'completed', job[4] end
+    return tonumber(job[6] or 0) > 0 and 'interrupted' or 'failed', job[5] or ''
+  end
+  if not job[2] then return 'waiting', '' end
+  return bull.holder(queue, id) and 'active' or 'silent', ''
 end
-local function giveUp(id, reason)
-  redis.call('HINCRBY', KEYS[1], 'stc', 1)
-  fail(id, reason)
+function bull.holder(queue, id)
+  return redis.call('GET', queue .. ':' .. id .. ':lock')
 end
-`
-
-/** Whether a job is still that of the worker with this token. A lock that ended while Redis was away is taken back. */
-const KEEP = `
-local function keep(job, lock, token, ms)
-  local holder = redis.call('GET', lock)
-  if holder then return holder == token end
-  local state = redis.call('HMGET', job, 'processedOn', 'finishedOn', 'defa')
-  if not state[1] or state[2] or state[3] then return false end
-  redis.call('SET', lock, token, 'PX', ms)
+local function lock(queue, id, token, ms)
+  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
   return true
 end
-`
-
-/** Keeps the lock of a job. Keys: job, lock. Arguments: its token, how long it lasts in ms. @returns 1, or 0 when the job is not its own */
-export const KEEP_LOCK = script(`${KEEP}
-return keep(KEYS[1], KEYS[2], ARGV[1], ARGV[2]) and 1 or 0
-`)
-
-/**
- * What is new of a job for its host; a job whose worker has died ends here.
- * Keys: job, lock, agent, up, down, and those of the queue. Arguments: id, the last entry of `up` that the host has, its channel (empty: that
- * of the job), the sums that it has applied since its last look (empty: none), seconds to keep, the reason of a job whose worker has died, the most entries,
- * 1 when a job without a lock is given up.
- * @returns the state; how it ended; details of a failure; entries of `up`; open questions; the sums of the run, and those that a host has applied
- */
-export const LOOK = script(`${FAIL}
-local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'returnvalue', 'failedReason', 'processedOn', 'defa', 'stc')
-if not job[1] then return { 'missing' } end
-local agent = KEYS[3]
-if ARGV[3] ~= '' then redis.call('HSET', agent, 'host', ARGV[3]) end
-if ARGV[4] ~= '' then redis.call('HSET', agent, 'seen', ARGV[4]) end
-redis.call('EXPIRE', agent, ARGV[5])
-local state = 'waiting'
-local finished = job[2]
-local value = job[3] or ''
-local reason = job[4] or ''
-local stalled = tonumber(job[7] or '0')
-if not finished then
-  if job[6] or (ARGV[8] == '1' and job[5] and redis.call('EXISTS', KEYS[2]) == 0) then
-    reason = ARGV[6]
-    giveUp(ARGV[1], reason)
-    stalled = stalled + 1
-    finished = true
-  elseif job[5] then
-    state = 'active'
+function bull.seize(queue, id, token, ms)
+  return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
+end
+function bull.replace(queue, id, token, ms)
+  local state = bull.read(queue, id)
+  return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
+end
+function bull.keep(queue, id, token, ms)
+  local holder = bull.holder(queue, id)
+  if holder then return holder == token end
+  return bull.seize(queue, id, token, ms)
+end
+function bull.extend(queue, id, token, ms)
+  if bull.holder(queue, id) ~= token then return false end
+  redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
+  return true
+end
+function bull.hasWaiting(queue)
+  return redis.call('LLEN', queue .. ':wait') > 0
+end
+function bull.isIdle(queue)
+  return redis.call('LLEN', queue .. ':active') == 0
+end
+function bull.silent(queue)
+  local found = {}
+  for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
+    if not bull.holder(queue, id) then found[#found + 1] = id end
+  end
+  return found
+end
+function bull.obliterate(queue)
+  local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
+  for _, set in ipairs({ 'completed', 'failed' }) do
+    for _, id in ipairs(redis.call('ZRANGE', queue .. ':' .. set, 0, -1)) do jobs[#jobs + 1] = id end
+  end
+  for _, id in ipairs(jobs) do
+    redis.call('DEL', queue .. ':' .. id, queue .. ':' .. id .. ':lock', queue .. ':' .. id .. ':logs')
+  end
+  for _, key in ipairs({ 'meta', 'events', 'id', 'marker', 'pc', 'wait', 'paused', 'completed', 'failed', 'stalled', 'stalled-check' }) do
+    redis.call('DEL', queue .. ':' .. key)
   end
 end
-if finished then
-  if job[3] then state = 'completed' elseif stalled > 0 then state = 'interrupted' else state = 'failed' end
+`
+
+const news = `
+local function news(agent, down, after)
+  local fields = redis.call('HGETALL', agent)
+  local cancel, wrapUp, answers = false, false, {}
+  for i = 1, #fields, 2 do
+    if fields[i] == 'cancel' then cancel = fields[i + 1] end
+    if fields[i] == 'wrapUp' then wrapUp = fields[i + 1] end
+    if string.sub(fields[i], 1, 2) == 'a:' then
+      answers[#answers + 1] = string.sub(fields[i], 3)
+      answers[#answers + 1] = fields[i + 1]
+    end
+  end
+  if after ~= '0-0' then
+    local taken = redis.call('XRANGE', down, '-', after)
+    for i = 1, #taken do redis.call('XDEL', down, taken[i][1]) end
+  end
+  return { cancel, wrapUp, answers, redis.call('XRANGE', down, '-', '+') }
 end
-local entries = redis.call('XRANGE', KEYS[4], '(' .. ARGV[2], '+', 'COUNT', ARGV[7])
+`
+
+/**
+ * Publishes to the host of a job that it has ended; with its output when that is small enough and its run has said nothing before: then there is nothing left
+ * to look for. `host` is the channel of the host that sent the job.
+ */
+export const ANNOUNCE = script(
+  ['agent'],
+  ['queue', 'id', 'host', 'mostBytes'],
+  `${bullmqLayout}
+local agent = unpack(KEYS)
+local queue, id, host, mostBytes = unpack(ARGV)
+local state, output = bull.read(queue, id)
+local said = redis.call('HMGET', agent, 'host', 'bytes')
+local message = id
+if state == 'completed' and not said[2] and #output <= tonumber(mostBytes) then message = id .. '\\n' .. output end
+redis.call('PUBLISH', said[1] or host, message)
+return 1
+`,
+)
+
+/**
+ * Begins a run on a worker: renews the lock of its job, and reads what its host has said by now.
+ * @returns what `TAKE` does, or nothing when the job is another's.
+ */
+export const BEGIN_RUN = script(
+  ['agent', 'down'],
+  ['queue', 'id', 'token', 'lockMs'],
+  `${bullmqLayout}${news}
+local agent, down = unpack(KEYS)
+local queue, id, token, lockMs = unpack(ARGV)
+if not bull.extend(queue, id, token, lockMs) and not bull.seize(queue, id, token, lockMs) then return false end
+return news(agent, down, '0-0')
+`,
+)
+
+/**
+ * Stores the cancellation of a run, and then tells the workers of it. No worker begins a run whose cancellation is stored, also when its job is added later.
+ * @returns the state of the job; one that has ended is not cancelled.
+ */
+export const CANCEL = script(
+  ['agent'],
+  ['queue', 'id', 'reason', 'keptSeconds', 'workers'],
+  `${bullmqLayout}
+local agent = unpack(KEYS)
+local queue, id, reason, keptSeconds, workers = unpack(ARGV)
+local state = bull.read(queue, id)
+if state == 'completed' or state == 'failed' or state == 'interrupted' then return state end
+redis.call('HSET', agent, 'cancel', reason)
+redis.call('EXPIRE', agent, keptSeconds)
+redis.call('PUBLISH', workers, id)
+return state
+`,
+)
+
+/**
+ * Finds the jobs of a queue whose workers have died: they are active, and their locks have expired.
+ * @returns their ids.
+ */
+export const FIND_SILENT = script(
+  [],
+  ['queue'],
+  `${bullmqLayout}
+local queue = unpack(ARGV)
+return bull.silent(queue)
+`,
+)
+
+/**
+ * Takes the lock of a job whose worker has died, and notes why its run has failed. The job fails next, under this lock (`Job.moveToFailed`).
+ * @returns 1, or 0 when there is nothing to give up.
+ */
+export const GIVE_UP = script(
+  ['agent'],
+  ['queue', 'id', 'token', 'lockMs', 'failure', 'keptSeconds'],
+  `${bullmqLayout}
+local agent = unpack(KEYS)
+local queue, id, token, lockMs, failure, keptSeconds = unpack(ARGV)
+if not bull.seize(queue, id, token, lockMs) then return 0 end
+redis.call('HSET', agent, 'failure', failure)
+redis.call('EXPIRE', agent, keptSeconds)
+return 1
+`,
+)
+
+/**
+ * Takes the lock of a job back if it has expired.
+ * @returns 1, or 0 when the job is not the token's any more.
+ */
+export const KEEP_LOCK = script(
+  [],
+  ['queue', 'id', 'token', 'lockMs'],
+  `${bullmqLayout}
+local queue, id, token, lockMs = unpack(ARGV)
+return bull.keep(queue, id, token, lockMs) and 1 or 0
+`,
+)
+
+/**
+ * Reads what is new of a run for its host. `after` is the last entry of `up` that the host has; `host` is its channel (empty: the one that the job names),
+ * `seen` the sums that it has applied since its last look (empty: none).
+ * @returns the state of the job; its output or why it failed; the details of a failure; entries of `up`; open questions as number and text; the sums of the
+ * run, and those that a host has applied.
+ */
+export const LOOK = script(
+  ['agent', 'up'],
+  ['queue', 'id', 'after', 'host', 'seen', 'keptSeconds', 'mostEntries'],
+  `${bullmqLayout}
+local agent, up = unpack(KEYS)
+local queue, id, after, host, seen, keptSeconds, mostEntries = unpack(ARGV)
+local state, ending = bull.read(queue, id)
+if state == 'missing' then return { state } end
+if host ~= '' then redis.call('HSET', agent, 'host', host) end
+if seen ~= '' then redis.call('HSET', agent, 'seen', seen) end
+redis.call('EXPIRE', agent, keptSeconds)
+local entries = redis.call('XRANGE', up, '(' .. after, '+', 'COUNT', mostEntries)
 local questions = {}
 local fields = redis.call('HGETALL', agent)
 for i = 1, #fields, 2 do
@@ -93,135 +207,99 @@ for i = 1, #fields, 2 do
   end
 end
 local more = redis.call('HMGET', agent, 'failure', 'spent', 'seen')
-return { state, state == 'completed' and value or reason, more[1] or '', entries, questions, more[2] or '', more[3] or '' }
-`)
-
-/** Gives up a job whose worker has died. Keys as for `LOOK`. Arguments: id, the reason. */
-export const GIVE_UP = script(`${FAIL}
-local job = redis.call('HMGET', KEYS[1], 'processedOn', 'finishedOn')
-if not job[1] or job[2] or redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-giveUp(ARGV[1], ARGV[2])
-return 1
-`)
+return { state, ending, more[1] or '', entries, questions, more[2] or '', more[3] or '' }
+`,
+)
 
 /**
- * Cancels a job. Keys as for `LOOK`. Arguments: id, the reason, seconds to keep, the channel of the workers, the name of the job, its options.
- * @returns `active`: its worker is told, if it lives. `ended`: it has ended, maybe by this. `missing`: its add will do nothing
+ * Reads what a host has said to a run. `after` is the last message that the run has.
+ * @returns the reason of a cancellation, why to conclude, answers as number and text, and messages.
  */
-export const CANCEL = script(`${FAIL}
-local job = redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'processedOn')
-if not job[1] then
-  local now = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'name', ARGV[5], 'data', '{}', 'opts', ARGV[6], 'timestamp', now[1] * 1000, 'delay', 0, 'priority', 0)
-  fail(ARGV[1], ARGV[2])
-  return 'missing'
-end
-if job[2] then return 'ended' end
-if job[3] then
-  redis.call('HSET', KEYS[3], 'cancel', ARGV[2])
-  redis.call('EXPIRE', KEYS[3], ARGV[3])
-  redis.call('PUBLISH', ARGV[4], ARGV[1])
-  return 'active'
-end
-fail(ARGV[1], ARGV[2])
-return 'ended'
-`)
+export const TAKE = script(
+  ['agent', 'down'],
+  ['after'],
+  `${news}
+local agent, down = unpack(KEYS)
+local after = unpack(ARGV)
+return news(agent, down, after)
+`,
+)
 
 /**
- * Says something to a run. Keys: job, agent, down. Arguments: id, seconds to keep, the channel of the workers, what (`message`, `answer`, `wrapUp`), the
- * number of a question, or of a message and its sender, the text, the most entries and the most bytes that wait for the run.
- * @returns 1 when it is stored, 0 when nobody waits for it, -1 when there is no room
+ * Says something to a run. `what` is `message`, `answer` or `wrapUp`; `number` is that of a question, or of a message and its sender. What is sent again,
+ * since its answer was lost, is known by its number and changes nothing.
+ * @returns 1 when it is stored, 0 when nobody waits for it, and -1 when there is no room.
  */
-export const TELL = script(`
-if redis.call('HEXISTS', KEYS[1], 'finishedOn') == 1 then return 0 end
-if ARGV[4] == 'answer' then
-  if redis.call('HDEL', KEYS[2], 'q:' .. ARGV[5]) == 0 then return 0 end
-  redis.call('HSET', KEYS[2], 'a:' .. ARGV[5], ARGV[6])
-elseif ARGV[4] == 'wrapUp' then
-  redis.call('HSET', KEYS[2], 'wrapUp', ARGV[6])
-elseif redis.call('HGET', KEYS[2], 'told') ~= ARGV[5] then
-  local bytes = #ARGV[6]
-  local waiting = redis.call('XRANGE', KEYS[3], '-', '+')
+export const TELL = script(
+  ['agent', 'down'],
+  ['queue', 'id', 'keptSeconds', 'workers', 'what', 'number', 'text', 'mostEntries', 'mostBytes'],
+  `${bullmqLayout}
+local agent, down = unpack(KEYS)
+local queue, id, keptSeconds, workers, what, number, text, mostEntries, mostBytes = unpack(ARGV)
+local state = bull.read(queue, id)
+if state == 'completed' or state == 'failed' or state == 'interrupted' then return 0 end
+if what == 'answer' then
+  if redis.call('HDEL', agent, 'q:' .. number) == 0 then return 0 end
+  redis.call('HSET', agent, 'a:' .. number, text)
+elseif what == 'wrapUp' then
+  redis.call('HSET', agent, 'wrapUp', text)
+elseif redis.call('HGET', agent, 'told') ~= number then
+  local bytes = #text
+  local waiting = redis.call('XRANGE', down, '-', '+')
   for i = 1, #waiting do bytes = bytes + #waiting[i][2][2] end
-  if #waiting >= tonumber(ARGV[7]) or bytes > tonumber(ARGV[8]) then return -1 end
-  redis.call('XADD', KEYS[3], '*', 'm', ARGV[6])
-  redis.call('HSET', KEYS[2], 'told', ARGV[5])
-  redis.call('EXPIRE', KEYS[3], ARGV[2])
+  if #waiting >= tonumber(mostEntries) or bytes > tonumber(mostBytes) then return -1 end
+  redis.call('XADD', down, '*', 'm', text)
+  redis.call('HSET', agent, 'told', number)
+  redis.call('EXPIRE', down, keptSeconds)
 end
-redis.call('EXPIRE', KEYS[2], ARGV[2])
-redis.call('PUBLISH', ARGV[3], ARGV[1])
+redis.call('EXPIRE', agent, keptSeconds)
+redis.call('PUBLISH', workers, id)
 return 1
-`)
+`,
+)
 
 /**
- * What a run says, in its order. Keys: lock, agent, up, job. Arguments: id, the token of the lock, the channel of the host that sent the job, seconds to
- * keep, the most bytes of `up`, how long the lock lasts in ms, the number of this write, and for each item what it is (`output`, `progress`, `set`, `delete`), its name and its text.
- * @returns 1, or 0 when the job is not its own
+ * Writes what a run says, in its order, while its worker has the lock of its job. `write` is the number of this write: one that is sent again, since its
+ * answer was lost, changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. What follows
+ * are the items: what each is (`output`, `progress`, `set`, `delete`), its name and its text.
+ * @returns 1, or 0 when the job is not the token's any more.
  */
-export const WRITE = script(`${KEEP}
-if not keep(KEYS[4], KEYS[1], ARGV[2], ARGV[6]) then return 0 end
-if redis.call('HGET', KEYS[2], 'written') == ARGV[7] then return 1 end
-redis.call('HSET', KEYS[2], 'written', ARGV[7])
-local most = tonumber(ARGV[5])
-local bytes = tonumber(redis.call('HGET', KEYS[2], 'bytes') or '0')
-for i = 8, #ARGV, 3 do
+export const WRITE = script(
+  ['agent', 'up'],
+  ['queue', 'id', 'token', 'lockMs', 'host', 'keptSeconds', 'mostBytes', 'entryBytes', 'write'],
+  `${bullmqLayout}
+local agent, up = unpack(KEYS)
+local queue, id, token, lockMs, host, keptSeconds, mostBytes, entryBytes, write = unpack(ARGV, 1, 9)
+local items = 10
+if not bull.keep(queue, id, token, lockMs) then return 0 end
+if redis.call('HGET', agent, 'written') == write then return 1 end
+redis.call('HSET', agent, 'written', write)
+local bytes = tonumber(redis.call('HGET', agent, 'bytes') or '0')
+for i = items, #ARGV, 3 do
   local what, name, text = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   if what == 'set' then
-    redis.call('HSET', KEYS[2], name, text)
+    redis.call('HSET', agent, name, text)
   elseif what == 'delete' then
-    redis.call('HDEL', KEYS[2], name)
+    redis.call('HDEL', agent, name)
   else
-    redis.call('XADD', KEYS[3], '*', what, text)
-    bytes = bytes + #text + ${ENTRY_BYTES}
+    redis.call('XADD', up, '*', what, text)
+    bytes = bytes + #text + entryBytes
   end
 end
-while bytes > most do
-  local oldest = redis.call('XRANGE', KEYS[3], '-', '+', 'COUNT', 16)
+while bytes > tonumber(mostBytes) do
+  local oldest = redis.call('XRANGE', up, '-', '+', 'COUNT', 16)
   if #oldest == 0 then break end
   for i = 1, #oldest do
-    if bytes > most then
-      redis.call('XDEL', KEYS[3], oldest[i][1])
-      bytes = bytes - #oldest[i][2][2] - ${ENTRY_BYTES}
+    if bytes > tonumber(mostBytes) then
+      redis.call('XDEL', up, oldest[i][1])
+      bytes = bytes - #oldest[i][2][2] - entryBytes
     end
   end
 end
-redis.call('HSET', KEYS[2], 'bytes', bytes)
-redis.call('EXPIRE', KEYS[2], ARGV[4])
-redis.call('EXPIRE', KEYS[3], ARGV[4])
-redis.call('PUBLISH', redis.call('HGET', KEYS[2], 'host') or ARGV[3], ARGV[1])
+redis.call('HSET', agent, 'bytes', bytes)
+redis.call('EXPIRE', agent, keptSeconds)
+redis.call('EXPIRE', up, keptSeconds)
+redis.call('PUBLISH', redis.call('HGET', agent, 'host') or host, id)
 return 1
-`)
-
-/**
- * What is new for a run. Keys: agent, down. Argument: the last message that it has.
- * @returns the reason of a cancellation, why to conclude, answers as number and text, messages
- */
-export const TAKE = script(`
-local fields = redis.call('HGETALL', KEYS[1])
-local cancel, wrapUp, answers = false, false, {}
-for i = 1, #fields, 2 do
-  if fields[i] == 'cancel' then cancel = fields[i + 1] end
-  if fields[i] == 'wrapUp' then wrapUp = fields[i + 1] end
-  if string.sub(fields[i], 1, 2) == 'a:' then
-    answers[#answers + 1] = string.sub(fields[i], 3)
-    answers[#answers + 1] = fields[i + 1]
-  end
-end
-local taken = redis.call('XRANGE', KEYS[2], '-', ARGV[1])
-for i = 1, #taken do redis.call('XDEL', KEYS[2], taken[i][1]) end
-return { cancel, wrapUp, answers, redis.call('XRANGE', KEYS[2], '-', '+') }
-`)
-
-/**
- * Tells the host of a job that it has ended. Keys: job, agent. Arguments: id, the channel of the host that sent it, the most bytes of an output that is told.
- *
- * With the output of a run that has said nothing before, there is nothing left to look for.
- */
-export const ANNOUNCE = script(`
-local agent = redis.call('HMGET', KEYS[2], 'host', 'bytes')
-local job = redis.call('HMGET', KEYS[1], 'finishedOn', 'returnvalue')
-local message = ARGV[1]
-if job[1] and job[2] and not agent[2] and #job[2] <= tonumber(ARGV[3]) then message = message .. '\\n' .. job[2] end
-redis.call('PUBLISH', agent[1] or ARGV[2], message)
-return 1
-`)
+`,
+)

@@ -34,8 +34,11 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
   return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')
 }
 
+/** What was logged. There are few, because a process uses few Redis. */
+const logged = new Set<string>()
+
 /**
- * Looks at a Redis before it is used, and logs what may be lost, or is not known.
+ * Looks at a Redis before it is used, and logs what may be lost, or is not known: each line once in a process.
  * @throws AgentTasksError with the code `REDIS_UNUSABLE`
  */
 export async function reportFindings(
@@ -44,7 +47,11 @@ export async function reportFindings(
 ): Promise<void> {
   for (const { check, state, detail } of await checkRedis(redis)) {
     if (state === 'unusable') throw new AgentTasksError('REDIS_UNUSABLE', `Redis at ${name}: ${detail}`)
-    if (state !== 'ok') log(`Redis at ${name}, ${check}: ${detail}`)
+    if (state === 'ok') continue
+    const line = `Redis at ${name}, ${check}: ${detail}`
+    // A process may have several connections to one Redis.
+    if (!logged.has(line)) log(line)
+    logged.add(line)
   }
 }
 

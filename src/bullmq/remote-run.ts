@@ -132,7 +132,13 @@ class RemoteRun {
         this.#isCancelStored = true
       }
       const look = await this.#look()
+      if (look.state === 'silent' && link.seesDead) {
+        await link.giveUp(jobId)
+        this.#isAwake = true
+        return undefined
+      }
       if (look.state === 'missing') {
+        if (context.signal.aborted) return { ...look, state: 'failed' }
         await this.#sendAgain()
         return undefined
       }
@@ -153,22 +159,29 @@ class RemoteRun {
 
   async #look(): Promise<Look> {
     const { link, jobId } = this.#options
-    const keys = link.keysOf(jobId)
-    // A job that another process has sent does not know this one.
-    const channel = this.#options.context.durability?.isResumed === true ? link.channel : ''
-    const found = (await link.run(
-      LOOK,
-      [keys.job, keys.lock, keys.agent, keys.up, keys.down, ...keys.queueKeys],
-      [jobId, this.#cursor, channel, this.#toStore, RETENTION_SECONDS, WORKER_DIED, ENTRIES, Number(link.seesDead)],
-    )) as readonly [string, string?, string?, Look['entries']?, string[]?, string?, string?]
+    const { queue, agent, up } = link.keysOf(jobId)
+    const args = {
+      ...{ queue, id: jobId, after: this.#cursor, seen: this.#toStore },
+      // A job that another process has sent does not know this one.
+      host: this.#options.context.durability?.isResumed === true ? link.channel : '',
+      ...{ keptSeconds: RETENTION_SECONDS, mostEntries: ENTRIES },
+    }
+    const found = (await link.run(LOOK, { agent, up }, args)) as readonly [
+      string,
+      string?,
+      string?,
+      Look['entries']?,
+      string[]?,
+      string?,
+      string?,
+    ]
     const [state, end = '', failure = '', entries = [], questions = [], spent = '', before = ''] = found
     return { state, end, failure, entries, questions, spent, seen: before }
   }
 
   /** The job is not there: its host died before it was sent, or it is too long ago to know. */
   async #sendAgain(): Promise<void> {
-    const { durability, signal } = this.#options.context
-    signal.throwIfAborted()
+    const { durability } = this.#options.context
     const isOld = durability === undefined || systemClock.now() - durability.startedAt > RETENTION_SECONDS * 1000
     if (durability?.isResumed !== true || isOld) {
       throw interruptedError(
@@ -231,11 +244,14 @@ class RemoteRun {
   /** Says something to the run; it is repeated until Redis has it, or the run has ended. */
   async #tell([what, number, text]: Tell): Promise<void> {
     const { link, jobId, workers } = this.#options
-    const keys = link.keysOf(jobId)
+    const { queue, agent, down } = link.keysOf(jobId)
+    const args = {
+      ...{ queue, id: jobId, keptSeconds: RETENTION_SECONDS, workers, what, number, text },
+      ...{ mostEntries: MAX_WAITING_MESSAGES, mostBytes: MAX_WAITING_BYTES },
+    }
     while (!this.#hasEnded) {
       try {
-        const args = [jobId, RETENTION_SECONDS, workers, what, number, text, MAX_WAITING_MESSAGES, MAX_WAITING_BYTES]
-        const told = await link.run(TELL, [keys.job, keys.agent, keys.down], args)
+        const told = await link.run(TELL, { agent, down }, args)
         if (told !== -1) return
       } catch {
         // The connection says itself that Redis is away.

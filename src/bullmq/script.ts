@@ -1,31 +1,51 @@
-/** Scripts that Redis runs: each reads and changes several keys as one step. */
+/** Scripts that Redis runs: each reads and changes several keys as one step. They are the `.lua` files beside this one and in `cluster/lua`. */
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
 /** A script in Lua. */
-export interface Script {
+export interface Script<Key extends string = string, Argument extends string = string> {
   readonly lua: string
   /** What Redis knows it by. */
   readonly sha: string
+  /** The names of its keys and of its arguments, in its order. */
+  readonly keys: readonly Key[]
+  readonly args: readonly Argument[]
 }
 
-/** @param lua its text */
-export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') })
+/** A value for each name. */
+export type Named<Name extends string, Value> = Readonly<Record<Name, Value>>
+
+/** What an argument may be. */
+export type ScriptValue = string | number
+
+/**
+ * @param keys the names of its keys
+ * @param args the names of its arguments
+ * @param lua its text
+ */
+export const script = <Key extends string, Argument extends string>(
+  keys: readonly Key[],
+  args: readonly Argument[],
+  lua: string,
+): Script<Key, Argument> => ({ keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') })
 
 /**
  * Runs a script. Scripts that must keep an order wait for each other: one that Redis does not know yet is sent a second time.
+ * @param further values after the named ones, where the script takes any number
  * @returns what it returns; rejects when Redis is away and the connection does not wait
  */
-export async function runScript(
+export async function runScript<Key extends string, Argument extends string>(
   redis: Redis,
-  { lua, sha }: Script,
-  keys: readonly string[],
-  args: readonly (string | number)[],
+  { lua, sha, keys: keyNames, args: argumentNames }: Script<Key, Argument>,
+  keys: Named<Key, string>,
+  args: Named<Argument, ScriptValue>,
+  further: readonly ScriptValue[] = [],
 ): Promise<unknown> {
+  const values = [...keyNames.map((name) => keys[name]), ...argumentNames.map((name) => args[name]), ...further]
   try {
-    return await redis.evalsha(sha, keys.length, ...keys, ...args)
+    return await redis.evalsha(sha, keyNames.length, ...values)
   } catch (error) {
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-    return redis.eval(lua, keys.length, ...keys, ...args)
+    return redis.eval(lua, keyNames.length, ...values)
   }
 }

@@ -1,5 +1,5 @@
 /** A worker: runs the tasks that hosts send, anywhere. */
-import { Worker, type Job } from 'bullmq'
+import { Job, Worker } from 'bullmq'
 import { systemClock, clearLongTimeout, setLongTimeout } from '../clock.js'
 import { aRunnable } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
@@ -20,6 +20,7 @@ import { giveUpDead } from './give-up-dead.js'
 import { jobKeys, workersChannel, type QueueName } from './job-keys.js'
 import { ANNOUNCE } from './job-scripts.js'
 import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-settings.js'
+import { RecentIds } from './recent-ids.js'
 import { reportFindings } from './redis-checks.js'
 import { runScript } from './script.js'
 import { every } from './timing.js'
@@ -31,6 +32,12 @@ const STOP_MS = 5000
 
 /** The largest output that is told to a host, in bytes; a larger one is read. */
 const MAX_TOLD_BYTES = 16_384
+
+/** Of how many runs a worker knows that it has started them. */
+const KNOWN_RUNS = 10_000
+
+const STARTED_BEFORE =
+  'The worker had started this run before, and Redis has lost its job since. It is not run twice: launch the task again if its result is still needed.'
 
 /** What runs the tasks of a subagent: a definition, or only its function. A definition's retries and budgets are those of the host. */
 export type WorkerSubagent = Runner<WorkerInput> | { readonly run: Runner<WorkerInput> }
@@ -87,6 +94,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   const redis = openConnection(address, { use: 'worker', log })
   const subscriber = openConnection(address, { use: 'worker hints', log })
   const runs = new Map<string, WorkerRun>()
+  const known = new RecentIds(KNOWN_RUNS)
   let stopped: Error | undefined
   const { lockMs = DEFAULT_LOCK_MS, concurrency = 1, drainMs = Infinity, prefix = DEFAULT_PREFIX } = options
   const { lockDuration, stalledInterval, pollMs } = lockTimes(lockMs)
@@ -100,6 +108,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     throw error
   }
   subscriber.on('message', (channel, id) => runs.get(`${channels.get(channel) ?? ''}:${id}`)?.wake())
+  const findJobs = new Map<string, (id: string) => Promise<Job | undefined>>()
   const workers = Object.entries(options.subagents).map(([queue, subagent]) => {
     const runner = typeof subagent === 'function' ? subagent : subagent.run
     const name: QueueName = { prefix, queue }
@@ -107,9 +116,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
       typeof data === 'object' && data !== null && 'host' in data && typeof data.host === 'string' ? data.host : ''
     const announce = (job: Job | undefined): void => {
       if (job?.id === undefined) return
-      const keys = jobKeys(name, job.id)
-      const args = [job.id, hostOf(job.data), MAX_TOLD_BYTES]
-      runScript(redis, ANNOUNCE, [keys.job, keys.agent], args).catch(() => undefined)
+      const { queue: key, id, agent } = jobKeys(name, job.id)
+      const args = { queue: key, id, host: hostOf(job.data), mostBytes: MAX_TOLD_BYTES }
+      runScript(redis, ANNOUNCE, { agent }, args).catch(() => undefined)
     }
     const worker = new Worker(
       queue,
@@ -117,21 +126,28 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         const id = job.id ?? ''
         const data = readJobData(job.data)
         const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, lockMs: lockDuration, data, log })
-        runs.set(`${queue}:${id}`, run)
+        const key = `${queue}:${id}`
+        if (!known.add(key)) {
+          // Redis has lost its job, and its host has sent it again. The first one finds that it has no lock any more.
+          run.abort(interruptedError(STARTED_BEFORE))
+          return run.run(runner)
+        }
+        runs.set(key, run)
         // It was fetched while the worker began to end.
         if (stopped !== undefined) run.abort(stopped)
         try {
           return await run.run(runner)
         } finally {
-          runs.delete(`${queue}:${id}`)
+          runs.delete(key)
         }
       },
       {
         ...{ connection: redis, prefix, concurrency, lockDuration },
         // Its own check would give up what runs when Redis was away: `giveUpDead` does not.
-        ...{ skipStalledCheck: true, maxStalledCount: 0, runRetryDelay: 1000 },
+        ...{ skipStalledCheck: true, maxStalledCount: 0, maxStartedAttempts: 1, runRetryDelay: 1000 },
       },
     )
+    findJobs.set(queue, (id) => Job.fromId(worker, id))
     worker.on('lockRenewalFailed', (ids) => {
       for (const id of ids) void runs.get(`${queue}:${id}`)?.keepLock()
     })
@@ -151,8 +167,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   })
   const seesDead = othersAreBack(redis)
   const stopSweeping = every(stalledInterval, () => {
-    for (const queue of names) {
-      giveUpDead({ redis, name: { prefix, queue }, everyMs: stalledInterval, seesDead }).catch(() => undefined)
+    for (const [queue, findJob] of findJobs) {
+      const access = { redis, name: { prefix, queue }, findJob }
+      giveUpDead({ ...access, everyMs: stalledInterval, seesDead }).catch(() => undefined)
     }
   })
   const stop = (): void => {

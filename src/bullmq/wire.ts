@@ -87,9 +87,9 @@ export function writeFailure(reason: unknown): string {
 }
 
 /** The failure of a run on a worker, as its host sees it. */
-export function readFailure(json: string, failedReason: string): Error {
+export function readFailure(json: string, end: string): Error {
   const parsed = failureSchema().safeParse(parseOrUndefined(json))
-  if (!parsed.success) return new Error(describeFailure(failedReason))
+  if (!parsed.success) return new Error(describeFailure(end))
   const { error, ...fields } = parsed.data
   return Object.assign(new Error(error), fields)
 }

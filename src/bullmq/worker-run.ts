@@ -14,11 +14,11 @@ import { toPlainData } from '../protocol/plain-data.js'
 import { taskAnswerSchema, taskQuestionSchema, type TaskQuestionInput } from '../protocol/task-questions.js'
 import type { SubagentRequest } from '../tools/subagents.js'
 import { RETENTION_SECONDS, type JobKeys } from './job-keys.js'
-import { KEEP_LOCK, TAKE, WRITE } from './job-scripts.js'
-import { Outgoing } from './outgoing.js'
+import { BEGIN_RUN, KEEP_LOCK, TAKE, WRITE } from './job-scripts.js'
+import { ENTRY_BYTES, Outgoing } from './outgoing.js'
 import { runScript } from './script.js'
 import { pause } from './timing.js'
-import { parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
+import { interruptedError, parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
 
 /** How much of what a run writes is kept here while Redis is away, and there until its host has it, in bytes (1 MiB). */
 const MAX_UP_BYTES = 1024 * 1024
@@ -28,9 +28,6 @@ const WRITE_BYTES = 256 * 1024
 
 /** The most questions that a run may have open, and the largest of them in bytes. */
 const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
-
-/** How long after its start a run looks for what it was not told, in ms: nearly always nothing, and a short run is over by then. */
-const FIRST_LOOK_MS = 20
 
 /** The wait before a refused write is repeated, in ms: Redis may have no memory left. */
 const WRITE_AGAIN_MS = 1000
@@ -50,6 +47,14 @@ export interface WorkerRunOptions {
   readonly log: (line: string) => void
 }
 
+/** What a host has said: why to cancel, why to conclude, answers as number and text, and messages. */
+type News = readonly [
+  cancel: string | null,
+  wrapUp: string | null,
+  answers: readonly string[],
+  messages: readonly (readonly [id: string, fields: readonly string[]])[],
+]
+
 interface OpenQuestion {
   readonly resolve: (answer: TaskAnswer) => void
   readonly reject: (reason: Error) => void
@@ -63,9 +68,12 @@ export class WorkerRun {
   readonly #inbox = new Inbox()
   readonly #questions = new Map<number, OpenQuestion>()
   #asked = 0
+  /** Its lock lasted from then on for a whole lock's time. */
+  #begunAt = performance.now()
   #spent: Record<string, number> = {}
   #lastMessage = '0-0'
   #isInboxFull = false
+  #hasBegun = false
   #hasEnded = false
   /** The lock is its own, as far as is known. */
   #isCurrent = true
@@ -83,10 +91,11 @@ export class WorkerRun {
 
   /** Runs it to its end. Rejects with the text of its failure; the details are stored before. */
   async run(runner: Runner<WorkerInput>): Promise<OutputObject> {
-    const firstLook = systemClock.setTimeout(() => this.wake(), FIRST_LOOK_MS)
     try {
       const input = toInput(this.#options.data)
-      const value = await new Promise((done) => done(runner(input, this.#context(runner))))
+      const context = this.#context(runner)
+      await this.#begin()
+      const value = await new Promise((done) => done(runner(input, context)))
       const output = toReturnValue(value)
       await this.#end()
       return output
@@ -95,8 +104,6 @@ export class WorkerRun {
       this.#write()
       await this.#end()
       throw new Error(describeFailure(reason), { cause: reason })
-    } finally {
-      systemClock.clearTimeout(firstLook)
     }
   }
 
@@ -108,8 +115,9 @@ export class WorkerRun {
   /** Its lock may have ended, as when Redis was away: takes it back, unless the job was given up. Never rejects. */
   async keepLock(): Promise<void> {
     const { redis, keys, token, lockMs, log } = this.#options
+    const { queue, id } = keys
     try {
-      if ((await runScript(redis, KEEP_LOCK, [keys.job, keys.lock], [token, lockMs])) !== 1) this.#loseLock()
+      if ((await runScript(redis, KEEP_LOCK, {}, { queue, id, token, lockMs })) !== 1) this.#loseLock()
     } catch (error) {
       // It is tried again with what it says next, and at its end.
       log(`Redis: ${describeFailure(error)}`)
@@ -122,15 +130,28 @@ export class WorkerRun {
     this.#isCurrent = false
     const { data, log } = this.#options
     log(
-      `Task ${data.input.id}: this worker was away for longer than its lock, so its run is stopped, and its end does not count.`,
+      `Task ${data.input.id}: this worker was away for longer than its lock, or Redis has lost the job. The run is stopped, and its end does not count.`,
     )
-    this.abort(new AgentTasksError('INTERRUPTED', 'The worker was away for longer than its lock.'))
+    this.abort(interruptedError('The worker was away for longer than its lock, or Redis has lost the job.'))
+  }
+
+  /** Its host may have cancelled it, or given it up, before this worker had it: then it does not start. */
+  async #begin(): Promise<void> {
+    const { redis, keys, token, lockMs } = this.#options
+    const { queue, id, agent, down } = keys
+    this.#begunAt = performance.now()
+    const answer = await runScript(redis, BEGIN_RUN, { agent, down }, { queue, id, token, lockMs })
+    this.#hasBegun = true
+    if (answer === null) this.#loseLock()
+    else this.#hear(answer as News)
+    this.#abort.signal.throwIfAborted()
+    if (this.#takeAgain) this.wake()
   }
 
   /** Looks for what its host has said. Never rejects. */
   wake(): void {
     if (this.#hasEnded) return
-    if (this.#taking !== undefined) {
+    if (!this.#hasBegun || this.#taking !== undefined) {
       this.#takeAgain = true
       return
     }
@@ -145,13 +166,11 @@ export class WorkerRun {
 
   async #take(): Promise<void> {
     const { redis, keys } = this.#options
-    const answer = await runScript(redis, TAKE, [keys.agent, keys.down], [this.#lastMessage])
-    const [cancel, wrapUp, answers, messages] = answer as [
-      string | null,
-      string | null,
-      string[],
-      [id: string, fields: string[]][],
-    ]
+    const { agent, down } = keys
+    this.#hear((await runScript(redis, TAKE, { agent, down }, { after: this.#lastMessage })) as News)
+  }
+
+  #hear([cancel, wrapUp, answers, messages]: News): void {
     if (this.#hasEnded) return
     if (cancel !== null) this.abort(cancel === '' ? undefined : new DOMException(cancel, 'AbortError'))
     if (wrapUp !== null) {
@@ -292,19 +311,13 @@ export class WorkerRun {
       await Promise.resolve()
       const items = this.#outgoing.take(WRITE_BYTES)
       const said = items.flatMap(({ what, name, text }) => [what, name, text])
-      const args = [
-        keys.id,
-        token,
-        data.host,
-        RETENTION_SECONDS,
-        MAX_UP_BYTES,
-        lockMs,
-        `${token}:${(this.#writes += 1)}`,
-        ...said,
-      ]
+      const args = {
+        ...{ queue: keys.queue, id: keys.id, token, lockMs, host: data.host, keptSeconds: RETENTION_SECONDS },
+        ...{ mostBytes: MAX_UP_BYTES, entryBytes: ENTRY_BYTES, write: `${token}:${(this.#writes += 1)}` },
+      }
       for (let isWritten = false; !isWritten;) {
         try {
-          const isCurrent = await runScript(redis, WRITE, [keys.lock, keys.agent, keys.up, keys.job], args)
+          const isCurrent = await runScript(redis, WRITE, { agent: keys.agent, up: keys.up }, args, said)
           isWritten = true
           if (isCurrent !== 1) this.#loseLock()
         } catch (error) {
@@ -322,7 +335,8 @@ export class WorkerRun {
       this.#write()
       await this.#writing
     }
-    await this.keepLock()
+    // Only a lock that was due to be renewed may have expired.
+    if (performance.now() - this.#begunAt > this.#options.lockMs / 2) await this.keepLock()
     this.#hasEnded = true
     this.#inbox.close()
     const { id } = this.#options.data.input

@@ -1,6 +1,9 @@
 /** `agent-tasks config check`: validates the configuration of the MCP server and of the task server without starting them. */
 import type { Command } from 'commander'
-import { loadAgentConfig } from '../mcp/config-file.js'
+import { loadAgentConfig, parseConfigBytes, type LoadedConfig } from '../mcp/config-file.js'
+import { readFoundFile } from '../mcp/found-file.js'
+import type { Environment } from '../mcp/trust-records.js'
+import { describeUntrusted } from '../mcp/trust.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
@@ -29,7 +32,7 @@ Examples:
 /** @throws ConfigFileError, InvalidSettingError for the first error */
 function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   const { env } = io
-  const { config, file, path: configFile } = loadAgentConfig(path)
+  const { config, file, path: configFile, untrusted } = readToCheck(path, env)
   const server = resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) })
   const terminal = createTerminal(io, 'stdout')
   const subagents = config.subagents.map(({ name }) => name)
@@ -39,6 +42,7 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   if (isJson) {
     terminal.printJson({
       file: file ?? null,
+      ...(untrusted !== undefined && { untrusted }),
       subagents,
       instances,
       ...(commands && { commands }),
@@ -48,13 +52,23 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   }
   const names = (list: readonly string[]): string => (list.length === 0 ? 'none' : list.join(', '))
   terminal.print(
-    file === undefined
+    file === undefined && untrusted === undefined
       ? `There is no file ${configFile}: the defaults apply. ${howToConfigure(configFile)}`
-      : `${file} is valid.`,
+      : `${configFile} ${file === undefined ? 'was not read' : 'is valid'}.`,
   )
+  if (untrusted !== undefined) terminal.printLines(describeUntrusted(untrusted))
   terminal.print(`Subagents: ${names(subagents)}. Instances: ${names(instances)}.`)
   if (commands !== undefined) {
     terminal.print(`Commands: ${commands.shell ? 'any, with /bin/sh' : names(commands.allow ?? [])}.`)
   }
   terminal.print(`The task server would listen on ${host}, ports ${port} and ${tasks.wsPort}.`)
+}
+
+/** A file that is not trusted is checked as well, and not used. @throws ConfigFileError */
+function readToCheck(path: string | undefined, env: Environment): LoadedConfig {
+  const read = loadAgentConfig(path, process.cwd(), env)
+  if (read.untrusted === undefined) return read
+  const found = readFoundFile(read.path)
+  if (found === undefined || 'problem' in found) return read
+  return { ...read, config: parseConfigBytes(found.bytes, read.path), file: read.path }
 }

@@ -4,6 +4,7 @@ import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
 import { ConnectionError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
+import { createResultFiles, type ResultFiles } from './result-files.js'
 import { createTaskView } from './task-view.js'
 import type { Terminal } from './terminal.js'
 
@@ -54,24 +55,32 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   }
   // A watch ends with `task_complete`, or throws.
   if (end === undefined) throw new Error(`The watch of ${taskId} ended before the task.`)
-  if (!isJson) for await (const text of resultTexts(client, end)) terminal.printResult(text)
+  if (!isJson) {
+    const files = createResultFiles(taskId)
+    for await (const text of resultTexts(client, end, files)) terminal.printResult(text)
+  }
   return exitCodes[end.status]
 }
 
-/** The text that the commands returned; other content as JSON. A result that is too large for the event is read on its own. */
-async function* resultTexts(client: TaskClient, { taskId, results }: TaskCompleteMessage): AsyncGenerator<string> {
+/** The text that the commands returned, the files of their images, and other content as JSON. A result that is too large for the event is read on its own. */
+async function* resultTexts(
+  client: TaskClient,
+  { taskId, results }: TaskCompleteMessage,
+  files: ResultFiles,
+): AsyncGenerator<string> {
   for (const [index, { status, result, resultRef }] of results.entries()) {
     if (status !== 'success') continue
     const whole = resultRef === undefined ? result : await client.result(taskId, index)
-    if (whole !== undefined) yield* textsOf(whole)
+    if (whole !== undefined) yield* textsOf(whole, files)
   }
 }
 
-function textsOf(result: unknown): string[] {
+async function* textsOf(result: unknown, files: ResultFiles): AsyncGenerator<string> {
   const parsed = toolCallResultSchema.safeParse(result)
-  if (!parsed.success) return [JSON.stringify(result)]
-  return parsed.data.content.map((part) => {
-    const { text } = part as { text?: unknown }
-    return typeof text === 'string' ? text : JSON.stringify(part)
-  })
+  if (!parsed.success) yield JSON.stringify(result)
+  for (const part of parsed.data?.content ?? []) {
+    yield part.type === 'text' && part.text !== undefined
+      ? part.text
+      : ((await files.save(part)) ?? JSON.stringify(part))
+  }
 }

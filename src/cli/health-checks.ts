@@ -5,19 +5,25 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
+import { taskServerAt } from '../http/port-holder.js'
 import { mcpInstance } from '../instances/mcp-instance.js'
 import { loadAgentConfig, type LoadedConfig } from '../mcp/config-file.js'
+import { readFoundFile } from '../mcp/found-file.js'
 import { sessionPlace, type SessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
+import { describeUntrusted } from '../mcp/trust.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
-import { healthSchema } from '../protocol/rest.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
 import { CONNECTION_VARIABLE, loadRedisChecks, workersAccess } from './worker-subagents.js'
-import { openDatabase } from '../store/sqlite/driver.js'
+import { needsSqlitePackage, openDatabase, SQLITE_PACKAGE } from '../store/sqlite/driver.js'
 import { readSessions } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
+
+/** The port of the page of `serve`, unless it is set. */
+const PAGE_PORT = 3320
+const OTHER_PORT = 'choose another with --port or --ws-port, or stop the program that uses it'
 
 /** The result of one check. */
 export interface Finding {
@@ -55,23 +61,31 @@ export interface CheckupOptions {
 export async function* examine({ configPath, env, cwd, start }: CheckupOptions): AsyncGenerator<Finding> {
   yield checkNode(process.versions.node)
   for (const [name, use] of Object.entries(optionalPackages)) yield checkPackage(name, use, cwd)
-  const loaded = attempt(() => loadAgentConfig(configPath, cwd))
+  if (needsSqlitePackage()) {
+    yield checkPackage(SQLITE_PACKAGE, `stores, as Node ${process.versions.node} has no safe SQLite`, cwd)
+  }
+  const loaded = attempt(() => loadAgentConfig(configPath, cwd, env))
   if ('error' in loaded) yield { check: 'configuration', state: 'missing', detail: loaded.error }
   else yield* checkConfigured(loaded.value, { env, cwd, start })
   const server = attempt(() => resolveServerConfig({ env, file: readConfigFile(env['CONFIG_FILE']) }))
   if ('error' in server) yield { check: 'server settings', state: 'missing', detail: server.error }
   else {
     const { host, port, tasks } = server.value
-    for (const one of new Set([port, tasks.wsPort])) yield await checkPort(host, one)
+    for (const one of new Set([port, tasks.wsPort])) yield await checkPort(host, one, OTHER_PORT)
+    yield await checkPort('127.0.0.1', PAGE_PORT, 'the page of serve takes a free port, or that of --page-port')
   }
 }
 
 async function* checkConfigured(
-  { config, file, path, folder }: LoadedConfig,
+  { config, file, path, folder, untrusted }: LoadedConfig,
   { env, cwd, start }: Pick<CheckupOptions, 'env' | 'cwd' | 'start'>,
 ): AsyncGenerator<Finding> {
-  const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
-  yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
+  if (untrusted !== undefined) {
+    yield { check: 'configuration', state: 'note', detail: describeUntrusted(untrusted).replaceAll('\n', ' ') }
+  } else {
+    const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
+    yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
+  }
   const place = sessionPlace(config, { folder, projectFolder: cwd })
   if (place !== undefined) yield checkStore(place)
   for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
@@ -143,13 +157,22 @@ export function checkNode(version: string): Finding {
 
 export function checkPackage(name: string, use: string, cwd: string): Finding {
   for (const from of [resolve(cwd, 'package.json'), import.meta.url]) {
-    const require = createRequire(from)
-    for (const folder of require.resolve.paths(name) ?? []) {
-      const manifest = attempt(() => require(resolve(folder, name, 'package.json')) as { version: string })
-      if ('value' in manifest) return { check: name, state: 'ok', detail: `${manifest.value.version}, for ${use}` }
+    for (const folder of createRequire(from).resolve.paths(name) ?? []) {
+      const version = versionIn(resolve(folder, name, 'package.json'))
+      if (version !== undefined) return { check: name, state: 'ok', detail: `${version}, for ${use}` }
     }
   }
   return { check: name, state: 'note', detail: `not installed; only ${use} needs it` }
+}
+
+const manifestSchema = z.object({ version: z.string().max(100) })
+
+/** The version of a manifest. It is read, and never loaded as a module: `require` runs what has its name and is a folder. */
+function versionIn(manifest: string): string | undefined {
+  const found = readFoundFile(manifest)
+  if (found === undefined || 'problem' in found) return undefined
+  const read = attempt(() => manifestSchema.parse(JSON.parse(found.bytes.toString('utf8'))))
+  return 'value' in read ? read.value.version : undefined
 }
 
 /** Looks a program up as the system would, and does not start it. */
@@ -184,22 +207,15 @@ async function checkInstance(id: string, location: object): Promise<Finding> {
   }
 }
 
-async function checkPort(host: string, port: number): Promise<Finding> {
+async function checkPort(host: string, port: number, whenTaken: string): Promise<Finding> {
   const check = `port ${port}`
   const code = await listenBriefly(host, port)
   if (code === undefined) return { check, state: 'ok', detail: `free on ${host}` }
   if (code !== 'EADDRINUSE') return { check, state: 'missing', detail: `cannot listen on ${host} (${code})` }
-  const version = await serverVersionAt(host, port)
-  if (version !== undefined) return { check, state: 'ok', detail: `used by a task server${version}` }
-  return {
-    check,
-    state: 'note',
-    detail: 'in use: choose another with --port or --ws-port, or stop the program that uses it',
-  }
+  const server = await taskServerAt(host, port)
+  if (server !== undefined) return { check, state: 'ok', detail: `used by ${server}` }
+  return { check, state: 'note', detail: `in use: ${whenTaken}` }
 }
-
-/** How the port for client sockets answers a request. */
-const socketPortSchema = z.object({ code: z.literal('UPGRADE_REQUIRED') })
 
 /** @returns the error code when the port cannot be used */
 function listenBriefly(host: string, port: number): Promise<string | undefined> {
@@ -208,19 +224,6 @@ function listenBriefly(host: string, port: number): Promise<string | undefined> 
     probe.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? 'unknown'))
     probe.listen(port, host, () => probe.close(() => done(undefined)))
   })
-}
-
-/** @returns its version, with a space before it; empty at the port for client sockets, which does not tell it */
-async function serverVersionAt(host: string, port: number): Promise<string | undefined> {
-  try {
-    const name = host.includes(':') ? `[${host}]` : host
-    const answer = await fetch(`http://${name}:${port}/health`, { signal: AbortSignal.timeout(ANSWER_MS) })
-    const body: unknown = await answer.json()
-    if (answer.status === 426 && socketPortSchema.safeParse(body).success) return ''
-    return ` ${healthSchema.parse(body).version}`
-  } catch {
-    return undefined
-  }
 }
 
 function attempt<T>(read: () => T): { readonly value: T } | { readonly error: string } {

@@ -1,16 +1,17 @@
 /** `agent-tasks mcp`: background tasks for agents, over MCP. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { writeStarterConfig } from '../mcp/starter-config.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
+import { initConfig, trustConfig } from './trusted-config.js'
 import { serveMcp } from './serve-mcp.js'
 import { readPagePort } from './served-page.js'
-import { createTerminal, type ProgramIO } from './terminal.js'
+import type { ProgramIO } from './terminal.js'
 
 interface McpOptions {
   readonly config?: string
   readonly init?: boolean
+  readonly trust?: string | boolean
   readonly http?: boolean
   readonly host?: string
   readonly port?: string
@@ -25,8 +26,12 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
   program
     .command('mcp')
     .description('serve background tasks to an agent over MCP (stdio, or streamable HTTP)')
-    .option('--config <file>', 'subagents and instances (default: agent-tasks.config.json, if it exists)')
-    .option('--init', 'write an example of the configuration, unless the file exists, and exit')
+    .option(
+      '--config <file>',
+      'subagents and instances (default: agent-tasks.config.json of the working directory, if it is trusted)',
+    )
+    .option('--init', 'write an example of the configuration, unless the file exists, trust it, and exit')
+    .option('--trust [file]', 'trust the agent-tasks.config.json of this folder, or this one, as it is now, and exit')
     .option('--http', 'serve over streamable HTTP instead of stdio')
     .option('--host <address>', 'with --http: the address to listen on (default: http.host of the file, or 127.0.0.1)')
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
@@ -48,25 +53,42 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
+An agent-tasks.config.json of the working directory names programs, and may have come with a repository: it is used once you have trusted it,
+and again after each change. A file that --config names needs no trust.
 Over stdio it exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
 
 Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json
   $ agent-tasks mcp --init
+  $ agent-tasks mcp --trust /path/to/agent-tasks.config.json
   $ agent-tasks mcp --store .agent/tasks
   $ agent-tasks mcp --http --port 3500
   $ AGENT_TASKS_CONNECTION=rediss://:secret@redis.example agent-tasks mcp --cluster`,
     )
     .action(
-      async ({ config, init = false, http, host, port, store, session, connection, cluster, page }: McpOptions) => {
+      async ({
+        config,
+        init = false,
+        trust = false,
+        http,
+        host,
+        port,
+        store,
+        session,
+        connection,
+        cluster,
+        page,
+      }: McpOptions) => {
         if (init) {
-          const file = resolve(config ?? CONFIG_FILE_NAME)
-          writeStarterConfig(file)
-          createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
+          initConfig(resolve(config ?? CONFIG_FILE_NAME), io)
+          return
+        }
+        if (trust !== false) {
+          trustConfig(resolve(trust === true ? (config ?? CONFIG_FILE_NAME) : trust), io)
           return
         }
         await serveMcp({
-          ...{ config, http, host, store, session, connection, cluster },
+          ...{ config, http, host, store, session, connection, cluster, env: io.env },
           ...(page !== undefined &&
             page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
           ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),

@@ -15,6 +15,7 @@ import { addWatchCommand } from './watch-command.js'
 import { addWorkerCommand } from './worker-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
+import { checkPlaces } from './misplaced.js'
 import { toLines } from '../control-characters.js'
 import { toJsonLine, type ProgramIO } from './terminal.js'
 
@@ -63,6 +64,7 @@ Examples:
  */
 export async function runProgram(args: readonly string[], io: ProgramIO, version: string): Promise<ExitCode> {
   try {
+    checkPlaces(args)
     await createProgram(io, version).parseAsync(args, { from: 'user' })
     return EXIT.ok
   } catch (error) {

@@ -117,7 +117,10 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const stopListening = disposeOnSignals(close, { exitCode: 0, limitMs: Infinity })
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
-    server = await startTaskServer({ ...settings, instances, cluster, ...(inspector && { inspect: inspector }) })
+    server = await startTaskServer({
+      ...{ ...settings, instances, cluster, pageUrl: () => page && withoutToken(page.url) },
+      ...(inspector && { inspect: inspector }),
+    })
     stopReviving = reviveInstances({
       instances: server.instances,
       starts: new Map(wanted.map((location) => [location.id, () => mcpInstance(location)])),
@@ -150,3 +153,6 @@ async function inspectorFor(url: string | true | undefined): Promise<Inspector |
   const { createInspector } = await import('../inspect/inspector.js')
   return createInspector(url === true ? {} : { url })
 }
+
+/** `GET /` leads there, and has no token. */
+const withoutToken = (pageUrl: string): string => new URL('/', pageUrl).href

@@ -5,14 +5,17 @@ import { startMcpHttpServer } from '../mcp/http.js'
 import { sessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
+import type { Environment } from '../mcp/trust-records.js'
+import { describeUntrusted } from '../mcp/trust.js'
 import { readClusterTasks } from './cluster-options.js'
 import { servePage, type PageSettings } from './served-page.js'
 import { sentSubagents } from './worker-subagents.js'
 
 /** Options of `serveMcp`. */
 export interface ServeMcpOptions {
-  /** The configuration file. Default: `agent-tasks.config.json` in the working directory, if it exists. */
+  /** The configuration file. Default: `agent-tasks.config.json` in the working directory, if it exists and is trusted. */
   readonly config?: string | undefined
+  readonly env: Environment
   /** Serve over HTTP instead of stdio. */
   readonly http?: boolean | undefined
   readonly host?: string | undefined
@@ -36,26 +39,31 @@ const ending = { exitCode: 0, limitMs: 10_000 } as const
  * @throws ConfigFileError, InvalidSettingError, StoreError before anything is started
  */
 export async function serveMcp(options: ServeMcpOptions): Promise<void> {
-  const { config: path, http = false, host, port, store, session, connection, cluster, page } = options
-  const { config, folder, file, path: configFile } = loadAgentConfig(path)
+  const { config: path, env, http = false, host, port, store, session, connection, cluster, page } = options
+  const { config, folder, file, path: configFile, untrusted } = loadAgentConfig(path, process.cwd(), env)
   const say = (line: string): void => console.error(`agent-tasks info: ${line}`)
   say(
     `configuration: ${file ?? 'none'}, ${config.subagents.length} subagent(s), ${config.instances.length} instance(s)`,
   )
-  if (file === undefined) {
+  if (untrusted !== undefined) console.error(`agent-tasks warn: ${describeUntrusted(untrusted)}`)
+  else if (file === undefined) {
     console.error(
       `agent-tasks warn: there is no file ${configFile}, so there are no subagents. ${howToConfigure(configFile)}`,
     )
   }
   const shared = {
-    ...{ config, folder, configFile },
-    subagents: await sentSubagents(config, process.env, say),
-    taskManager: await readClusterTasks({ connection, cluster }, config, process.env, say),
+    ...{ config, folder, configFile, untrusted },
+    ...(untrusted === undefined && {
+      subagents: await sentSubagents(config, env, say),
+      taskManager: await readClusterTasks({ connection, cluster }, config, env, say),
+    }),
     ...(store !== undefined && { store }),
     ...(session !== undefined && { session }),
   }
   const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
-  if (place !== undefined) say(`store: ${place.folder}, session ${JSON.stringify(place.key)}`)
+  if (place !== undefined && untrusted === undefined) {
+    say(`store: ${place.folder}, session ${JSON.stringify(place.key)}`)
+  }
   if (http) {
     const starting = startMcpHttpServer({
       ...shared,

@@ -1,7 +1,7 @@
 /** Lists of a server's tasks: read over pages, found by id, and shown as a table. */
 import { TaskServerError } from '../client/client-errors.js'
 import type { TaskClient, TaskListOptions } from '../client/task-client.js'
-import { lookUpPrefix } from '../async-tasks/task-lookup.js'
+import { lookUpPrefix, meantOf } from '../async-tasks/task-lookup.js'
 import { MAX_LIST_LIMIT } from '../protocol/client-messages.js'
 import type { TaskSummary } from '../protocol/command-tasks.js'
 import { formatAge, formatTable, oneLine } from './table.js'
@@ -28,15 +28,20 @@ export async function listTasks(
 
 /**
  * The id of the task that an id, or a unique prefix of one, stands for.
+ * @param canBeMeant of several tasks, only these are candidates; if there are none of these, all are
  * @throws TaskServerError when there is no such task, or several
  */
-export async function findTaskId(client: TaskClient, idOrPrefix: string): Promise<string> {
+export async function findTaskId(
+  client: TaskClient,
+  idOrPrefix: string,
+  canBeMeant?: (task: TaskSummary) => boolean,
+): Promise<string> {
   if ((await client.get(idOrPrefix)) !== undefined) return idOrPrefix
-  const candidates = lookUpPrefix(await listTasks(client, Infinity), idOrPrefix)
+  const candidates = meantOf(lookUpPrefix(await listTasks(client, Infinity), idOrPrefix), canBeMeant)
   const [task] = candidates
   if (task === undefined) throw new TaskServerError('TASK_NOT_FOUND', `There is no task ${idOrPrefix}.`)
   if (candidates.length === 1) return task.id
-  const some = candidates.slice(0, 5).map(({ id }) => id)
+  const some = candidates.slice(0, 5).map(({ id, status }) => `${id} (${status})`)
   throw new TaskServerError('TASK_AMBIGUOUS', `${idOrPrefix} could be ${some.join(', ')}. Write more of the id.`)
 }
 

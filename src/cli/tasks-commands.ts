@@ -1,7 +1,7 @@
 /** `agent-tasks tasks list`, `agent-tasks task end <id>` and `agent-tasks instances`. */
 import type { Command } from 'commander'
 import { InvalidInputError } from '../errors.js'
-import { taskStatusSchema } from '../protocol/command-tasks.js'
+import { taskStatusFilterSchema } from '../protocol/command-tasks.js'
 import { addClientOptions, withClient, type ClientOptions } from './client-options.js'
 import { EXIT } from './exit-codes.js'
 import { CommandEnd } from './failures.js'
@@ -16,7 +16,7 @@ interface ListOptions extends ClientOptions {
   readonly limit: string
 }
 
-const STATUSES = taskStatusSchema.options.join(', ')
+const STATUSES = taskStatusFilterSchema.options.join(', ')
 
 export function addTasksCommands(program: Command, io: ProgramIO): void {
   const tasks = program.command('tasks').description('commands for all tasks of a server')
@@ -32,7 +32,11 @@ export function addTasksCommands(program: Command, io: ProgramIO): void {
 
   const task = program.command('task').description('commands for one task')
   addClientOptions(
-    task.command('end').description('cancel a task').argument('<id>', 'the id, or a unique prefix of it'),
+    task
+      .command('end')
+      .alias('cancel')
+      .description('cancel a task')
+      .argument('<id>', 'the id, or a unique prefix of it'),
   )
     .addHelpText(
       'after',
@@ -48,7 +52,7 @@ export function addTasksCommands(program: Command, io: ProgramIO): void {
 async function list(options: ListOptions, io: ProgramIO): Promise<void> {
   const { instance, json } = options
   const limit = readInteger('--limit', options.limit, 1, 100_000)
-  const status = options.status === undefined ? undefined : taskStatusSchema.safeParse(options.status)
+  const status = options.status === undefined ? undefined : taskStatusFilterSchema.safeParse(options.status)
   if (status?.success === false) throw new InvalidInputError('--status', options.status, `one of ${STATUSES}`)
   const filter = {
     ...(instance !== undefined && { instanceId: instance }),
@@ -65,7 +69,7 @@ async function list(options: ListOptions, io: ProgramIO): Promise<void> {
 async function end(idOrPrefix: string, options: ClientOptions, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
   const [id, wasCancelled] = await withClient(options, io, async (client) => {
-    const found = await findTaskId(client, idOrPrefix)
+    const found = await findTaskId(client, idOrPrefix, ({ status }) => status === 'queued' || status === 'running')
     return [found, await client.cancel(found)] as const
   })
   if (options.json === true) terminal.printJson({ taskId: id, cancelled: wasCancelled })

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { createLog } from '../http/log.js'
-import { loadAgentConfig } from '../mcp/config-file.js'
+import { loadTrustedConfig } from '../mcp/config-file.js'
 import { loadBullmq } from './load-bullmq.js'
 import { readInteger } from './numbers.js'
 import type { ProgramIO } from './terminal.js'
@@ -22,7 +22,10 @@ export function addWorkerCommand(program: Command, io: ProgramIO): void {
       '--connection <url>',
       'the Redis: redis:// or rediss:// (default: workers.connection, or AGENT_TASKS_CONNECTION)',
     )
-    .option('--config <file>', 'the subagents (default: agent-tasks.config.json)')
+    .option(
+      '--config <file>',
+      'the subagents (default: agent-tasks.config.json, once `agent-tasks mcp --trust` has trusted it)',
+    )
     .option('--concurrency <n>', 'how many tasks of each subagent run at once (default: workers.concurrency, or 1)')
     .addHelpText(
       'after',
@@ -35,7 +38,7 @@ Examples:
   $ agent-tasks worker --connection redis://localhost --concurrency 4`,
     )
     .action(async (options: WorkerCommandOptions) => {
-      const { config, folder } = loadAgentConfig(options.config)
+      const { config, folder } = loadTrustedConfig(options.config, io.env)
       const subagents = workerSubagents(config, folder)
       const access = workersAccess(config, io.env, options.connection)
       const { lockMs, drainSeconds } = config.workers

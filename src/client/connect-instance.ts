@@ -6,7 +6,7 @@
  * W2  A worker that was taken over or disconnected on purpose does not reconnect; one that the server no longer knows registers
  *     again.
  */
-import { systemClock, type Clock } from '../clock.js'
+import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../clock.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import {
@@ -29,11 +29,11 @@ import {
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { closedError, TaskServerError } from './client-errors.js'
-import { parseEndpoints } from './endpoints.js'
+import { closedError, ConnectionError, TaskServerError } from './client-errors.js'
+import { parseEndpoints, workerSocketOf } from './endpoints.js'
 import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type FetchLike, type SocketConstructor } from './platform.js'
-import { createReconnection, reconnectOption, type ReconnectOptions } from './reconnection.js'
+import { createReconnection, reconnectOption, type Reconnection, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
@@ -55,6 +55,11 @@ export interface ConnectInstanceOptions {
   readonly clock?: Clock
   /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
+  /**
+   * How long to wait for a server that cannot be reached yet, in ms: the first connection is tried again until then, with the back-off of
+   * `reconnect`. Infinity for any time. Default 0: one attempt.
+   */
+  readonly connectTimeoutMs?: number
   /** The silence after which the server is pinged, in ms; after twice as long the connection counts as lost. Default 30000. */
   readonly heartbeatMs?: number
   /** The largest frame that the server accepts, in bytes; a larger result becomes an error. Default 1 MiB. */
@@ -75,6 +80,7 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
   WebSocket: aFunction,
   clock: aClock,
   reconnect: reconnectOption,
+  connectTimeoutMs: limitFrom(0),
   heartbeatMs: limitFrom(1),
   maxFrameBytes: limitFrom(1),
   telemetry: aTelemetry,
@@ -106,7 +112,8 @@ export interface ConnectedInstance {
  * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
  * @throws InvalidInputError for an invalid URL, for an unknown or wrong option, or for tools with the same name; InvalidSettingError
  *   for a number out of its range; TaskServerError with the server's code, such as
- *   `UNAUTHORIZED`; ConnectionError when the first connection fails: it is not retried
+ *   `UNAUTHORIZED`, or `BAD_ANSWER` when the server redirects, or names another host or a socket without TLS: the token goes to the host of
+ *   `url` alone; ConnectionError when the first connection fails, and is not made within `connectTimeoutMs` either
  */
 export async function connectInstance(url: string, options: ConnectInstanceOptions): Promise<ConnectedInstance> {
   checkOptions(options, optionTypes)
@@ -131,13 +138,18 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const closing = new AbortController()
   const { token, fetch } = options
   const rest = { baseUrl: http, token, fetch, signal: closing.signal, clock, timeoutMs: REGISTER_TIMEOUT_MS }
-  const register = (instanceId: string | undefined): Promise<RegisterResponse> =>
-    callRest(rest, '/register', registerResponseSchema, {
+  const register = async (instanceId: string | undefined): Promise<RegisterResponse> => {
+    const answer = await callRest(rest, '/register', registerResponseSchema, {
       ...(instanceId !== undefined && { instanceId }),
       tools: descriptions,
     })
+    return { ...answer, websocketUrl: workerSocketOf(http, answer.websocketUrl) }
+  }
 
-  let registration = await register(options.id)
+  const { connectTimeoutMs = 0 } = options
+  const until = elapsedMs(clock) + connectTimeoutMs
+  const backOff = createReconnection(options.reconnect)
+  let registration = await whenReachable(() => register(options.id), { clock, backOff, report, until })
   let isRefused = false
   /** The error message before the server closed a connection that was not ready. */
   let complaint: TaskServerError | undefined
@@ -151,7 +163,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     url: () => registration.websocketUrl,
     loadSocket: () => findSocketConstructor(options.WebSocket),
     clock,
-    reconnection: createReconnection(options.reconnect),
+    reconnection: backOff,
     beforeConnect: async () => {
       if (!isRefused) return
       registration = await register(registration.instanceId)
@@ -209,7 +221,8 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     complaint = undefined
     isRefused ||= code === WORKER_CLOSE.refused
     if (wasReady) announce(false)
-    if (isFinal || !hasBeenReady || FINAL_CODES.includes(code)) {
+    const isAwaited = code !== WORKER_CLOSE.refused && elapsedMs(clock) < until
+    if (isFinal || !(hasBeenReady || isAwaited) || FINAL_CODES.includes(code)) {
       end(reason)
       return false
     }
@@ -248,6 +261,36 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** Tries again while the server cannot be reached, until a time on the clock of `elapsedMs`. */
+async function whenReachable<T>(
+  connect: () => Promise<T>,
+  options: {
+    readonly clock: Clock
+    readonly backOff: Reconnection
+    readonly until: number
+    readonly report: (error: unknown) => void
+  },
+): Promise<T> {
+  const { clock, backOff, until, report } = options
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await connect()
+    } catch (error) {
+      const leftMs = until - elapsedMs(clock)
+      const delayMs = leftMs > 0 && isUnreachable(error) ? backOff(attempt, 0) : undefined
+      if (delayMs === undefined) throw error
+      report(error)
+      await new Promise<void>((resolve) => setLongTimeout(clock, resolve, Math.min(delayMs, leftMs)))
+    }
+  }
+}
+
+/** Whether a server may be there a little later: nothing listens yet, or it starts or ends behind its proxy. */
+function isUnreachable(error: unknown): boolean {
+  if (error instanceof ConnectionError) return error.code === 'CONNECTION_FAILED'
+  return error instanceof TaskServerError && [502, 503, 504].includes(error.status ?? 0)
 }
 
 /** The time limit of a registration, in ms. */

@@ -1,5 +1,6 @@
 /** The URLs of a server's REST routes and its client socket, from the one URL that the caller gives. */
 import { InvalidInputError } from '../errors.js'
+import { ConnectionError } from './client-errors.js'
 
 /** URLs without a trailing slash. */
 export interface Endpoints {
@@ -27,6 +28,31 @@ export function parseEndpoints(url: string): Endpoints {
     socket: `${isSecure ? 'wss' : 'ws'}://${host}${isSocket ? path : base + SOCKET_PATH}`,
   }
 }
+
+/**
+ * The URL at which a server takes workers, which send it their token there. A server that listens on all addresses does not know by which one it is
+ * reached: it names the loopback address, which stands for the host of `http`.
+ * @param http the base of the server's REST routes
+ * @param given what the server answered
+ * @throws ConnectionError `BAD_ANSWER` for a URL of another host, and for one without TLS of a server with TLS
+ */
+export function workerSocketOf(http: string, given: string): string {
+  const [server, socket] = [new URL(http), URL.canParse(given) ? new URL(given) : undefined]
+  const protocols = server.protocol === 'https:' ? ['wss:'] : ['ws:', 'wss:']
+  if (socket !== undefined && protocols.includes(socket.protocol)) {
+    if (socket.hostname === server.hostname) return given
+    if (isLoopback(socket.hostname)) {
+      socket.hostname = server.hostname
+      return socket.href
+    }
+  }
+  throw new ConnectionError(
+    'BAD_ANSWER',
+    `websocketUrl: got ${JSON.stringify(given.slice(0, 200))}, expected ${protocols.join(' or ')} and the host ${server.hostname}.`,
+  )
+}
+
+const isLoopback = (hostname: string): boolean => /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/.test(hostname)
 
 function parseUrl(url: string): URL {
   if (URL.canParse(url)) {

@@ -29,6 +29,7 @@ export type FetchLike = (
     headers?: Record<string, string>
     body?: string
     signal?: AbortSignal
+    redirect?: 'error'
   },
 ) => Promise<{ readonly ok: boolean; readonly status: number; text(): Promise<string> }>
 

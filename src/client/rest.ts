@@ -60,6 +60,8 @@ async function send(
       },
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
       signal,
+      // Another server would get the token.
+      redirect: 'error',
     })
     return { ok: response.ok, status: response.status, text: await response.text() }
   } catch (error) {

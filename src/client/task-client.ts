@@ -89,8 +89,8 @@ const submitOptionTypes: OptionTypes<SubmitTaskOptions> = {
 export interface TaskListOptions {
   /** Only tasks of this instance. */
   readonly instanceId?: string
-  /** Only tasks with this status. */
-  readonly status?: TaskStatus
+  /** Only tasks with this status. Default `all`. */
+  readonly status?: TaskStatus | 'all'
   /** The page size. Default: the server's. */
   readonly limit?: number
   /** `nextCursor` of the previous page. */

@@ -17,7 +17,7 @@ export interface ClusterTasks {
    * @returns the task when it has ended; undefined when the cluster does not have it. Rejects when the signal aborts, or this was closed
    */
   followTask(taskId: string, options: FollowOptions): Promise<Task | undefined>
-  /** The last tasks that were followed to their ends, with their results. */
+  /** The last tasks that were followed to their ends, with their results; the latest end first. */
   listTasks(): readonly Task[]
   /** The instances of all servers. Rejects when the cluster does not answer in time. */
   listInstances(): Promise<InstanceSummary[]>

@@ -24,6 +24,8 @@ export class CommandPersistence {
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void
+  /** What errors call the store. */
+  readonly #name: string
   readonly #changedTasks = new Map<string, CommandTask>()
   readonly #changedCommands = new Map<string, { readonly task: CommandTask; readonly index: number }>()
   #removals: StoreChange[] = []
@@ -38,6 +40,7 @@ export class CommandPersistence {
   /** Opens the store. @throws StoreInUseError, StoreError */
   constructor({ store, clock, report, onWritten }: CommandPersistenceOptions) {
     const { contents, close } = openStore(store, 'command tasks')
+    this.#name = store.name ?? 'the store'
     this.#rows = contents
     this.#workers = contents.instances
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
@@ -48,6 +51,8 @@ export class CommandPersistence {
         isEmpty: () => !this.isPending,
         read: () => this.#pendingChanges(),
         clear: () => this.#clearChanges(),
+        // Every text and result of a command task is limited in bytes of JSON.
+        reduce: () => false,
       },
     })
   }
@@ -63,6 +68,7 @@ export class CommandPersistence {
     return restoreTasks(
       commandTasks.filter(({ status }) => status !== FORGOTTEN),
       commands,
+      this.#name,
     )
   }
 
@@ -98,15 +104,11 @@ export class CommandPersistence {
     else this.#changedCommands.set(commandRowId(task.id, index), { task, index })
   }
 
-  /** A task is not retained any longer. */
+  /** A task is not retained any longer. Its end was delivered, so all of it is stored. */
   forget(task: CommandTask): void {
     const { id, place, commands, submitted } = task
-    this.#changedTasks.delete(id)
     commands.forEach(({ completedAt }, index) => {
-      if (completedAt === undefined) return
-      const row = commandRowId(id, index)
-      this.#changedCommands.delete(row)
-      this.#removals.push({ table: 'commands', remove: row })
+      if (completedAt !== undefined) this.#removals.push({ table: 'commands', remove: commandRowId(id, index) })
     })
     if (place === this.#lastPlace) {
       this.#placeholder = id

@@ -110,8 +110,11 @@ export class CommandRun {
     const { id: taskId, instance } = this.task
     if (this.#isGivenUp || instance === undefined) return
     const { clock, outbox, engine, abortGraceMs, telemetry, traces } = this.#settings
-    this.#timer = setLongTimeout(clock, () => outbox.batch(() => this.#listener.onTimedOut()), this.#timeoutMs)
     const command = this.#command
+    this.#timer = setLongTimeout(clock, () => outbox.batch(() => this.#listener.onTimedOut()), this.#timeoutMs, {
+      name: `deadline of ${command.tool_name} in ${taskId}`,
+      kind: 'deadline',
+    })
     const operation = telemetry?.start({
       ...{ type: 'execute_tool', name: command.tool_name, callId: command.id, taskId },
       ...{ parent: traces?.get(this.task), input: command.args },

@@ -6,7 +6,7 @@ import { describeIssue } from '../protocol/parse.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { toPlainData } from '../protocol/plain-data.js'
 import { StoreError } from '../store/store-errors.js'
-import type { StoredCommand, StoredCommandTask } from '../store/store.js'
+import type { StoredCommand, StoredCommandTask, StoreTable } from '../store/store.js'
 import { resultBytes } from './task-bytes.js'
 import type { CommandTask, SubmitRequest, SubmittedTask } from './command-task.js'
 
@@ -52,10 +52,14 @@ export function commandRow({ id: taskId, commands }: CommandTask, index: number)
 
 export const commandRowId = (taskId: string, index: number): string => `${taskId}/${index}`
 
-/** @throws StoreError `STORE_DAMAGED` for a row that is no command task */
+/**
+ * @param store what the error calls the store
+ * @throws StoreError `STORE_DAMAGED` for a row that is no command task
+ */
 export function restoreTasks(
   rows: readonly StoredCommandTask[],
   commandRows: readonly StoredCommand[],
+  store: string,
 ): readonly RestoredTask[] {
   const outcomes = new Map<string, StoredCommand[]>()
   for (const row of commandRows) {
@@ -63,14 +67,22 @@ export function restoreTasks(
     if (known === undefined) outcomes.set(row.taskId, [row])
     else known.push(row)
   }
-  return rows.map((row) => restoreTask(row, outcomes.get(row.id) ?? []))
+  return rows.map((row) => restoreTask(row, outcomes.get(row.id) ?? [], store))
 }
 
 function restoreTask(
   { id, record, seq, submission }: StoredCommandTask,
   outcomes: readonly StoredCommand[],
+  store: string,
 ): RestoredTask {
-  const { name, intention, createdAt, metadata, commands: pending, ...rest } = parseStored(taskSchema, record, id)
+  const {
+    name,
+    intention,
+    createdAt,
+    metadata,
+    commands: pending,
+    ...rest
+  } = parseStored(taskSchema, record, { store, table: 'commandTasks', id })
   const submitted = {
     ...{ id, name, intention, createdAt },
     commands: pending.map((command) =>
@@ -84,11 +96,18 @@ function restoreTask(
     : [...submitted.commands]
   for (const { id: row, index, outcome } of outcomes) {
     const command = submitted.commands[index]
-    const ended = toPlainData(parseStored(outcomeSchema, outcome, row)) as z.infer<typeof outcomeSchema>
+    const ended = toPlainData(parseStored(outcomeSchema, outcome, { store, table: 'commands', id: row })) as z.infer<
+      typeof outcomeSchema
+    >
     if (command !== undefined) commands[index] = Object.freeze({ ...command, ...ended })
   }
   const task = { ...submitted, ...rest, commands } as Task
-  return { task, submitted, place: seq, request: submission && parseStored(requestSchema, submission, id) }
+  return {
+    task,
+    submitted,
+    place: seq,
+    request: submission && parseStored(requestSchema, submission, { store, table: 'commandTasks', id }),
+  }
 }
 
 /** What a task of an earlier process holds, in bytes of JSON. */
@@ -117,12 +136,16 @@ const requestSchema: z.ZodType<SubmitRequest> = z.object({
   queuePosition: z.number(),
 })
 
-function parseStored<Schema extends z.ZodType>(schema: Schema, value: unknown, id: string): z.output<Schema> {
+function parseStored<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  { store, table, id }: { readonly store: string; readonly table: StoreTable; readonly id: string },
+): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const { field, expected } = describeIssue(parsed.error, value, 'row')
+  const { field, received, expected } = describeIssue(parsed.error, value, 'row')
   throw new StoreError(
     'STORE_DAMAGED',
-    `The stored command task ${preview(id)} is not one: ${field}: expected ${expected}.`,
+    `${store}: the row ${preview(id)} of table ${table} is not one: ${field}: got ${preview(received)}, expected ${expected}.`,
   )
 }

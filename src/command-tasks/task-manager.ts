@@ -8,6 +8,7 @@ import { createActor } from 'xstate'
 import { commandTaskMachine, type CommandTaskMachine, type CommandTaskRef } from '../../machines/command-task.js'
 import type { LaneMachine } from '../../machines/lane.js'
 import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
+import { observerOf } from '../callbacks/observed-clock.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
@@ -26,6 +27,7 @@ import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { InvalidInputError } from '../errors.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
+import { instanceNotFound } from '../instances/not-found.js'
 import type {
   SubmitErrorCode,
   Task,
@@ -221,7 +223,7 @@ export class TaskManager {
     checkOptions(options, optionTypes)
     const { instances, clock = systemClock, machines = {}, store } = options
     this.#instances = instances
-    this.#report = isolateReport(options.onError ?? reportToConsole)
+    this.#report = isolateReport(options.onError ?? observerOf(clock) ?? reportToConsole)
     this.#machines = machines
     this.#maxQueueSize = options.maxQueueSize ?? 100
     this.#retentionMs = options.retentionMs ?? HOUR_MS
@@ -339,7 +341,13 @@ export class TaskManager {
     if (instance === undefined) {
       return instanceId === undefined
         ? refusal('NO_INSTANCE', 'No instance is connected')
-        : refusal('INVALID_INSTANCE', `Instance not found: ${instanceId}`)
+        : refusal(
+            'INVALID_INSTANCE',
+            instanceNotFound(
+              instanceId,
+              this.#instances.list().map(({ id }) => id),
+            ),
+          )
     }
     if (!instance.isConnected) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
     const depth = this.#lanes.get(instance.id)?.size ?? 0
@@ -454,13 +462,16 @@ export class TaskManager {
     return [...this.#lanes.values()].some((lane) => lane.hasRunning)
   }
 
-  /** Snapshots of the tasks, in the order of submission. */
-  listTasks(instanceId?: string, status?: TaskStatus): Task[] {
-    const tasks = Array.from(this.#tasks.values(), ({ record }) => record)
+  /**
+   * Snapshots of the tasks, newest first.
+   * @param instanceId only the tasks of this instance. Default: all instances
+   * @param status only the tasks with this status. Default `all`
+   */
+  listTasks(instanceId?: string, status: TaskStatus | 'all' = 'all'): Task[] {
+    const tasks = Array.from(this.#tasks.values(), ({ record }) => record).reverse()
     return tasks.filter(
       (task) =>
-        (instanceId === undefined || task.instanceId === instanceId) &&
-        (status === undefined || task.status === status),
+        (instanceId === undefined || task.instanceId === instanceId) && (status === 'all' || task.status === status),
     )
   }
 
@@ -649,7 +660,8 @@ export class TaskManager {
         lane.abandonWaiting(`Instance ${id} was not connected within ${graceMs} ms after the server had started again`)
       }
     }
-    this.#instanceGrace = setLongTimeout(this.#settings.clock, giveUp, graceMs)
+    const label = { name: 'limit of the wait for instances', kind: 'deadline' } as const
+    this.#instanceGrace = setLongTimeout(this.#settings.clock, giveUp, graceMs, label)
     unrefTimer(this.#instanceGrace.current)
   }
 
@@ -716,6 +728,7 @@ export class TaskManager {
         if (this.#endedAt.size > 0) this.#forgetOldest()
       },
       Math.max(1000, Math.min(HOUR_MS, this.#retentionMs)),
+      { name: 'removal of old command tasks', kind: 'deadline' },
     )
     unrefTimer(this.#sweep)
   }

@@ -1,5 +1,6 @@
 /** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
+import { givenManager } from '../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
 import { toTree } from '../async-tasks/families.js'
@@ -7,8 +8,17 @@ import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { questionWords, writtenAnswer } from '../async-tasks/question-texts.js'
 import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
+import type { PrunedTask } from '../async-tasks/pruned-tasks.js'
 import { queuePlaces } from '../async-tasks/queue-places.js'
-import { lookUpTask, shortTaskIds, visibleTasks, type TaskLookup } from '../async-tasks/task-lookup.js'
+import {
+  asks,
+  hasNotEnded,
+  lookUpTask,
+  prunedText,
+  shortTaskIds,
+  visibleTasks,
+  type TaskLookup,
+} from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../control-characters.js'
 import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
@@ -76,8 +86,9 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
   ]
 }
 
-function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): CommandResult {
-  const manager = getAsyncTaskManager()
+function listTasks(options: TaskCommandsOptions): CommandResult {
+  const { owner } = options
+  const manager = givenManager(options)
   const tasks = visibleTasks(manager, owner)
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
@@ -96,15 +107,14 @@ function listTasks({ getAsyncTaskManager, owner }: TaskCommandsOptions): Command
   return { type: 'info', text: boundLines(lines, LIST_CHARS) }
 }
 
-function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, args: string): CommandResult {
+function endTask(options: TaskCommandsOptions, args: string): CommandResult {
   if (args === '') return { type: 'error', text: END_USAGE }
-  const manager = getAsyncTaskManager()
-  const { found, reason } = readEnd(args, (idOrPrefix) => lookUpTask(manager, idOrPrefix, owner))
-  if (found.type === 'unknown') return { type: 'error', text: `Task not found: ${toOneLine(args)}` }
+  const { owner } = options
+  const manager = givenManager(options)
+  const { found, reason } = readEnd(args, (idOrPrefix) => lookUpTask(manager, idOrPrefix, owner, hasNotEnded))
+  if (found.type === 'unknown') return notFound(args, found.pruned)
   if (found.type === 'ambiguous') {
-    const shortOf = shortTaskIds(manager)
-    const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
-    return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}` }
+    return ambiguity(manager, found.candidates)
   }
   const { id, status } = found.task
   return manager.cancelTask(id, { reason })
@@ -115,7 +125,7 @@ function endTask({ getAsyncTaskManager, owner }: TaskCommandsOptions, args: stri
 function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandResult {
   const [idOrPrefix, rest] = splitWord(args)
   if (rest === '') return { type: 'error', text: ANSWER_USAGE }
-  const found = findNamed(options, idOrPrefix)
+  const found = findNamed(options, idOrPrefix, asks)
   if ('refusal' in found) return found.refusal
   const { id, questions = [] } = found.task
   const [word, afterWord] = splitWord(rest)
@@ -128,7 +138,7 @@ function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandRe
   }
   if (named !== undefined && afterWord === '') return { type: 'error', text: ANSWER_USAGE }
   const answer = writtenAnswer(question, named === undefined ? rest : afterWord)
-  return options.getAsyncTaskManager().answerTask(id, question.id, answer)
+  return givenManager(options).answerTask(id, question.id, answer)
     ? { type: 'info', text: `Answered ${question.id} of task ${toOneLine(id)}.` }
     : { type: 'error', text: `Task ${toOneLine(id)} no longer waits for an answer to ${question.id}.` }
 }
@@ -136,10 +146,10 @@ function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandRe
 function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
   const [idOrPrefix, message] = splitWord(args)
   if (message === '') return { type: 'error', text: SEND_USAGE }
-  const found = findNamed(options, idOrPrefix)
+  const found = findNamed(options, idOrPrefix, hasNotEnded)
   if ('refusal' in found) return found.refusal
   const { id } = found.task
-  const result = options.getAsyncTaskManager().sendToTask(id, message)
+  const result = givenManager(options).sendToTask(id, message)
   return result.sent
     ? { type: 'info', text: `Sent to task ${toOneLine(id)}.` }
     : { type: 'error', text: toOneLine(`Not sent: ${result.reason}`) }
@@ -147,20 +157,28 @@ function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
 
 /** The task that was named, or what to say when there is none or several. */
 function findNamed(
-  { getAsyncTaskManager, owner }: TaskCommandsOptions,
+  options: TaskCommandsOptions,
   idOrPrefix: string,
+  canBeMeant: (task: AsyncTaskInfo) => boolean,
 ): { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult } {
-  const manager = getAsyncTaskManager()
-  const found = lookUpTask(manager, idOrPrefix, owner)
+  const { owner } = options
+  const manager = givenManager(options)
+  const found = lookUpTask(manager, idOrPrefix, owner, canBeMeant)
   if (found.type === 'found') return { task: found.task }
-  if (found.type === 'unknown') {
-    return { refusal: { type: 'error', text: `Task not found: ${toOneLine(idOrPrefix)}` } }
-  }
-  const shortOf = shortTaskIds(manager)
-  const candidates = found.candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName})`))
-  const text = `Ambiguous task ID. Did you mean:\n${boundLines(candidates, LIST_CHARS)}`
-  return { refusal: { type: 'error', text } }
+  if (found.type === 'unknown') return { refusal: notFound(idOrPrefix, found.pruned) }
+  return { refusal: ambiguity(manager, found.candidates) }
 }
+
+function ambiguity(manager: AsyncTaskManager, candidates: readonly AsyncTaskInfo[]): CommandResult {
+  const shortOf = shortTaskIds(manager)
+  const lines = candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName}) - ${task.status}`))
+  return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(lines, LIST_CHARS)}` }
+}
+
+const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandResult => ({
+  type: 'error',
+  text: toOneLine(pruned ? prunedText(pruned) : `Task not found: ${idOrPrefix}`),
+})
 
 /** An id may have spaces: only what follows a word that is one is the reason. */
 function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
@@ -172,11 +190,12 @@ function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { fo
 
 /** Short ids; the whole id when more than its short id was typed. */
 function runningIds(
-  { getAsyncTaskManager, owner }: TaskCommandsOptions,
+  options: TaskCommandsOptions,
   partial: string,
   isShown: (task: ActiveTaskInfo) => boolean = () => true,
 ): string[] {
-  const manager = getAsyncTaskManager()
+  const { owner } = options
+  const manager = givenManager(options)
   const shortOf = shortTaskIds(manager)
   return manager
     .getActiveTasks(owner)

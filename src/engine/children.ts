@@ -38,5 +38,5 @@ export interface RunChildren {
    */
   waitFor(ids?: readonly string[], options?: WaitOptions): Promise<WaitResult>
   /** Cancels one of them, and what it has launched. False when it had ended or is none of them. */
-  cancel(id: string, options?: CancelOptions): boolean
+  cancel(id: string, options?: CancelOptions | string): boolean
 }

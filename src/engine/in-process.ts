@@ -43,7 +43,10 @@ class InProcessRun implements Run {
   /** A field, so that an engine that wraps this one may spread the run. */
   readonly abort = (reason?: unknown): void => {
     if (this.#resolve === undefined || this.#abort.aborted) return
-    this.#grace = setLongTimeout(this.#clock, () => this.#settle({ type: 'abandoned' }), this.#work.graceMs)
+    const { id, graceMs } = this.#work
+    this.#grace = setLongTimeout(this.#clock, () => this.#settle({ type: 'abandoned' }), graceMs, {
+      name: `grace of ${id}`,
+    })
     this.#abort.abort(reason)
   }
 

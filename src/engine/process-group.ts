@@ -7,6 +7,7 @@
  * Windows has no process groups: there only the program itself is signalled, and processes that it started may stay.
  */
 import type { ChildProcess } from 'node:child_process'
+import { countMembers } from './group-members.js'
 import { nodePlatform } from '../node-builtins.js'
 
 /** Whether this platform has process groups. */
@@ -19,6 +20,8 @@ export const hasUnixSockets = nodePlatform !== 'win32'
 export interface ProcessGroup {
   /** Signals every member; does nothing when none is left. */
   signal(name: NodeJS.Signals): void
+  /** How many members are left. Where there are no groups: 0. */
+  count(): number
   /** Kills the members that are left and forgets the group. Call it once, when the program's run is over. */
   end(): void
 }
@@ -37,6 +40,7 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
         // ESRCH: no member is left. EPERM: the members that are left run as another user and cannot be signalled.
       }
     },
+    count: () => (!hasGroups || child.pid === undefined ? 0 : countMembers(child.pid)),
     end: () => {
       group.signal('SIGKILL')
       forget()

@@ -14,52 +14,73 @@ export interface StartedProgram {
 }
 
 /**
+ * Whether the leader of a program runs: the process has the stored start and boot and, on Linux, the token in its environment.
+ * A store that was tampered with cannot name a process of somebody else.
+ */
+export function leads({ identity, token }: StartedProgram): boolean {
+  // A signal to the group of pid 1 would go to every process.
+  if (identity.pid <= 1 || stateOf(identity) !== 'alive') return false
+  return nodePlatform !== 'linux' || hasToken(identity.pid, token)
+}
+
+/** Signals the group of a program, if its leader runs. Returns whether it was signalled. */
+export function signalProgram(program: StartedProgram, name: NodeJS.Signals): boolean {
+  return leads(program) && signal(-program.identity.pid, name)
+}
+
+/**
  * Kills the group of a program: as a whole while its leader lives, and otherwise its members one by one, by the token in their environment.
  * @returns how many groups and processes were signalled
  */
-export function reapProgram({ identity, token }: StartedProgram): number {
-  const state = stateOf(identity)
-  if (state === 'alive') return kill(-identity.pid)
-  if (token === '') return 0
-  // Without /proc the members of a group whose leader is gone cannot be told from those of another.
-  if (nodePlatform !== 'linux') return 0
-  return membersOf(identity.pid, token).reduce((count, pid) => count + kill(pid), 0)
+export function reapProgram(program: StartedProgram): number {
+  if (signalProgram(program, 'SIGKILL')) return 1
+  return membersOf(program).filter((pid) => signal(pid, 'SIGKILL')).length
 }
 
 /** Whether anything of a program is left. */
-export function isLeft({ identity, token }: StartedProgram): boolean {
-  if (stateOf(identity) === 'alive') return true
-  return nodePlatform === 'linux' && token !== '' && membersOf(identity.pid, token).length > 0
-}
+export const isLeft = (program: StartedProgram): boolean => leads(program) || membersOf(program).length > 0
 
-function membersOf(group: number, token: string): number[] {
+/** The processes of the group that have the token. Without /proc they cannot be told from those of another group. */
+function membersOf({ identity, token }: StartedProgram): number[] {
+  if (nodePlatform !== 'linux') return []
   const { readdirSync, readFileSync } = nodeBuiltin('node:fs')
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
+    .map(Number)
     .filter((pid) => {
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-        const [, , processGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-        if (Number(processGroup) !== group) return false
-        return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(`${RUN_TOKEN}=${token}`)
+        const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+        return Number(group) === identity.pid && hasToken(pid, token)
       } catch {
-        // It has ended meanwhile, or belongs to another user.
+        // It has ended meanwhile.
         return false
       }
     })
-    .map(Number)
 }
 
-function kill(target: number): number {
+/** proc(5): the environment that a process was started with. That of another user's process cannot be read. */
+function hasToken(pid: number, token: string): boolean {
+  if (token === '') return false
   try {
-    process.kill(target, 'SIGKILL')
-    return 1
+    const environment = nodeBuiltin('node:fs').readFileSync(`/proc/${pid}/environ`, 'latin1')
+    return environment.split('\0').includes(`${RUN_TOKEN}=${token}`)
   } catch {
-    return 0
+    return false
   }
 }
 
-/** Reads what `RunDurability.save` stored of a program; undefined for anything else. */
+function signal(target: number, name: NodeJS.Signals): boolean {
+  try {
+    process.kill(target, name)
+    return true
+  } catch {
+    // ESRCH: it has just ended. EPERM: it runs as another user.
+    return false
+  }
+}
+
+/** Reads what `RunDurability.saveProgram` stored of a program; undefined for anything else. */
 export function toStartedProgram(saved: unknown): StartedProgram | undefined {
   const { identity, token } = (saved ?? {}) as {
     readonly identity?: Partial<ProgramIdentity>

@@ -30,8 +30,8 @@ export interface RunContext {
   append(text: string): void
   /**
    * Asks the task's owner a question and waits for the answer. The task stays `running`, and its deadline keeps counting.
-   * @param question text, or `{ message, schema? }` with the JSON Schema of the answer's content; without a schema the content
-   *   is `{ answer: string }`
+   * @param question text, `{ message, schema? }` with the JSON Schema of the answer's content, or `{ message, choices }` with the texts that may
+   *   be answered; without a schema the content is `{ answer: string }`
    * @param options `signal`: withdraws the question when it aborts
    * @returns the answer, whose content fits the schema, or that there will be none
    * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts; InvalidInputError for a malformed question
@@ -87,18 +87,23 @@ export interface RunDurability {
    * @throws StoreError; nothing was stored
    */
   saveProgram(program: StartedProgram): void
+  /** The program that was stored for this attempt, by this process or an earlier one. */
+  readonly program?: StartedProgram | undefined
 }
 
-/** Runs a task: resolves with its output, or rejects. */
-export interface Runner<Input = RunInput> {
-  (input: Input, context: RunContext): Promise<OutputObject> | OutputObject
+/** What a run may return: an output, a text that becomes the `final_message`, or nothing, which becomes an empty output. */
+export type RunResult = OutputObject | string | undefined
+
+/** Runs a task: resolves with its result, or rejects. */
+export interface Runner<Input = RunInput, Result extends RunResult = RunResult> {
+  (input: Input, context: RunContext): Promise<Result> | Result
   /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
   readonly survivesHost?: boolean
   /**
-   * Whether a run that an earlier process started can be followed to its end; called before the run is resumed, with the folder of its files.
-   * Default: it can.
+   * Whether a run that an earlier process started can be followed to its end; called before the run is resumed, with the folder of its files
+   * and the program that it has stored. Default: it can.
    */
-  readonly canResume?: (folder: string | undefined) => boolean
+  readonly canResume?: (folder: string | undefined, program?: StartedProgram) => boolean
   /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
   readonly isBound?: boolean
   /** The name by which `findRunner` finds it for a task of an earlier process. Default: the name of the task's subagent. */
@@ -108,6 +113,9 @@ export interface Runner<Input = RunInput> {
   /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
   readonly takesMessages?: boolean
 }
+
+/** A runner whose runs return whole outputs. */
+export type OutputRunner = Runner<RunInput, OutputObject>
 
 /** Input of a launched task's runner. */
 export interface RunInput {

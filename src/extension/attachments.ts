@@ -1,6 +1,7 @@
 /** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
 import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
+import { createFrameSessions } from './frame-sessions.js'
 import { refusalOf } from './page-access.js'
 import type { Remembered } from './remembered.js'
 import { pause } from './tools/waiting.js'
@@ -29,11 +30,15 @@ export interface Attachments {
   cleanUp(): Promise<void>
 }
 
-/** @param onCancelled the person has closed the bar with which the browser says that it is debugged */
-export function createAttachments(
-  remembered: () => Promise<Remembered>,
-  onCancelled: (tabId: number) => void,
-): Attachments {
+export interface AttachmentsOptions {
+  readonly remembered: () => Promise<Remembered>
+  /** The person has closed the bar with which the browser says that it is debugged. */
+  readonly onCancelled: (tabId: number) => void
+  /** A page of an attached tab opens a tab. */
+  readonly onOpening: () => void
+}
+
+export function createAttachments({ remembered, onCancelled, onOpening }: AttachmentsOptions): Attachments {
   const attached = new Map<number, Promise<Attachment>>()
   const present = new Map<number, Attachment>()
 
@@ -42,6 +47,7 @@ export function createAttachments(
     // What the browser sends is what the protocol describes.
     const event = { method, params, sessionId } as DebuggeeEvent
     const refusal = refusalAfter(event)
+    if (attachment !== undefined && opensTab(event)) onOpening()
     if (refusal === undefined) attachment?.emit(event)
     else attachment?.end(refusal)
   })
@@ -120,6 +126,7 @@ export function createAttachments(
 function createAttachment(tabId: number, onEnd: () => void): Attachment {
   const detached = new AbortController()
   const listeners = new Set<(event: DebuggeeEvent) => void>()
+  const sessions = createFrameSessions(refusalOf)
   const end = (reason: BrowserError): void => {
     if (detached.signal.aborted) return
     detached.abort(reason)
@@ -128,6 +135,8 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
 
   const debuggee: Debuggee = {
     detached: detached.signal,
+    sessions,
+    end,
     onEvent: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -135,6 +144,8 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
     send: async (method, params, { sessionId, signal } = {}) => {
       const given = signal === undefined ? detached.signal : AbortSignal.any([detached.signal, signal])
       given.throwIfAborted()
+      const refusal = sessions.refusalIn(sessionId)
+      if (refusal !== undefined) throw refusal
       const answer = chrome.debugger.sendCommand(
         { tabId, ...(sessionId !== undefined && { sessionId }) },
         method,
@@ -160,6 +171,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
     debuggee,
     end,
     emit: (event) => {
+      sessions.take(event)
       for (const listener of [...listeners]) listener(event)
     },
   }
@@ -189,6 +201,12 @@ function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserErro
   return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
 
+/** A window without a gesture of the person or of a command is blocked. */
+function opensTab({ method, params }: DebuggeeEvent): boolean {
+  if (method === 'Page.windowOpen') return params.userGesture
+  return method === 'Page.frameRequestedNavigation' && params.disposition === 'newTab'
+}
+
 /** The message in an error of `chrome.debugger`, which is JSON if the page's side refused. */
 function textOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
@@ -208,14 +226,23 @@ export async function targetOf(tabId: number): Promise<chrome.debugger.TargetInf
 async function whyGone(tabId: number): Promise<BrowserError> {
   const tab = await chrome.tabs.get(tabId).catch(() => undefined)
   if (tab === undefined) return tabClosed()
-  return refusalOf((await targetOf(tabId))?.url ?? '') ?? new BrowserError('TAB_CLOSED', 'The page of the tab is gone.')
+  return (
+    refusalOf((await targetOf(tabId))?.url ?? '') ??
+    new BrowserError(
+      'PAGE_NAVIGATED',
+      'The browser has let go of this tab, as it does when a frame of an extension comes into a page, such as that of the PDF viewer. Try again.',
+    )
+  )
 }
 
 async function whyNot(tabId: number, error: unknown): Promise<BrowserError> {
   const message = textOf(error)
   if (/already attached/.test(message)) return busy()
   if ((await chrome.tabs.get(tabId).catch(() => undefined)) === undefined) return tabClosed()
-  return new BrowserError('PAGE_NOT_ALLOWED', `The browser lets nobody act in this page: ${message}`)
+  return new BrowserError(
+    'PAGE_NOT_ALLOWED',
+    `The browser lets nobody act in this page, or in a page with a frame of another extension: ${message}`,
+  )
 }
 
 const busy = (): BrowserError =>

@@ -23,8 +23,16 @@ void chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' })
 
 const memory = recall(chrome.storage.session)
 const remembered = () => memory
-const control = createControl(remembered, (tabId, reason) => tabs.lost(tabId, reason))
-const attachments = createAttachments(remembered, (tabId) => void control.remove(tabId).catch(() => undefined))
+const control = createControl({
+  remembered,
+  onLost: (tabId, reason) => tabs.lost(tabId, reason),
+  onStray: (tabId, isStray) => void showStray(tabId, isStray).catch(() => undefined),
+})
+const attachments = createAttachments({
+  remembered,
+  onCancelled: (tabId) => void control.remove(tabId).catch(() => undefined),
+  onOpening: () => control.opening(),
+})
 const tabs = createControlledTabs(control, attachments, remembered)
 
 const refs = { last: 0, keep: async () => (await memory).change({ lastRef: refs.last }) }
@@ -94,6 +102,12 @@ chrome.storage.onChanged.addListener((changes, area) => {
 })
 
 chrome.action.onClicked.addListener((tab) => void started.then(() => giveOrTake(tab)))
+
+/** Marks a tab that is in a group without being under control. */
+async function showStray(tabId: number, isStray: boolean): Promise<void> {
+  // Without a text of its own a tab shows that of all tabs.
+  await chrome.action.setBadgeText({ tabId, ...(isStray && { text: '?' }) })
+}
 
 /** The person gives a tab, or takes it back. */
 async function giveOrTake(tab: chrome.tabs.Tab): Promise<void> {

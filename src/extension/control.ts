@@ -1,8 +1,10 @@
 /**
- * The tabs under control: those of the groups that the extension has opened. The person sees them by the name and colour of the group, and
- * gives and takes tabs by moving them into it and out of it, or with a click on the icon of the extension, which does the same.
+ * The tabs under control: those that the extension or a page under control has opened, and those in which the person has clicked the icon, as long as
+ * they are in the groups of the extension. Another extension can move a tab into a group, and the browser puts every new tab there that opens beside
+ * one: such tabs are not under control before the person clicks the icon in them.
  */
 import { BrowserError } from './debuggee.js'
+import { createOpenedTabs } from './opened-tabs.js'
 import type { Remembered } from './remembered.js'
 
 const GROUP = { title: 'agent-tasks', color: 'blue' } as const
@@ -11,35 +13,72 @@ export interface Control {
   /** In the order of the browser. */
   list(): Promise<readonly chrome.tabs.Tab[]>
   has(tabId: number): Promise<boolean>
-  /** Puts a tab into the group of its window, which is opened if there is none. */
+  /** Puts a tab under control, and into the group of its window, which is opened if there is none. */
   add(tab: Pick<chrome.tabs.Tab, 'id' | 'windowId'>): Promise<void>
-  /** Takes a tab out of its group. */
+  /** Takes a tab back, and out of its group. */
   remove(tabId: number): Promise<void>
+  /** A page under control opens a tab. */
+  opening(): void
   /** The window of the newest group. */
   window(): Promise<number | undefined>
 }
 
-/** @param onLost called with each tab that is under control no longer, and with some that never were */
-export function createControl(
-  remembered: () => Promise<Remembered>,
-  onLost: (tabId: number, reason: BrowserError) => void,
-): Control {
+export interface ControlOptions {
+  readonly remembered: () => Promise<Remembered>
+  /** Called with each tab that is under control no longer, and with some that never were. */
+  readonly onLost: (tabId: number, reason: BrowserError) => void
+  /** Called with each tab that is in a group without being under control (true), and when it is no longer (false). */
+  readonly onStray: (tabId: number, isStray: boolean) => void
+}
+
+export function createControl({ remembered, onLost, onStray }: ControlOptions): Control {
+  const opened = createOpenedTabs()
+
+  chrome.tabs.onCreated.addListener(({ id, groupId, openerTabId }) => {
+    // Tabs that extensions create have no opener.
+    if (id === undefined || openerTabId === undefined) return
+    const isOurs = opened.isAnnounced()
+    void remembered().then(async ({ facts }) => {
+      // A window that a page opens is in no group.
+      if (!facts.groups.includes(groupId)) return
+      if (isOurs) await give(id)
+      else onStray(id, true)
+    })
+  })
   chrome.tabs.onUpdated.addListener((tabId, { groupId }) => {
     if (groupId === undefined) return
     void remembered().then(async ({ facts }) => {
-      if (facts.groups.includes(groupId)) return
+      if (facts.groups.includes(groupId)) {
+        if (!facts.given.includes(tabId)) onStray(tabId, true)
+        return
+      }
+      await take(tabId)
       // A tab that closes leaves its group first.
       const isOpen = await chrome.tabs.get(tabId).then(
         () => true,
         () => false,
       )
+      if (isOpen) onStray(tabId, false)
       onLost(tabId, isOpen ? controlTaken() : tabClosed())
     })
   })
-  chrome.tabs.onRemoved.addListener((tabId) => onLost(tabId, tabClosed()))
+  chrome.tabs.onRemoved.addListener((tabId) => {
+    void take(tabId)
+    onLost(tabId, tabClosed())
+  })
   chrome.tabGroups.onRemoved.addListener(({ id }) => {
     void remembered().then(({ facts, change }) => change({ groups: facts.groups.filter((group) => group !== id) }))
   })
+
+  async function give(tabId: number): Promise<void> {
+    const { facts, change } = await remembered()
+    if (!facts.given.includes(tabId)) await change({ given: [...facts.given, tabId] })
+  }
+
+  async function take(tabId: number): Promise<void> {
+    const { facts, change } = await remembered()
+    if (facts.given.includes(tabId)) await change({ given: facts.given.filter((id) => id !== tabId) })
+  }
 
   async function groups(): Promise<chrome.tabGroups.TabGroup[]> {
     const { facts } = await remembered()
@@ -47,30 +86,39 @@ export function createControl(
     return all.filter(({ id }) => facts.groups.includes(id))
   }
 
+  async function group(tabId: number, windowId: number): Promise<void> {
+    const there = (await groups()).find((one) => one.windowId === windowId)
+    if (there !== undefined) {
+      await chrome.tabs.group({ tabIds: tabId, groupId: there.id })
+      return
+    }
+    const created = await chrome.tabs.group({ tabIds: tabId, createProperties: { windowId } })
+    const { facts, change } = await remembered()
+    await change({ groups: [...facts.groups, created] })
+    await chrome.tabGroups.update(created, GROUP)
+  }
+
   return {
     list: async () => {
+      const { facts } = await remembered()
       const tabs = await Promise.all((await groups()).map(({ id }) => chrome.tabs.query({ groupId: id })))
-      return tabs.flat()
+      return tabs.flat().filter(({ id = chrome.tabs.TAB_ID_NONE }) => facts.given.includes(id))
     },
     has: async (tabId) => {
       const { facts } = await remembered()
       const tab = await chrome.tabs.get(tabId).catch(() => undefined)
-      return tab !== undefined && facts.groups.includes(tab.groupId)
+      return tab !== undefined && facts.given.includes(tabId) && facts.groups.includes(tab.groupId)
     },
     add: async ({ id: tabId = chrome.tabs.TAB_ID_NONE, windowId }) => {
-      const there = (await groups()).find((group) => group.windowId === windowId)
-      if (there !== undefined) {
-        await chrome.tabs.group({ tabIds: tabId, groupId: there.id })
-        return
-      }
-      const opened = await chrome.tabs.group({ tabIds: tabId, createProperties: { windowId } })
-      const { facts, change } = await remembered()
-      await change({ groups: [...facts.groups, opened] })
-      await chrome.tabGroups.update(opened, GROUP)
+      await group(tabId, windowId)
+      await give(tabId)
+      onStray(tabId, false)
     },
     remove: async (tabId) => {
+      await take(tabId)
       await chrome.tabs.ungroup(tabId)
     },
+    opening: opened.announce,
     window: async () => (await groups()).at(-1)?.windowId,
   }
 }

@@ -25,6 +25,19 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** A frame in another process that may not be acted in. */
+export interface RefusedFrame {
+  readonly frameId: string
+  /** The session of the frame around it; undefined for the tab's own. */
+  readonly parentSessionId: string | undefined
+}
+
+export interface FrameSessions {
+  /** The sessions that may be used; undefined is the tab's own. */
+  readonly allowed: readonly (string | undefined)[]
+  readonly refused: readonly RefusedFrame[]
+}
+
 /** An attached tab. Attached again it is another object. */
 export interface Debuggee {
   /**
@@ -38,8 +51,12 @@ export interface Debuggee {
   ): Promise<Commands[Method]['returnType']>
   /** Calls the listener with each event, in order, until the returned function is called. */
   onEvent(listener: (event: DebuggeeEvent) => void): () => void
-  /** Aborts when the tab is no longer attached, with a BrowserError: `TAB_CLOSED`, `CONTROL_TAKEN`, `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`. */
+  /** Aborts when the tab is no longer attached, with a BrowserError: `TAB_CLOSED`, `CONTROL_TAKEN`, `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `PAGE_NAVIGATED`. */
   readonly detached: AbortSignal
+  /** Detaches: `detached` aborts with the reason. */
+  end(reason: BrowserError): void
+  /** Its sessions. A command for one that may not be used fails with `PAGE_NOT_ALLOWED`. */
+  readonly sessions: FrameSessions
 }
 
 export interface Tab {
@@ -70,7 +87,7 @@ export interface Tabs {
    */
   current(signal: AbortSignal): Promise<AttachedTab>
   /** Why no tab may show this address (`chrome:`, the web store); undefined if it may. */
-  refusal(url: string): BrowserError | undefined
+  readonly refusal: (url: string) => BrowserError | undefined
 }
 
 export interface AttachedTab {

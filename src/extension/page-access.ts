@@ -1,7 +1,8 @@
 /** Which pages may be acted in. */
 import { BrowserError } from './debuggee.js'
 
-const ALLOWED = /^(?:https?:|data:|blob:(?:https?:|null\/)|about:blank|about:srcdoc|$)/
+/** `about:blank` exactly: Chromium 156 ends in a failed CHECK when an extension takes a new tab to `about:blank#x`. */
+const ALLOWED = /^(?:https?:|data:|blob:(?:https?:|null\/)|about:blank$|about:srcdoc$|$)/
 
 /** Why nothing may act in a page of this address; undefined if it may. */
 export function refusalOf(url: string): BrowserError | undefined {

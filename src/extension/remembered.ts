@@ -4,6 +4,8 @@ import { z } from 'zod'
 const rememberedSchema = z.object({
   /** The groups whose tabs are under control. */
   groups: z.array(z.number()),
+  /** The tabs that the extension, a page under control or the person has put under control. */
+  given: z.array(z.number()),
   /** The tabs that the debugger is, or was about to be, attached to. */
   attached: z.array(z.number()),
   /** The tab that commands act in. */
@@ -25,7 +27,7 @@ export interface Remembered {
 }
 
 const KEY = 'remembered'
-const NOTHING: Facts = { groups: [], attached: [], lastRef: 0, isWorking: false }
+const NOTHING: Facts = { groups: [], given: [], attached: [], lastRef: 0, isWorking: false }
 
 /** The part of `chrome.storage.session` that is used here. */
 export interface SessionArea {

@@ -6,6 +6,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
+import { checkOptionNames } from '../protocol/option-checks.js'
 
 /** The default time limit of a turn's lease, in ms. */
 export const DEFAULT_TURN_TIMEOUT_MS = 30 * 60_000
@@ -69,6 +70,7 @@ export class Turns {
     if (typeof outcome?.accepted !== 'boolean') {
       throw new InvalidInputError('outcome.accepted', outcome?.accepted, 'true or false')
     }
+    checkOptionNames(outcome, ['accepted'], ['outcome'])
     const reminder = this.#leases.get(owner)
     this.#leases.delete(owner)
     if (outcome.accepted) reminder?.acknowledge()
@@ -91,7 +93,7 @@ export class Turns {
 
   #begin(owner: string): Turn {
     const { registry } = this.#manager
-    if (!registry.pushSubscribers.has(owner)) registry.pushSubscribers.add(owner)
+    registry.pushSubscribers.noteTurn(owner)
     const systemInstruction = this.#reminders.generateStatusSummary(owner)
     const reminder = this.#reminders.leaseReminder({ owner })
     return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }
@@ -113,10 +115,14 @@ export class Turns {
       const message = `A turn of ${owner} has not ended within ${timeoutMs} ms: its results are owed again. Call afterTurn, or use withTurn.`
       registry.report(new Error(message), { source: 'turn-timeout', owner, deliveryId })
     }
-    const timer = setLongTimeout(registry.clock, expire, timeoutMs)
+    const timer = setLongTimeout(registry.clock, expire, timeoutMs, {
+      name: `time limit of a turn of ${owner}`,
+      kind: 'deadline',
+    })
     const disposal = registry.notifications$.subscribe({ complete: stop })
     const ended = (end: () => void) => (): void => {
       stop()
+      if (this.#leases.get(owner)?.deliveryId === deliveryId) this.#leases.delete(owner)
       end()
     }
     return Object.freeze({ ...reminder, acknowledge: ended(acknowledge), release: ended(release) })

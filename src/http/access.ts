@@ -107,15 +107,25 @@ export function createAccess(options: AccessOptions): Access {
 const FOREIGN_ORIGIN: Refusal = { status: 403, code: 'FOREIGN_ORIGIN', error: 'This Origin is not allowed.' }
 
 /** The answer to a request without a valid token. */
-export const UNAUTHORIZED: Refusal = {
-  status: 401,
-  error: 'A token is required: Authorization: Bearer <token>',
-  code: 'UNAUTHORIZED',
-  headers: { 'www-authenticate': 'Bearer' },
+export function unauthorized({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): Refusal {
+  const refused = { status: 401, code: 'UNAUTHORIZED' } as const
+  return authorization === undefined
+    ? {
+        ...refused,
+        error: 'A token is required: Authorization: Bearer <token>',
+        headers: { 'www-authenticate': 'Bearer' },
+      }
+    : {
+        ...refused,
+        error: bearerTokenOf({ headers: { authorization } }) === undefined ? NO_BEARER : 'The token is not valid.',
+        headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+      }
 }
 
+const NO_BEARER = 'The Authorization header has no bearer token. Expected: Authorization: Bearer <token>'
+
 /** The bearer token of a request, valid or not. */
-export function bearerTokenOf({ headers: { authorization } }: IncomingMessage): string | undefined {
+export function bearerTokenOf({ headers: { authorization } }: Pick<IncomingMessage, 'headers'>): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
 }
 

@@ -11,6 +11,9 @@ export function toJson(value: unknown): string {
   }
 }
 
+/** The header of an answer with JSON. */
+export const JSON_TYPE = { 'content-type': 'application/json' }
+
 /** Answers a request with JSON. */
 export function sendJson(
   response: ServerResponse,
@@ -18,7 +21,7 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.writeHead(status, { ...JSON_TYPE, ...headers })
   response.end(toJson(body))
 }
 

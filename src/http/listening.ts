@@ -25,6 +25,8 @@ export function createServer(tls: { cert: string; key: string } | undefined, lis
 export interface ListenSettings {
   readonly host: string
   readonly port: string
+  /** Says how another port is chosen, and what uses this one: in place of the name of a setting that nobody may have set. */
+  readonly whenTaken?: (port: number) => Promise<string>
 }
 
 /**
@@ -41,6 +43,12 @@ export function listen(server: Server, host: string, port: number, settings: Lis
         ENOTFOUND: [settings.host, host, 'an address of this machine'],
       }
       const reason = reasons[error.code ?? '']
+      if (error.code === 'EADDRINUSE' && settings.whenTaken !== undefined) {
+        const taken = (message: string): InvalidSettingError =>
+          new InvalidSettingError(settings.port, port, 'a port that is free, or 0 to pick one', message)
+        settings.whenTaken(port).then((message) => reject(taken(message)), reject)
+        return
+      }
       reject(reason === undefined ? error : new InvalidSettingError(...reason))
     }
     server.once('error', onError)

@@ -5,7 +5,8 @@ import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import type { TaskCommand } from '../protocol/command-tasks.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { parseJson } from '../protocol/parse-json.js'
+import { MAX_LEVELS, toPlainData } from '../protocol/plain-data.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
@@ -34,7 +35,7 @@ export async function performCommand(call: CommandCall, context: WorkContext): P
   } catch (error) {
     throw commandError(error)
   }
-  if (result.isError === true) throw new ToolCallError(codeOf(result) ?? 'EXECUTION_ERROR', textOf(result))
+  if (result.isError === true) throw errorOf(result)
   return result
 }
 
@@ -85,9 +86,16 @@ export function argumentsFor(
  * Calls a tool. Resolves with a frozen copy of its result, which is checked: users may bring instances of their own.
  * @throws InstanceError when the instance is not connected
  */
-export async function callTool({ id, instance, isConnected }: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
+export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
+  const { id, instance, isConnected } = entry
   if (!isConnected) throw new InstanceError('INSTANCE_DISCONNECTED', id, `Instance not connected: ${id}`)
-  const result = (await instance.callTool(call)) as ToolCallResult | null | undefined
+  // A host's own instance may answer with anything.
+  let result: Partial<ToolCallResult> | null | undefined
+  try {
+    result = await instance.callTool(call)
+  } finally {
+    entry.noteActivity()
+  }
   if (!Array.isArray(result?.content)) {
     const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(result.content)}`
     throw new TypeError(
@@ -107,9 +115,33 @@ function commandError(error: unknown): AgentTasksError {
   return error instanceof AgentTasksError ? error : new ToolCallError('EXECUTION_ERROR', describeFailure(error))
 }
 
+/** The error of a failed result. Its text may be JSON that has the error as an object. */
+function errorOf(result: ToolCallResult): ToolCallError {
+  const text = textOf(result)
+  const inText = errorInJson(text)
+  const message = ownMessage(inText) ?? text
+  return new ToolCallError(codeOf(result) ?? ownCode(inText) ?? 'EXECUTION_ERROR', message)
+}
+
 /** The code of a failed result: MCP has no field for it, so tools put it in one of two places. */
 function codeOf({ structuredContent, _meta }: ToolCallResult): string | undefined {
   return ownCode(structuredContent) ?? ownCode(structuredContent?.['error']) ?? ownCode(_meta)
+}
+
+/** The longest text that is read as JSON, in characters. */
+const MAX_JSON_CHARS = 64 * 1024
+
+/** `error` of a text such as `{"error":{"code":"NOT_FOUND","message":"There is no e7."}}`. */
+function errorInJson(text: string): unknown {
+  if (!text.startsWith('{') || text.length > MAX_JSON_CHARS) return undefined
+  const parsed = parseJson(text, MAX_LEVELS)
+  const { value } = 'value' in parsed ? parsed : { value: undefined }
+  return typeof value === 'object' && value !== null && 'error' in value ? value.error : undefined
+}
+
+function ownMessage(error: unknown): string | undefined {
+  const message: unknown = typeof error === 'object' && error !== null && 'message' in error ? error.message : error
+  return typeof message === 'string' && message.trim() !== '' ? message : undefined
 }
 
 function ownCode(from: unknown): string | undefined {

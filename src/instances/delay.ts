@@ -1,5 +1,5 @@
 /** A delay that can be awaited and cancelled. */
-import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, type Clock, type TimerLabel } from '../clock.js'
 
 export interface Delay {
   /** Resolves when the time has passed; never after `cancel`. */
@@ -7,9 +7,9 @@ export interface Delay {
   cancel(): void
 }
 
-export function createDelay(clock: Clock, ms: number): Delay {
+export function createDelay(clock: Clock, ms: number, label?: TimerLabel): Delay {
   let resolve: () => void = () => undefined
   const passed = new Promise<void>((done) => (resolve = done))
-  const timer = setLongTimeout(clock, resolve, ms)
+  const timer = setLongTimeout(clock, resolve, ms, label)
   return { passed, cancel: () => clearLongTimeout(clock, timer) }
 }

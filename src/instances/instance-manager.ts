@@ -7,6 +7,7 @@ import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
 import { instanceMachine, type InstanceEvent, type InstanceRef } from '../../machines/instance.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
+import { observerOf } from '../callbacks/observed-clock.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { createOutbox } from '../callbacks/outbox.js'
 import { actorClock, systemClock, type Clock } from '../clock.js'
@@ -51,6 +52,10 @@ export interface InstanceEntry {
   readonly isConnected: boolean
   /** When it connected last, in ms since the epoch. */
   readonly connectedAt: number | undefined
+  /** When it was last heard of, in ms since the epoch: it connected, answered a ping, or ended a call. */
+  readonly lastActivity: number | undefined
+  /** @internal It is heard of now. */
+  noteActivity(): void
   /** The instance itself. */
   readonly instance: Instance
   /** The actor of its connection. */
@@ -69,6 +74,7 @@ export class InstanceManager {
   readonly #inspect: ReturnType<typeof toInspectFunction>
   readonly #entries = new Map<string, RegisteredInstance>()
   readonly #connectHandlers = new Set<ConnectHandler>()
+  readonly #takeoverHandlers = new Set<ConnectHandler>()
   readonly #disconnectHandlers = new Set<DisconnectHandler>()
   readonly #outbox = createOutbox<() => void>({ notify: (run) => run() })
   readonly #closing = new Set<Promise<void>>()
@@ -81,7 +87,7 @@ export class InstanceManager {
   constructor(options: InstanceManagerOptions = {}) {
     checkOptions(options, optionTypes)
     this.#clock = options.clock ?? systemClock
-    this.#onError = options.onError ?? reportToConsole
+    this.#onError = options.onError ?? observerOf(this.#clock) ?? reportToConsole
     this.#inspect = toInspectFunction(options.inspect)
   }
 
@@ -102,12 +108,20 @@ export class InstanceManager {
         `Instance id ${preview(id)} is in use. Disconnect that instance first, or choose another id.`,
       )
     }
-    const entry = new RegisteredInstance(instance, (this.#serial += 1), (created) => this.#createActor(created))
+    const entry = new RegisteredInstance(instance, (this.#serial += 1), this.#clock, (created) =>
+      this.#createActor(created),
+    )
     this.#entries.set(id, entry)
     this.#outbox.batch(() => entry.ref.start())
     instance.onLost((reason) => this.#send(entry, { type: 'connection.lost' }, reason))
     if (instance.connection === undefined) this.#send(entry, { type: 'connection.opened' })
-    else instance.connection.onEvent((type) => this.#send(entry, { type }))
+    else {
+      instance.connection.onEvent((type) => {
+        entry.noteActivity()
+        this.#send(entry, { type })
+        if (type === 'connection.takenOver') this.#notify(this.#takeoverHandlers, entry.id)
+      })
+    }
     return entry
   }
 
@@ -154,6 +168,11 @@ export class InstanceManager {
     return addHandler(this.#disconnectHandlers, handler)
   }
 
+  /** @internal Calls `handler` when another connection has taken an instance over. Returns an unsubscribe function. */
+  onTakenOver(handler: ConnectHandler): () => void {
+    return addHandler(this.#takeoverHandlers, handler)
+  }
+
   /**
    * @internal For `TaskManager`. Two of them would run two commands of one instance at once.
    * @returns a function that ends the claim
@@ -196,7 +215,11 @@ export class InstanceManager {
         timing: instance.connection?.timing ?? {},
         host: { failCalls: (cause) => entry.failCalls(cause) },
       },
-      clock: actorClock(this.#clock, (run) => this.#change(entry, run)),
+      clock: actorClock(
+        this.#clock,
+        (run) => this.#change(entry, run),
+        () => ({ name: `time limit of the connection of ${id}`, kind: 'deadline' }),
+      ),
     })
   }
 
@@ -215,6 +238,7 @@ export class InstanceManager {
       entry.state = state
       if (state === 'connected') {
         entry.connectedAt = this.#clock.now()
+        entry.noteActivity()
         this.#outbox.push(() => this.#notify(this.#connectHandlers, entry.id))
       }
       if (state === 'disconnected') {
@@ -273,10 +297,13 @@ class RegisteredInstance implements InstanceEntry {
   readonly ref: InstanceRef
   state: InstanceState = 'connecting'
   connectedAt: number | undefined
+  lastActivity: number | undefined
+  readonly #clock: Clock
   /** Why it was disconnected; undefined when a time limit has passed. */
   reason: string | undefined
 
-  constructor(instance: Instance, serial: number, createRef: (entry: RegisteredInstance) => InstanceRef) {
+  constructor(instance: Instance, serial: number, clock: Clock, createRef: (entry: RegisteredInstance) => InstanceRef) {
+    this.#clock = clock
     this.id = instance.id
     this.kind = instance.kind
     this.serial = serial
@@ -286,6 +313,10 @@ class RegisteredInstance implements InstanceEntry {
 
   get isConnected(): boolean {
     return this.state === 'connected'
+  }
+
+  noteActivity(): void {
+    this.lastActivity = this.#clock.now()
   }
 
   failCalls(cause: 'takenOver' | 'disconnected'): void {

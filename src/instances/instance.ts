@@ -40,6 +40,16 @@ export interface ToolCall {
  */
 export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
 
+/** The other end of the connection of a remote worker. */
+export interface InstancePeer {
+  /** The network address of the worker. */
+  readonly address?: string | undefined
+  /** The port of this server that the worker is connected to. */
+  readonly port?: number | undefined
+  /** The `User-Agent` of the worker, at most 512 characters. */
+  readonly userAgent?: string | undefined
+}
+
 /** Runs commands. All kinds pass one shared suite of tests. */
 export interface Instance {
   /** Unique among the registered instances. */
@@ -48,6 +58,8 @@ export interface Instance {
   readonly kind: 'local' | 'mcp' | 'websocket'
   /** Whether a remote worker runs in a browser. Default true. */
   readonly isBrowser?: boolean | undefined
+  /** Where its connection comes from (remote workers only). */
+  readonly peer?: InstancePeer | undefined
   /** Whether the arguments of each call include `instanceId` (remote workers only). */
   readonly passesInstanceId?: boolean
   /** Resolves with its tools. */

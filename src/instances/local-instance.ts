@@ -68,7 +68,7 @@ export function localInstance(options: LocalInstanceOptions): Instance {
     onLost: () => undefined,
     close: async () => {
       calls.end('The instance was closed.')
-      const grace = createDelay(clock, closeGraceMs)
+      const grace = createDelay(clock, closeGraceMs, { name: `grace of ${id}` })
       await Promise.race([calls.settled(), grace.passed])
       grace.cancel()
     },

@@ -34,6 +34,8 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly cancelGraceMs?: number
   /** How long the server may take to end after its stdin was closed, and again after SIGTERM, in ms. Default 2000. */
   readonly closeGraceMs?: number
+  /** Gives up the start: the server is closed, and `mcpInstance` rejects. Without effect once it has started. */
+  readonly signal?: AbortSignal
   /** Default: the platform's clock. */
   readonly clock?: Clock
   /** Called with exceptions of abort listeners. Default: `console.error`. */
@@ -52,6 +54,7 @@ const optionTypes: OptionTypes<MCPInstanceOptions> = {
   startTimeoutMs: numberFrom(1),
   cancelGraceMs: numberFrom(0),
   closeGraceMs: numberFrom(0),
+  signal: objectWith('an AbortSignal', 'addEventListener'),
   clock: aClock,
   onError: aFunction,
 }
@@ -88,7 +91,14 @@ const PING_TIMEOUT_MS = 5000
  */
 export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInstance> {
   checkInstanceOptions(options)
-  const { id, startTimeoutMs = 30_000, cancelGraceMs = 2000, closeGraceMs = 2000, clock = systemClock } = options
+  const {
+    id,
+    startTimeoutMs = 30_000,
+    cancelGraceMs = 2000,
+    closeGraceMs = 2000,
+    clock = systemClock,
+    signal,
+  } = options
   const server = accessMCPServer(options, clock, closeGraceMs)
   const { transport } = server
   const answers = watchAnswers(transport)
@@ -100,7 +110,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
   let closing: Promise<void> | undefined
 
   try {
-    await client.connect(transport, { timeout: startTimeoutMs })
+    await client.connect(transport, { timeout: startTimeoutMs, ...(signal !== undefined && { signal }) })
   } catch (error) {
     const message = `${server.name}, instance ${preview(id)}, did not start: ${server.explain(error)}`
     await client.close().catch(() => undefined)
@@ -170,7 +180,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
 
   /** The client has sent the cancellation. A server that ignores it keeps its lane until it answers. */
   async function lateResult(arrived: Promise<Answer>, signal: AbortSignal): Promise<ToolCallResult> {
-    const grace = createDelay(clock, cancelGraceMs)
+    const grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
     const answer = await Promise.race([arrived, grace.passed])
     grace.cancel()
     if (answer?.type === 'result') return answer.result

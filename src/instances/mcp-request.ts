@@ -14,6 +14,7 @@ import {
 } from '../protocol/tool-calls.js'
 import { argumentsFor, callTool } from './command-call.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
+import { instanceNotFound } from './not-found.js'
 
 /** Where a request is performed, and for which command. */
 export interface MCPRequestContext {
@@ -68,7 +69,14 @@ function findInstance(instances: InstanceManager, instanceId: string | undefined
   if (entry !== undefined) return entry
   throw instanceId === undefined
     ? new InstanceError('INSTANCE_UNKNOWN', '', 'No instance is connected')
-    : new InstanceError('INSTANCE_UNKNOWN', instanceId, `Instance not found: ${instanceId}`)
+    : new InstanceError(
+        'INSTANCE_UNKNOWN',
+        instanceId,
+        instanceNotFound(
+          instanceId,
+          instances.list().map(({ id }) => id),
+        ),
+      )
 }
 
 /** A tool of another kind may have a parameter `instanceId` of its own. */

@@ -8,11 +8,12 @@ import { InstanceError, ToolCallError } from '../errors.js'
 import { WORKER_CLOSE, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { toError } from './calls-in-flight.js'
 import { createDelay, type Delay } from './delay.js'
-import type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from './instance.js'
+import type { Instance, InstanceConnection, InstanceEnd, InstancePeer, ToolCall, ToolDescription } from './instance.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** The socket of a worker. */
 export interface WorkerSocket {
+  readonly peer?: InstancePeer | undefined
   send(text: string): void
   close(code: number, reason: string): void
 }
@@ -110,13 +111,20 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         send(socket, { type: 'ping' })
       },
       pingEveryMs,
+      { name: `ping of ${id}`, kind: 'poll' },
     )
   }
 
   /** Cancels calls of earlier connections: nothing is called before they have ended, or their grace has passed. */
   function cancelEarlier(socket: WorkerSocket, callIds: readonly string[]): void {
     const before = earlier
-    earlier = callIds.length === 0 ? undefined : createEarlierCalls(callIds, createDelay(clock, cancelGraceMs))
+    earlier =
+      callIds.length === 0
+        ? undefined
+        : createEarlierCalls(
+            callIds,
+            createDelay(clock, cancelGraceMs, { name: `grace of the cancelled calls of ${id}` }),
+          )
     // Whoever waited for those looks at these.
     before?.end()
     for (const callId of callIds) send(socket, { type: 'tool_cancel', callId })
@@ -168,6 +176,9 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     get lateAnswers() {
       return lateAnswers
     },
+    get peer() {
+      return current?.socket.peer
+    },
     admits: (secret) => timingSafeEqual(digestOf(secret), digest),
     attach: (socket, offered, calls = []) => {
       if (endedBy !== undefined) return undefined
@@ -214,7 +225,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         cancel = () => {
           waiting.isCancelled = true
           // A worker answers when its tool has stopped; after the grace period it is no longer waited for.
-          grace = createDelay(clock, cancelGraceMs)
+          grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
           void grace.passed.then(() => reject(toError(call.signal.reason)))
           send(link.socket, { type: 'tool_cancel', callId })
         }

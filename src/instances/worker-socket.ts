@@ -181,6 +181,7 @@ function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: ()
   const held: string[] = []
   let isHeld = true
   return {
+    peer: socket.peer,
     send: (text) => {
       if (isHeld) held.push(text)
       else socket.send(text)

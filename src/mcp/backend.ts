@@ -5,6 +5,7 @@ import { systemClock, type Clock } from '../clock.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
+import { taskName } from '../async-tasks/task-name.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import { aDefinition } from '../engine/definition.js'
 import { createLog, type Log } from '../http/log.js'
@@ -37,6 +38,7 @@ import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
 import { instancesOfCluster, instancesOfPool, type InstanceSource } from './instance-source.js'
 import { createSession } from './session.js'
+import type { UntrustedFile } from './trust.js'
 
 /** Options of every MCP server. */
 export interface McpServerOptions {
@@ -46,6 +48,11 @@ export interface McpServerOptions {
   readonly folder?: string
   /** The path of the configuration file, which the tool `task` names when there are no subagents. */
   readonly configFile?: string
+  /**
+   * A configuration that was found and is not used, because the user has not trusted it (`untrusted` of `loadAgentConfig`). The tools are listed, each call
+   * is answered with what the user can do, and no store is opened.
+   */
+  readonly untrusted?: UntrustedFile | undefined
   /**
    * The directory in which subagents without a `cwd` run, unless the client says where its project is (MCP roots, over stdio). Default: the
    * working directory.
@@ -81,11 +88,17 @@ const aSessionKey: OptionType = {
   accepts: (value) => typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_KEY,
 }
 
+const anUntrustedFile: OptionType = {
+  expected: 'untrusted of loadAgentConfig',
+  accepts: (value) => typeof (value as Partial<UntrustedFile> | null)?.file === 'string',
+}
+
 export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   // Its schema checks the content.
   config: anObject,
   folder: aString,
   configFile: aString,
+  untrusted: anUntrustedFile,
   projectFolder: aString,
   store: aName,
   session: aSessionKey,
@@ -98,6 +111,8 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
 
 export interface Backend {
   readonly configFile: string | undefined
+  /** The configuration that is not used: every call of a tool says so. */
+  readonly untrusted: UntrustedFile | undefined
   readonly config: AgentConfig
   /** The directory that relative paths of the configuration start from. */
   readonly folder: string
@@ -123,12 +138,12 @@ export interface Backend {
 }
 
 /**
- * Starts connecting the instances and returns at once.
+ * Connects no instance and starts no program.
  * @throws InvalidInputError for an invalid configuration; StoreError when the store cannot be opened, InvalidSettingError for a setting that needs one
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
   const { folder = process.cwd(), projectFolder = process.cwd(), clock = systemClock, telemetry } = options
-  const { taskManager: cluster } = options
+  const { taskManager: cluster, untrusted } = options
   const config = parseInput(agentConfigSchema, options.config ?? {}, 'config')
   if (cluster !== undefined && config.instances.length > 0) {
     const expected = 'none, because commands run on the instances of a cluster'
@@ -142,7 +157,9 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}),
   ])
-  const session = createSession(config, { ...options, folder, projectFolder }, clock)
+  // Opening it would take over what earlier servers left, and end it for want of its subagents.
+  const session =
+    untrusted === undefined ? createSession(config, { ...options, folder, projectFolder }, clock) : undefined
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
     maxCommands: maxCommands === -1 ? -1 : Math.max(MIN_TOTAL, maxCommands),
@@ -173,6 +190,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
+    untrusted,
     ...{ config, folder, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
@@ -195,23 +213,27 @@ function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['suba
   throw new InvalidInputError(`config.subagents[${index}].runsOn`, 'workers', expected)
 }
 
-const STOPPED = 'The server ended before the program did, and stopped it. Launch it again if it is still needed.'
-const CANCELLED =
-  'The server ended before the commands did, and cancelled them. Launch them again if they are still needed.'
+const stopped = (what: string): string =>
+  `The server ended before the program (${what}) did, and stopped it. Launch it again if it is still needed.`
+const cancelled = (what: string): string =>
+  `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
 function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
   const { registry } = manager
-  for (const { id, subagentName } of manager.getRunningTasks()) {
+  for (const { id, subagentName, goalPrompt } of manager.getRunningTasks()) {
     const entry = registry.history.get(id)
     if (entry === undefined) continue
     // The next server would look for what goes on: a program, or commands of a cluster.
     const isProgram = subagents.get(subagentName)?.run.survivesHost === true
     if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue
     const run = registry.peekAttachment(entry)?.run
-    manager.failTask(id, isProgram ? STOPPED : CANCELLED)
+    const what = taskName({ subagentName, goalPrompt })
+    manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
     run?.abort()
   }
+  // Nothing is written once it is sealed, not even that the answers which were written out have arrived.
+  registry.persistence?.confirmOwner()
   registry.persistence?.flush()
   session.seal()
 }

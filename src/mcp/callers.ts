@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { prunedText } from '../async-tasks/task-lookup.js'
 import { bearerTokenOf } from '../http/access.js'
 import { toToolResult } from './mcp-tool.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
@@ -58,6 +59,9 @@ function refuse(
 ): McpResult | undefined {
   const { task_id, task_ids } = args
   const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
+  const pruned = unknown === undefined ? undefined : manager.registry.pruned.find(unknown, ANONYMOUS.owner)
+  // A part of an id shows nothing to a client that cannot be told from others.
+  if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)
   const isList = !isNamed && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')

@@ -14,6 +14,7 @@ export function imagesOf({ commandTasks }: Pick<Backend, 'commandTasks'>, taskId
   const images = commandTasks
     .listTasks()
     .filter(({ metadata }) => wanted.has(metadata?.['asyncTaskId']))
+    .reverse()
     .flatMap(({ commands }) => commands.flatMap(({ result }) => imagesIn(result)))
   if (images.length === 0) return []
   const shown = lastThatFit(images)

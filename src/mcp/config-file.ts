@@ -1,12 +1,15 @@
 /** Reads `agent-tasks.config.json`. An error names the file, the field and the value. */
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { ConfigFileError } from '../errors.js'
 import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
+import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
 import { preview } from '../preview.js'
 import { howToConfigure } from './starter-config.js'
+import type { Environment } from './trust-records.js'
+import { describeUntrusted, judgeFoundFile, type UntrustedFile } from './trust.js'
 
 /** A configuration and its source. */
 export interface LoadedConfig {
@@ -18,19 +21,41 @@ export interface LoadedConfig {
   readonly path: string
   /** The directory that its relative paths start from. */
   readonly folder: string
+  /** The file that was found and is not used, because the user has not trusted it. `config` has the defaults then. Pass it to the server. */
+  readonly untrusted?: UntrustedFile
 }
 
 /**
- * Reads a configuration file. Without a path it reads `agent-tasks.config.json` in `cwd`, and returns the defaults if there is no such
- * file.
+ * Reads a configuration file. Without a path it reads `agent-tasks.config.json` in `cwd` if the user trusts it (`agent-tasks mcp --trust`), and returns
+ * the defaults if there is no such file, or if it is not trusted.
+ * @param env where the user's folder is: `XDG_CONFIG_HOME`, `HOME`
  * @throws ConfigFileError when the file cannot be read, is not JSON, or contains an invalid value
  */
-export function loadAgentConfig(path?: string, cwd: string = process.cwd()): LoadedConfig {
-  const file = resolve(cwd, path ?? CONFIG_FILE_NAME)
-  if (path === undefined && !existsSync(file)) {
-    return { config: agentConfigSchema.parse({}), file: undefined, path: file, folder: cwd }
-  }
-  return { config: parseAgentConfig(readJson(file), file), file, path: file, folder: dirname(file) }
+export function loadAgentConfig(
+  path?: string,
+  cwd: string = process.cwd(),
+  env: Environment = process.env,
+): LoadedConfig {
+  if (path !== undefined) return loaded(resolve(cwd, path), readNamed)
+  const file = resolve(cwd, CONFIG_FILE_NAME)
+  const judged = judgeFoundFile(cwd, env)
+  if (judged !== undefined && 'bytes' in judged) return loaded(file, () => judged.bytes)
+  const none = { config: agentConfigSchema.parse({}), file: undefined, path: file, folder: cwd }
+  return judged === undefined ? none : { ...none, untrusted: judged.untrusted }
+}
+
+/**
+ * The same, for a command that runs what the file names.
+ * @throws ConfigFileError when a file was found that is not trusted
+ */
+export function loadTrustedConfig(path: string | undefined, env: Environment): LoadedConfig {
+  const read = loadAgentConfig(path, process.cwd(), env)
+  if (read.untrusted === undefined) return read
+  throw new ConfigFileError(read.path, `it is not trusted. ${describeUntrusted(read.untrusted)}`)
+}
+
+function loaded(file: string, read: (file: string) => Buffer): LoadedConfig {
+  return { config: parseConfigBytes(read(file), file), file, path: file, folder: dirname(file) }
 }
 
 /**
@@ -44,22 +69,28 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   const { field, received, expected } = describeIssue(parsed.error, content, '')
   const name = field.replace(/^\./, '') || 'the file'
   // Secrets must not end up in a log.
-  const shown = /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name) ? '(not shown)' : preview(received)
+  const isHidden = expected.startsWith(NO_SUCH_FIELD) || /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)
+  const shown = isHidden ? '(not shown)' : preview(received)
   throw new ConfigFileError(file, `${name}: got ${shown}, expected ${expected}.`)
 }
 
-function readJson(file: string): unknown {
-  let text: string
+/** The same for the bytes of a file. @throws ConfigFileError also when they are not JSON */
+export function parseConfigBytes(bytes: Buffer, file: string): AgentConfig {
+  let content: unknown
   try {
-    text = readFileSync(file, 'utf8')
+    content = JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''))
+  } catch (cause) {
+    throw new ConfigFileError(file, `is not JSON: ${describeFailure(cause)}.`, { cause })
+  }
+  return parseAgentConfig(content, file)
+}
+
+function readNamed(file: string): Buffer {
+  try {
+    return readFileSync(file)
   } catch (cause) {
     const { code = 'unknown' } = cause as NodeJS.ErrnoException
     const advice = code === 'ENOENT' ? ` ${howToConfigure(file)}` : ''
     throw new ConfigFileError(file, `cannot be read (${code}).${advice}`, { cause })
-  }
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown
-  } catch (cause) {
-    throw new ConfigFileError(file, `is not JSON: ${describeFailure(cause)}.`, { cause })
   }
 }

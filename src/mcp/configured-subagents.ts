@@ -39,9 +39,12 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     stdin,
   } = subagent
   const { maxRunSeconds } = subagent
+  const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
+  // Not in the directory of a call, nor in the project of a client: that may be anybody's.
+  const program = isPath ? resolve(folder, cwd ?? '.', command) : command
   const runIn = (directory: string) =>
     processRunner({
-      ...{ command, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
+      ...{ command: program, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
       ...{ stdin, questions: asks },
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,

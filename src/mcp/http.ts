@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
 import { InvalidSettingError } from '../errors.js'
-import { createAccess, UNAUTHORIZED, type Access } from '../http/access.js'
+import { createAccess, unauthorized, type Access } from '../http/access.js'
 import { trackConnections } from '../http/connections.js'
 import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
 import { readBody } from '../http/json.js'
@@ -139,7 +139,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     setCorsHeaders(access, request, response, CORS)
     const foreign = access.checkSource(request)
     if (foreign === undefined && answerPreflight(access, request, response, CORS)) return
-    const refusal = foreign ?? (access.isAuthorized(request) ? undefined : UNAUTHORIZED)
+    const refusal = foreign ?? (access.isAuthorized(request) ? undefined : unauthorized(request))
     if (refusal !== undefined) {
       sendError(response, refusal.status, refusal.error, { connection: 'close', ...refusal.headers })
       return

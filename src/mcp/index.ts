@@ -12,5 +12,6 @@ export type { DisposeOnSignalsOptions, DisposeTarget } from '../engine/dispose-o
 // Configuration
 export { loadAgentConfig, parseAgentConfig } from './config-file.js'
 export type { LoadedConfig } from './config-file.js'
+export type { UntrustedFile } from './trust.js'
 export { agentConfigJsonSchema, agentConfigSchema, CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 export type { AgentConfig, AgentConfigInput } from '../protocol/agent-config.js'

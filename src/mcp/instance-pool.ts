@@ -1,6 +1,6 @@
 /**
- * The instances of the configuration. They are connected in the background, so that a slow or broken one does not delay the others. One
- * that has failed or disconnected is connected again when a call needs it.
+ * The instances of the configuration. Each is connected when a call first needs it, so that a server that nobody calls starts no programs. One that has failed
+ * or disconnected is connected again when the next call needs it.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
@@ -11,10 +11,13 @@ import type { Log } from '../http/log.js'
 import type { InstanceConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 
+export type PooledState = 'idle' | 'connecting' | 'connected' | 'failed'
+
 /** The state of a configured instance. */
 export interface PooledInstance {
   readonly id: string
-  readonly state: 'connecting' | 'connected' | 'failed'
+  /** `idle`: no call has needed it yet. */
+  readonly state: PooledState
   /** Why it failed. */
   readonly error?: string
 }
@@ -24,14 +27,17 @@ export interface InstancePool {
   /** Every instance, in the order of the configuration. */
   list(): readonly PooledInstance[]
   /**
-   * Resolves when the instance has connected or failed; without an id, when one instance has connected or all have failed. Tries again to
-   * connect an instance that failed before. Never rejects.
+   * Connects an instance that is not connected; without an id, the first of the configuration that can be connected, unless one is connected. Never rejects.
+   * @returns why none is connected; undefined when one is, or when there is no instance with this id
    */
-  ready(id?: string): Promise<void>
+  ready(id?: string): Promise<string | undefined>
+  /** Connects all instances. Resolves when each has connected or failed, or after `limitMs`. Never rejects. */
+  connectAll(limitMs: number): Promise<void>
+  /** Disconnects all instances, and ends their programs, also of those that are still connecting. */
   close(): Promise<void>
 }
 
-/** How long `close` waits for instances that are still connecting, in ms. */
+/** How long `close` waits for servers elsewhere that are still connecting, in ms. */
 const CLOSE_MS = 3000
 
 interface Member {
@@ -40,7 +46,7 @@ interface Member {
   error: string | undefined
 }
 
-/** Starts connecting all instances and returns at once. */
+/** Starts nothing. */
 export function createInstancePool(
   configs: readonly InstanceConfig[],
   { folder, clock, log }: { readonly folder: string; readonly clock: Clock; readonly log: Log },
@@ -52,20 +58,27 @@ export function createInstancePool(
   const members = new Map<string, Member>(
     configs.map((config) => [config.id, { config, connecting: undefined, error: undefined }]),
   )
+  const starting = new AbortController()
   let isClosed = false
 
   const connect = async (member: Member): Promise<void> => {
     const { id } = member.config
     member.error = undefined
     try {
-      const instance = await mcpInstance(toOptions(member.config, folder, clock))
+      const instance = await mcpInstance(toOptions(member.config, { folder, clock, signal: starting.signal }))
       // `close` did not wait for it.
       if (isClosed) await instance.close()
       else instances.connect(instance)
     } catch (error) {
       member.error = describeFailure(error)
+      if (isClosed) return
       log('error', `instance ${id} failed to connect`, error)
     }
+  }
+  const stateOf = (member: Member): PooledState => {
+    if (isConnected(member)) return 'connected'
+    if (member.connecting !== undefined) return 'connecting'
+    return member.error === undefined ? 'idle' : 'failed'
   }
   const isConnected = ({ config: { id } }: Member): boolean => instances.get(id)?.isConnected === true
   const begin = (member: Member): Promise<void> =>
@@ -77,50 +90,60 @@ export function createInstancePool(
     member.error = reason
     log('warn', `instance ${id} disconnected: ${reason}`)
   })
-  for (const member of members.values()) void begin(member)
-
   return {
     instances,
     list: () =>
       [...members.values()].map((member) => ({
         id: member.config.id,
-        state: isConnected(member) ? 'connected' : member.connecting === undefined ? 'failed' : 'connecting',
+        state: stateOf(member),
         ...(member.error !== undefined && { error: member.error }),
       })),
     ready: async (id) => {
-      const wanted =
-        id === undefined ? [...members.values()] : [members.get(id)].filter((member) => member !== undefined)
-      if (isClosed || wanted.length === 0 || wanted.some(isConnected)) return
-      const attempts = wanted.map(begin)
-      // The first that connects is enough.
-      await new Promise<void>((done) => {
-        for (const [index, attempt] of attempts.entries()) {
-          void attempt.then(() => {
-            const member = wanted[index]
-            if (member !== undefined && isConnected(member)) done()
-          })
-        }
-        void Promise.all(attempts).then(() => done())
-      })
+      const wanted = [...members.values()].filter(({ config }) => id === undefined || config.id === id)
+      if (wanted.some(isConnected)) return undefined
+      for (const member of wanted) {
+        if (isClosed) return 'The server is closing.'
+        await begin(member)
+        if (isConnected(member)) return undefined
+      }
+      const failures = wanted.map(({ config, error = 'it was disconnected' }) => `Instance ${config.id}: ${error}`)
+      return failures.length === 0 ? undefined : `${failures.join('\n')}\nThe next call tries again.`
+    },
+    connectAll: async (limitMs) => {
+      if (isClosed) return
+      const patience = createDelay(clock, limitMs)
+      const missing = [...members.values()].filter((member) => !isConnected(member))
+      await Promise.race([Promise.all(missing.map(begin)), patience.passed])
+      patience.cancel()
     },
     close: async () => {
       isClosed = true
-      // An instance that never starts is a child of this process, and ends with it.
+      starting.abort(new Error('The server is closing.'))
+      const connecting = (isProgram: boolean): Promise<unknown> =>
+        Promise.all(
+          [...members.values()].flatMap((member) =>
+            (member.config.command !== undefined) === isProgram ? [member.connecting ?? Promise.resolve()] : [],
+          ),
+        )
       const patience = createDelay(clock, CLOSE_MS)
-      await Promise.race([
-        Promise.all([...members.values()].map(({ connecting = Promise.resolve() }) => connecting)),
-        patience.passed,
-      ])
+      // A program ends within its grace. A server elsewhere may answer later: its session is closed then.
+      await Promise.all([connecting(true), Promise.race([connecting(false), patience.passed])])
       patience.cancel()
       await instances.dispose()
     },
   }
 }
 
-function toOptions(config: InstanceConfig, folder: string, clock: Clock): MCPInstanceOptions {
+interface Circumstances {
+  readonly folder: string
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+function toOptions(config: InstanceConfig, { folder, clock, signal }: Circumstances): MCPInstanceOptions {
   const { id, command, args, env, cwd, url, headers, startTimeoutMs } = config
   const common = { id, startTimeoutMs, clock }
   return url === undefined
-    ? { ...common, command: command ?? '', args, env, cwd: resolve(folder, cwd ?? '.') }
+    ? { ...common, signal, command: command ?? '', args, env, cwd: resolve(folder, cwd ?? '.') }
     : { ...common, url, headers }
 }

@@ -6,15 +6,16 @@ import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
 import { defineTool, errorResult, type Tool } from '../tools/tool.js'
 import type { InstanceSource, ListedInstance } from './instance-source.js'
+import { strictObject } from '../protocol/strict-object.js'
 
-const listInstancesSchema = z.strictObject({
+const listInstancesSchema = strictObject({
   instance_id: z.string().optional().describe('One instance: its tools, with the schemas of their arguments.'),
 })
 
 const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
-/** The list does not wait for instances that are still connecting: it shows their state. */
+/** The list connects the instances, since their tools are to be chosen from. It waits for them a short time only, and shows what is connecting then. */
 export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool<typeof listInstancesSchema> {
   return defineTool({
     name: NAME,
@@ -23,7 +24,7 @@ export function createListInstancesTool(source: InstanceSource, maxChars: number
     describe: ({ instance_id }) =>
       instance_id === undefined ? 'List the instances' : `Show instance '${instance_id}'`,
     run: async ({ instance_id }) => {
-      if (instance_id !== undefined) await source.ready(instance_id)
+      await (instance_id === undefined ? source.settle() : source.ready(instance_id))
       const all = await source.list()
       const shown = instance_id === undefined ? all : all.filter(({ id }) => id === instance_id)
       if (instance_id !== undefined && shown.length === 0) {

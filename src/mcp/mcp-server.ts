@@ -17,6 +17,7 @@ import { createTaskProgress } from './task-progress.js'
 import { TASKS_CAPABILITY } from './tasks-2025.js'
 import { TASKS_EXTENSION } from './tasks-extension-wire.js'
 import { answerCall } from './tool-answers.js'
+import { refuseCall, UNTRUSTED } from './untrusted-tools.js'
 import { projectOf } from './working-directory.js'
 
 /** What starts work. Only tools that the client has are named. */
@@ -76,13 +77,14 @@ export function createMcpServer(
         extensions: { [TASKS_EXTENSION]: {} },
         ...(is2025 && { tasks: TASKS_CAPABILITY }),
       },
-      instructions: instructionsFor(offered.map(({ name }) => name)),
+      instructions: backend.untrusted === undefined ? instructionsFor(offered.map(({ name }) => name)) : UNTRUSTED,
     },
   )
   const taskProgress = createTaskProgress(server, app, owner)
   server.setRequestHandler('tools/list', () => ({ tools: offered.map((tool) => listed(tool, is2025)) }))
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {}, task } = params as typeof params & { readonly task?: object }
+    if (backend.untrusted !== undefined) return refuseCall(backend.untrusted, task !== undefined)
     const tool = byName.get(name)
     if (tool === undefined) {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)

@@ -1,5 +1,8 @@
 /** The configuration to begin with: what to write where there is none. */
-import { writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { ConfigFileError } from '../errors.js'
 import { preview } from '../preview.js'
 import type { AgentConfigInput } from '../protocol/agent-config.js'
@@ -23,16 +26,33 @@ export function howToConfigure(file: string): string {
   return `Write ${example} into ${preview(file)}, or let \`agent-tasks mcp --init\` write an example there.`
 }
 
+/** Others may read it, and nobody else may change it, whatever the umask is. */
+const MODE = 0o644
+
 /**
  * Writes the example. A file that exists is not changed.
+ * @returns what was written, and the mode of the file
  * @throws ConfigFileError when it exists, or cannot be written
  */
-export function writeStarterConfig(file: string): void {
+export function writeStarterConfig(file: string): { readonly bytes: Buffer; readonly mode: number } {
+  const bytes = Buffer.from(`${JSON.stringify({ $schema: schemaFor(file), ...starterConfig }, null, 2)}\n`)
   try {
-    writeFileSync(file, `${JSON.stringify(starterConfig, null, 2)}\n`, { flag: 'wx' })
+    writeFileSync(file, bytes, { flag: 'wx', mode: MODE })
+    chmodSync(file, MODE)
+    return { bytes, mode: MODE }
   } catch (cause) {
     const { code = 'unknown' } = cause as NodeJS.ErrnoException
     const problem = code === 'EEXIST' ? 'exists already, and was not changed.' : `cannot be written (${code}).`
     throw new ConfigFileError(file, problem, { cause })
   }
+}
+
+const SCHEMA = 'agent-tasks.config.schema.json'
+
+/** Where an editor finds the schema: in the project, which everyone who has it can use, or in this installation. */
+function schemaFor(file: string): string {
+  const local = `./node_modules/agent-tasks/${SCHEMA}`
+  if (existsSync(join(dirname(file), local))) return local
+  const manifest = createRequire(import.meta.url).resolve('agent-tasks/package.json')
+  return pathToFileURL(join(dirname(manifest), SCHEMA)).href
 }

@@ -3,7 +3,7 @@ import type { CallToolResult, ToolAnnotations } from '@modelcontextprotocol/serv
 import { z } from 'zod'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
-import { boundNotification } from '../async-tasks/notifications.js'
+import { boundNotification, titleOf } from '../async-tasks/notifications.js'
 import {
   checkAsyncTasksSchema,
   createTaskCheck,
@@ -14,39 +14,42 @@ import { subagentLines } from '../tools/subagents.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { createSubmitCommandsTool } from '../tools/submit-commands.js'
 import { createTaskTool, type TaskParams } from '../tools/task-tool.js'
-import { defineTool, type Tool, type ToolResult } from '../tools/tool.js'
+import { defineTool, errorResult, type Tool, type ToolResult } from '../tools/tool.js'
 import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import type { Backend } from './backend.js'
 import type { CallSlots } from './client-slots.js'
 import { createCommandTool } from './command-tool.js'
 import { imagesOf } from './command-images.js'
 import { FOLLOW_UPS } from './follow-ups.js'
+import type { InstanceSource } from './instance-source.js'
 import { createListInstancesTool } from './list-instances.js'
 import type { McpTool, StartedTask } from './mcp-tool.js'
 import { withReserved } from './reserved-results.js'
 import { earlierText } from './result-marks.js'
+import { UNTRUSTED } from './untrusted-tools.js'
 import { workingDirectory, type FindProject } from './working-directory.js'
 import * as outputs from './tool-outputs.js'
 import { toCallToolResult, type ToolOutput } from './tool-outputs.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 const { task_id, part, cursor, max_bytes, question_id, answer, decline, reason } = checkAsyncTasksSchema().shape
 const ID = 'ID or unique prefix.'
 const oneTask = z.string().describe(ID)
 
 // Every client pays for these texts with each of its turns: what one tool says, another need not repeat.
-const checkSchema = z.strictObject({
+const checkSchema = strictObject({
   task_id: task_id.describe(ID),
   action: z.enum(['list', 'peek']).optional(),
   ...{ cursor: cursor.describe(''), max_bytes: max_bytes.describe('') },
 })
-const cancelSchema = z.strictObject({ task_id: oneTask, reason: reason.describe('') })
-const readSchema = z.strictObject({
+const cancelSchema = strictObject({ task_id: oneTask, reason: reason.describe('') })
+const readSchema = strictObject({
   task_id: oneTask,
   part: part.describe('output (default), or a result that was cut.'),
   cursor: cursor.describe(''),
   max_bytes: max_bytes.describe('Default 16384.'),
 })
-const answerSchema = z.strictObject({
+const answerSchema = strictObject({
   task_id: oneTask,
   question_id: question_id.describe('If it has several.'),
   answer: answer.describe('Text, or what its schema asks for.'),
@@ -116,9 +119,9 @@ export function createTaskTools(
       return 'refusal' in found ? found.refusal : taskIn(found.cwd).execute(params as TaskParams, context)
     },
   }
-  const submit = withShortTexts(
-    createSubmitCommandsTool({ ...common, ...timeouts, taskManager: commandTasks }),
-    SUBMIT_TEXTS,
+  const submit = withInstance(
+    withShortTexts(createSubmitCommandsTool({ ...common, ...timeouts, taskManager: commandTasks }), SUBMIT_TEXTS),
+    instances,
   )
   const hasInstances = config.instances.length > 0 || commandTasks !== taskManager
   const checkTask = (options: CheckToolOptions) => defineCheckTool(common, options)
@@ -127,11 +130,6 @@ export function createTaskTools(
   const withDeadline = (args: Args): Args => {
     const timeoutSeconds = config.subagents.find(({ name }) => name === args['subagent_name'])?.timeoutSeconds
     return timeoutSeconds === undefined ? args : { timeout_seconds: timeoutSeconds, ...args }
-  }
-  const withInstance = async (args: Args): Promise<Args> => {
-    const { instanceId } = args
-    await instances.ready(typeof instanceId === 'string' ? instanceId : undefined)
-    return args
   }
   const launching = { output: outputs.launchOutput, annotations: STARTS_WORK, owner, backend, slots: backend.slots }
 
@@ -203,7 +201,7 @@ export function createTaskTools(
       ...{
         ...launching,
         title: 'Run commands on an instance',
-        prepare: withInstance,
+        prepare: (args) => args,
         isBackground: (args) => args['async'] !== false,
       },
       description: SUBMIT_DESCRIPTION,
@@ -231,6 +229,21 @@ export function createTaskTools(
 
 type Args = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
+
+/** Connects the instance before a valid call runs on it. */
+function withInstance(tool: Tool, instances: InstanceSource): Tool {
+  return {
+    ...tool,
+    describe: (input) => tool.describe(input),
+    execute: async (input, context) => {
+      const { instanceId } = input as Args
+      const problem = tool.inputSchema.safeParse(input).success
+        ? await instances.ready(typeof instanceId === 'string' ? instanceId : undefined)
+        : undefined
+      return problem === undefined ? tool.execute(input, context) : errorResult('execution_failed', problem)
+    },
+  }
+}
 
 /** What a client lists. Calls are checked by the tool's own schema. */
 const withShortTexts = (tool: Tool, texts: Texts): Tool => ({
@@ -341,17 +354,21 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
   }
 }
 
-/** The end of a task, as a direct call that started it would have returned it. */
+/** The end of a task, as a direct call that started it would have returned it, under a line that names the task: its client asks later. */
 export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolResult {
   const { config, session } = backend
   const isEarlier = session?.earlierTasks.has(ended.id) === true
   const { maxMessageChars } = config
-  const { text } = boundNotification(ended, maxMessageChars, maxWholeChars(maxMessageChars), FOLLOW_UPS.read)
+  const title = titleOf(ended)
+  const room = maxWholeChars(maxMessageChars) - title.length - 1
+  const end = boundNotification(ended, maxMessageChars, room, FOLLOW_UPS.read, false)
+  const text = `${title}\n${end.text}`
   const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
-  const { id, status, exitCode } = ended
+  const { id, status, exitCode, endedProcesses } = ended
   const metadata = {
     ...{ agentId: id, status, async: false, ...deadlineOf(ended) },
     ...(exitCode !== undefined && { exitCode }),
+    ...(endedProcesses !== undefined && { endedProcesses }),
   }
   const { content, structuredContent } = toCallToolResult(
     { llmContent, returnDisplay: text, metadata },
@@ -364,7 +381,8 @@ export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolRe
   }
 }
 
-function noSubagents({ configFile }: Backend): string {
+function noSubagents({ configFile, untrusted }: Backend): string {
+  if (untrusted !== undefined) return UNTRUSTED
   return configFile === undefined
     ? 'No subagents are configured.'
     : `No subagents are configured: the user can add them to ${configFile}.`

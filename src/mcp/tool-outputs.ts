@@ -26,6 +26,10 @@ const bytes = z.number()
 /** The most ids in one result. */
 const MAX_IDS = 1000
 
+/** Of a call that asked for a longer deadline than there may be. */
+const clampedFields = { timeout_clamped: z.boolean().optional(), requested_timeout_seconds: z.number().optional() }
+const CLAMPED = { timeout_clamped: 'timeoutClamped', requested_timeout_seconds: 'requestedTimeoutSeconds' }
+
 export const launchOutput: ToolOutput = {
   schema: z.object({
     text,
@@ -33,12 +37,14 @@ export const launchOutput: ToolOutput = {
     status: status.optional(),
     async: z.boolean().optional(),
     timeout_seconds: z.number().optional(),
+    ...clampedFields,
     instance_id: z.string().optional(),
     queue_position: z.number().optional(),
   }),
   fieldsOf: (m) =>
     pick(m, {
       ...{ task_id: 'agentId', status: 'status', async: 'async', timeout_seconds: 'effectiveTimeoutSeconds' },
+      ...CLAMPED,
       ...{ instance_id: 'instanceId', queue_position: 'queuePosition' },
     }),
 }
@@ -47,8 +53,15 @@ export const commandOutput: ToolOutput = {
   schema: z.object({
     ...{ text, task_id: taskId.optional(), status: status.optional() },
     ...{ async: z.boolean().optional(), exit_code: z.number().optional() },
+    ended_processes: z.number().optional(),
+    ...clampedFields,
   }),
-  fieldsOf: (m) => pick(m, { task_id: 'agentId', status: 'status', async: 'async', exit_code: 'exitCode' }),
+  fieldsOf: (m) =>
+    pick(m, {
+      ...{ task_id: 'agentId', status: 'status', async: 'async', exit_code: 'exitCode' },
+      ended_processes: 'endedProcesses',
+      ...CLAMPED,
+    }),
 }
 
 export const checkOutput: ToolOutput = {

@@ -8,6 +8,7 @@ import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
 import { runAgain } from './run-again.js'
 import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 /** The status and the body of an answer. */
 export interface Answer {
@@ -30,11 +31,11 @@ const fieldsSchema = lazily(() =>
   }),
 )
 
-const cancelSchema = lazily(() => z.strictObject({ reason: z.string().max(MAX_REASON).optional() }))
-const nothingSchema = lazily(() => z.strictObject({}))
+const cancelSchema = lazily(() => strictObject({ reason: z.string().max(MAX_REASON).optional() }))
+const nothingSchema = lazily(() => strictObject({}))
 // The manager checks the answer itself.
 const answerSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     questionId: z.string(),
     answer: z.custom<Readonly<Record<string, unknown>>>(
       isRecord,
@@ -43,11 +44,11 @@ const answerSchema = lazily(() =>
   }),
 )
 const contentSchema = lazily(() => z.looseObject({ content: fieldsSchema().optional() }))
-const messageSchema = lazily(() => z.strictObject({ message: z.string().min(1) }))
+const messageSchema = lazily(() => strictObject({ message: z.string().min(1) }))
 const submitSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     name: z.string().min(1).max(MAX_GIVEN_NAME).optional(),
-    commands: z.array(z.strictObject({ tool: z.string(), args: fieldsSchema() })).min(1),
+    commands: z.array(strictObject({ tool: z.string(), args: fieldsSchema() })).min(1),
   }),
 )
 
@@ -76,7 +77,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
     parseInput(contentSchema(), answer, 'answer')
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
-    const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer as never)
+    const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer)
     if (isAnswered === true) sources.state.noteAnswer(entry, questionId)
     return isAnswered === true
       ? done()

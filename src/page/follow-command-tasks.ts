@@ -36,7 +36,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
     journal.end(entry)
   }
 
-  for (const task of taskManager.listTasks()) {
+  for (const task of taskManager.listTasks().reverse()) {
     const entry = add(task.id)
     if (entry === undefined) continue
     if (task.startedAt !== undefined) journal.update(entry, { at: task.startedAt, event: 'started', state: 'running' })

@@ -1,7 +1,7 @@
 /** The requests of the page. Its files are open to everyone on this machine; everything else needs the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
-import { UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
+import { unauthorized, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
 import { cutText } from '../preview.js'
 import { parseJson } from '../protocol/parse-json.js'
@@ -86,7 +86,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
       return
     }
     if (!access.isAuthorized(request)) {
-      refuse(request, response, UNAUTHORIZED)
+      refuse(request, response, unauthorized(request))
       return
     }
     connections.hold(request, response)

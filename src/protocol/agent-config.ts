@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { RETRY_REASONS } from './retry-policy.js'
+import { strictObject } from './strict-object.js'
 
 /** The default name of the configuration file. */
 export const CONFIG_FILE_NAME = 'agent-tasks.config.json'
@@ -27,103 +28,100 @@ const seconds = z
 
 const integer = (least: number, most: number) => z.int().min(least).max(most)
 
-const subagentSchema = z
-  .strictObject({
-    name: name.describe('The name that the model uses.'),
-    description: z.string().min(1).max(2000).describe('What it is good at. The model chooses by this.'),
-    command: argument.min(1).describe('The program: a name in PATH, or a path.'),
-    args: z
-      .array(argument)
-      .default(['{goal}'])
+const subagentSchema = strictObject({
+  name: name.describe('The name that the model uses.'),
+  description: z.string().min(1).max(2000).describe('What it is good at. The model chooses by this.'),
+  command: argument.min(1).describe('The program: a name in PATH, or a path.'),
+  args: z
+    .array(argument)
+    .default(['{goal}'])
+    .describe(
+      'Its arguments, passed without a shell. {goal}, {name} and {id} are replaced by the goal with its instructions, the name ' +
+        'of the subagent and the ID of the task.',
+    ),
+  cwd: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The working directory, relative to the folder of this file. Default: the client's project (its first MCP root, over stdio), or the " +
+        'working directory of the server.',
+    ),
+  cwdPerCall: z
+    .boolean()
+    .default(false)
+    .describe('Whether a call of the tool "task" may name another working directory (cwd).'),
+  env: z
+    .record(z.string(), argument.nullable())
+    .default({})
+    .describe('Variables added to the environment of the server; null removes one.'),
+  timeoutSeconds: seconds
+    .optional()
+    .describe('The deadline of calls that set none, in seconds; -1 for no deadline. Default: defaultTimeoutSeconds.'),
+  output: z
+    .enum(['text', 'json-last-line', 'json'])
+    .default('text')
+    .describe('The format of its stdout: text, JSON in the last line, or JSON.'),
+  maxOutputBytes: integer(1, 1024 ** 3)
+    .default(8 * 1024 * 1024)
+    .describe('How much of its stdout is kept, in bytes.'),
+  graceMs: integer(0, DAY_MS).default(4000).describe('How long it may take to stop before it is killed, in ms.'),
+  retry: strictObject({
+    attempts: integer(1, 100).describe('How many runs a task may have in all, the first one included.'),
+    on: z
+      .array(z.enum(RETRY_REASONS))
+      .min(1)
       .describe(
-        'Its arguments, passed without a shell. {goal}, {name} and {id} are replaced by the goal with its instructions, the name ' +
-          'of the subagent and the ID of the task.',
+        'What is repeated. interrupted: the server ended while the task ran (needs a store). start-failed: the program could not be started. ' +
+          'exit-code: it failed. timeout: its deadline passed. rate-limited: it said so.',
       ),
-    cwd: z
-      .string()
+    backoff: strictObject({
+      initialMs: z.number().min(0).optional().describe('The wait before the second run, in ms. Default: 1000.'),
+      maxMs: z.number().min(0).optional().describe('The longest wait, in ms. Default: 60000.'),
+      factor: z.number().min(1).optional().describe('How much longer each wait is than the last. Default: 2.'),
+    })
+      .optional()
+      .describe('How long to wait between runs.'),
+    exitCodes: z
+      .array(integer(1, 255))
       .min(1)
       .optional()
-      .describe(
-        "The working directory, relative to the folder of this file. Default: the client's project (its first MCP root, over stdio), or the " +
-          'working directory of the server.',
-      ),
-    cwdPerCall: z
-      .boolean()
-      .default(false)
-      .describe('Whether a call of the tool "task" may name another working directory (cwd).'),
-    env: z
-      .record(z.string(), argument.nullable())
-      .default({})
-      .describe('Variables added to the environment of the server; null removes one.'),
-    timeoutSeconds: seconds
-      .optional()
-      .describe('The deadline of calls that set none, in seconds; -1 for no deadline. Default: defaultTimeoutSeconds.'),
-    output: z
-      .enum(['text', 'json-last-line', 'json'])
-      .default('text')
-      .describe('The format of its stdout: text, JSON in the last line, or JSON.'),
-    maxOutputBytes: integer(1, 1024 ** 3)
-      .default(8 * 1024 * 1024)
-      .describe('How much of its stdout is kept, in bytes.'),
-    graceMs: integer(0, DAY_MS).default(4000).describe('How long it may take to stop before it is killed, in ms.'),
-    retry: z
-      .strictObject({
-        attempts: integer(1, 100).describe('How many runs a task may have in all, the first one included.'),
-        on: z
-          .array(z.enum(RETRY_REASONS))
-          .min(1)
-          .describe(
-            'What is repeated. interrupted: the server ended while the task ran (needs a store). start-failed: the program could not be started. ' +
-              'exit-code: it failed. timeout: its deadline passed. rate-limited: it said so.',
-          ),
-        backoff: z
-          .strictObject({
-            initialMs: z.number().min(0).optional().describe('The wait before the second run, in ms. Default: 1000.'),
-            maxMs: z.number().min(0).optional().describe('The longest wait, in ms. Default: 60000.'),
-            factor: z.number().min(1).optional().describe('How much longer each wait is than the last. Default: 2.'),
-          })
-          .optional()
-          .describe('How long to wait between runs.'),
-        exitCodes: z
-          .array(integer(1, 255))
-          .min(1)
-          .optional()
-          .describe('The exit codes that are repeated with exit-code. Default: every code but 0.'),
-      })
-      .optional()
-      .describe('When its tasks are run again instead of failing. Default: never.'),
-    maxRunSeconds: z
-      .number()
-      .positive()
-      .optional()
-      .describe(
-        'How long all runs of a task together may take, in seconds, before it is asked to conclude and then stopped. Default: no limit.',
-      ),
-    survivesHost: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
-      ),
-    asks: z
-      .boolean()
-      .default(false)
-      .describe('Whether the program may ask questions, with "agent-tasks ask". Not on Windows.'),
-    runsOn: z
-      .enum(['server', 'workers'])
-      .default('server')
-      .describe(
-        'workers: its tasks are sent to the workers ("agent-tasks worker" with the same file), over the Redis of "workers". Default: the server runs ' +
-          'them.',
-      ),
-    stdin: z
-      .enum(['none', 'messages'])
-      .default('none')
-      .describe(
-        'messages: what the model sends with the tool "send_to_task" is written to its stdin, one line each. Not with survivesHost. Default: an ' +
-          'empty stdin.',
-      ),
+      .describe('The exit codes that are repeated with exit-code. Default: every code but 0.'),
   })
+    .optional()
+    .describe('When its tasks are run again instead of failing. Default: never.'),
+  maxRunSeconds: z
+    .number()
+    .positive()
+    .optional()
+    .describe(
+      'How long all runs of a task together may take, in seconds, before it is asked to conclude and then stopped. Default: no limit.',
+    ),
+  survivesHost: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
+    ),
+  asks: z
+    .boolean()
+    .default(false)
+    .describe('Whether the program may ask questions, with "agent-tasks ask". Not on Windows.'),
+  runsOn: z
+    .enum(['server', 'workers'])
+    .default('server')
+    .describe(
+      'workers: its tasks are sent to the workers ("agent-tasks worker" with the same file), over the Redis of "workers". Default: the server runs ' +
+        'them.',
+    ),
+  stdin: z
+    .enum(['none', 'messages'])
+    .default('none')
+    .describe(
+      'messages: what the model sends with the tool "send_to_task" is written to its stdin, one line each. Not with survivesHost. Default: an ' +
+        'empty stdin.',
+    ),
+})
   .check(({ value: { survivesHost, stdin, runsOn }, issues }) => {
     if (!survivesHost) return
     if (stdin !== 'none') {
@@ -136,20 +134,19 @@ const subagentSchema = z
   })
   .describe('A program that the tool "task" can start.')
 
-const instanceSchema = z
-  .strictObject({
-    id: name.describe('The name that the model uses.'),
-    command: argument.min(1).optional().describe('The program of an MCP server that uses stdio.'),
-    args: z.array(argument).optional().describe('The arguments of the program.'),
-    cwd: z.string().min(1).optional().describe('The working directory, relative to the folder of this file.'),
-    env: z.record(z.string(), argument).optional().describe('Variables added to the few that are safe to inherit.'),
-    url: z
-      .url({ protocol: /^https?$/ })
-      .optional()
-      .describe('Instead of a command: the URL of an MCP server that uses streamable HTTP.'),
-    headers: z.record(z.string(), z.string()).optional().describe('For a url: headers of every request.'),
-    startTimeoutMs: integer(1, DAY_MS).default(30_000).describe('How long it may take to connect, in ms.'),
-  })
+const instanceSchema = strictObject({
+  id: name.describe('The name that the model uses.'),
+  command: argument.min(1).optional().describe('The program of an MCP server that uses stdio.'),
+  args: z.array(argument).optional().describe('The arguments of the program.'),
+  cwd: z.string().min(1).optional().describe('The working directory, relative to the folder of this file.'),
+  env: z.record(z.string(), argument).optional().describe('Variables added to the few that are safe to inherit.'),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Instead of a command: the URL of an MCP server that uses streamable HTTP.'),
+  headers: z.record(z.string(), z.string()).optional().describe('For a url: headers of every request.'),
+  startTimeoutMs: integer(1, DAY_MS).default(30_000).describe('How long it may take to connect, in ms.'),
+})
   .refine(({ command, url }) => (command === undefined) !== (url === undefined), {
     message: 'either a command or a url',
   })
@@ -186,178 +183,176 @@ const program = argument
     'the name of a program in PATH, or a normal absolute path',
   )
 
-const commandsSchema = z
-  .strictObject({
-    allow: z
-      .array(program)
-      .optional()
-      .describe(
-        'The programs: names in the PATH of the server, or absolute paths. A call must name one of them exactly. Allowing a program allows all ' +
-          'that it can start.',
-      ),
-    shell: z
-      .boolean()
-      .default(false)
-      .describe('Whether, instead, calls give one command line, which /bin/sh -c runs. It can start anything.'),
-    env: z
-      .array(argument.regex(/^[^=]+$/, 'the name of a variable'))
-      .optional()
-      .describe('The names of the variables that a call may set. Default: none.'),
-    cwd: z
-      .union([argument.min(1), z.array(argument.min(1)).min(1)])
-      .optional()
-      .describe(
-        "The folder, or folders, in which programs may be started, relative to the folder of this file; the first is the default. Default: the client's " +
-          'project (its first MCP root, over stdio), or the working directory of the server.',
-      ),
-    maxCommands: integer(-1, 100)
-      .default(5)
-      .describe('The most commands of one client that run at once; -1 for no limit.'),
-    defaultTimeoutSeconds: seconds
-      .optional()
-      .describe('The deadline of calls that set none, in seconds; -1 for no deadline. Default: that of tasks.'),
-  })
+const commandsSchema = strictObject({
+  allow: z
+    .array(program)
+    .optional()
+    .describe(
+      'The programs: names in the PATH of the server, or absolute paths. A call must name one of them exactly. Allowing a program allows all ' +
+        'that it can start.',
+    ),
+  shell: z
+    .boolean()
+    .default(false)
+    .describe('Whether, instead, calls give one command line, which /bin/sh -c runs. It can start anything.'),
+  env: z
+    .array(argument.regex(/^[^=]+$/, 'the name of a variable'))
+    .optional()
+    .describe('The names of the variables that a call may set. Default: none.'),
+  cwd: z
+    .union([argument.min(1), z.array(argument.min(1)).min(1)])
+    .optional()
+    .describe(
+      "The folder, or folders, in which programs may be started, relative to the folder of this file; the first is the default. Default: the client's " +
+        'project (its first MCP root, over stdio), or the working directory of the server.',
+    ),
+  maxCommands: integer(-1, 100)
+    .default(5)
+    .describe('The most commands of one client that run at once; -1 for no limit.'),
+  defaultTimeoutSeconds: seconds
+    .optional()
+    .describe(
+      'The deadline of calls that set none, in seconds; -1 for no deadline. Default: that of tasks, and in the background none.',
+    ),
+  maxTimeoutSeconds: z
+    .int()
+    .max(2 ** 31)
+    .refine((value) => value > 0 || value === -1, 'an integer >= 1, or -1 for no limit')
+    .optional()
+    .describe(
+      'The longest deadline that a call may set, in seconds; -1 for no limit. Default: that of tasks, and in the background none.',
+    ),
+})
   .refine(({ allow, shell }) => shell !== (allow !== undefined), {
     message: 'either programs to allow, or shell: true, which can start any program',
   })
   .describe('What the tool "run_command" can start. Without it there is no such tool.')
 
-const httpSchema = z
-  .strictObject({
-    host: z
-      .string()
-      .min(1)
-      .default('127.0.0.1')
-      .describe('The address to listen on. Any but a loopback address requires tokens.'),
-    port: integer(0, 65_535).default(3500).describe('The port; 0 picks a free one.'),
-    path: z
-      .string()
-      .regex(/^\/[^?#\s]*$/, 'a path that begins with /')
-      .default('/mcp')
-      .describe('The path of the MCP endpoint.'),
-    tokens: z
-      .array(z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'visible ASCII characters'))
-      .default([])
-      .describe(
-        'If there are any, a client must send one of them as a bearer token. Each token identifies one client.',
-      ),
-    allowedHosts: z.array(z.string().min(1)).default([]).describe('Further host names that requests may use.'),
-    allowedOrigins: z.array(z.string().min(1)).default([]).describe('Origins of web pages that may use the server.'),
-    sessionIdleMs: integer(1, 365 * DAY_MS)
-      .default(1_800_000)
-      .describe('How long a session stays open without requests while none of its tasks runs, in ms.'),
-  })
-  .describe('The server over streamable HTTP (--http).')
+const httpSchema = strictObject({
+  host: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('The address to listen on. Any but a loopback address requires tokens.'),
+  port: integer(0, 65_535).default(3500).describe('The port; 0 picks a free one.'),
+  path: z
+    .string()
+    .regex(/^\/[^?#\s]*$/, 'a path that begins with /')
+    .default('/mcp')
+    .describe('The path of the MCP endpoint.'),
+  tokens: z
+    .array(z.string().regex(/^[\x21-\x7e]{1,4096}$/, 'visible ASCII characters'))
+    .default([])
+    .describe('If there are any, a client must send one of them as a bearer token. Each token identifies one client.'),
+  allowedHosts: z.array(z.string().min(1)).default([]).describe('Further host names that requests may use.'),
+  allowedOrigins: z.array(z.string().min(1)).default([]).describe('Origins of web pages that may use the server.'),
+  sessionIdleMs: integer(1, 365 * DAY_MS)
+    .default(1_800_000)
+    .describe('How long a session stays open without requests while none of its tasks runs, in ms.'),
+}).describe('The server over streamable HTTP (--http).')
 
-const workersSchema = z
-  .strictObject({
-    connection: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'The URL of the Redis, redis:// or rediss://. Default: the environment variable AGENT_TASKS_CONNECTION, so that its password need not be here.',
-      ),
-    allowNoPassword: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether a Redis without a password may be used that other machines reach: any of them can then run programs on the workers.',
-      ),
-    lockMs: integer(100, DAY_MS)
-      .default(15_000)
-      .describe('How long after the death of a worker its tasks are given up, in ms; the same at servers and workers.'),
-    concurrency: integer(1, 1000).default(1).describe('How many tasks of each subagent one worker runs at once.'),
-    drainSeconds: integer(0, 86_400)
-      .optional()
-      .describe(
-        'How long a worker that is told to end waits for what it runs, in seconds. Default: until it has ended.',
-      ),
-  })
-  .describe('The workers that run subagents with "runsOn": "workers".')
+const workersSchema = strictObject({
+  connection: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'The URL of the Redis, redis:// or rediss://. Default: the environment variable AGENT_TASKS_CONNECTION, so that its password need not be here.',
+    ),
+  allowNoPassword: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a Redis without a password may be used that other machines reach: any of them can then run programs on the workers.',
+    ),
+  lockMs: integer(100, DAY_MS)
+    .default(15_000)
+    .describe('How long after the death of a worker its tasks are given up, in ms; the same at servers and workers.'),
+  concurrency: integer(1, 1000).default(1).describe('How many tasks of each subagent one worker runs at once.'),
+  drainSeconds: integer(0, 86_400)
+    .optional()
+    .describe('How long a worker that is told to end waits for what it runs, in seconds. Default: until it has ended.'),
+}).describe('The workers that run subagents with "runsOn": "workers".')
 
-const tasksSchema = z
-  .strictObject({
-    retentionMs: integer(0, 365 * DAY_MS)
-      .default(3_600_000)
-      .describe('How long the result of a task is kept, in ms.'),
-    pollIntervalMs: integer(1, DAY_MS)
-      .default(1000)
-      .describe('The polling interval that clients are asked to use, in ms.'),
-  })
-  .describe('The Tasks extension (io.modelcontextprotocol/tasks).')
+const tasksSchema = strictObject({
+  retentionMs: integer(0, 365 * DAY_MS)
+    .default(3_600_000)
+    .describe('How long the result of a task is kept, in ms.'),
+  pollIntervalMs: integer(1, DAY_MS)
+    .default(1000)
+    .describe('The polling interval that clients are asked to use, in ms.'),
+}).describe('The Tasks extension (io.modelcontextprotocol/tasks).')
 
 /** The whole file. */
-export const agentConfigSchema = z
-  .strictObject({
-    $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
-    maxAsyncTasks: integer(-1, 100)
-      .default(5)
-      .describe('The most background tasks of one client that run at once; -1 for no limit.'),
-    maxAsyncTasksOfAllClients: integer(-1, 10_000)
-      .optional()
-      .describe(
-        'The most background tasks of all clients together that run at once; -1 for no limit. Default: 50, or maxAsyncTasks if that is more.',
-      ),
-    whenFull: z
-      .enum(['refuse', 'queue'])
-      .default('refuse')
-      .describe('What happens to a background task for which no slot is free: it is refused, or waits for one.'),
-    queueMax: integer(0, 10_000).default(100).describe('The most tasks of all clients together that wait for a slot.'),
-    defaultTimeoutSeconds: seconds
-      .default(900)
-      .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),
-    maxTimeoutSeconds: seconds
-      .default(1800)
-      .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
-    maxBlockingSeconds: seconds
-      .default(45)
-      .describe(
-        'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
-          'Most clients give up a call after 60 seconds.',
-      ),
-    maxMessageChars: integer(200, 10_000_000)
-      .default(20_000)
-      .describe('The maximum length of a result, in characters.'),
-    subagents: z
-      .array(subagentSchema)
-      .default([])
-      .check(unique(({ name: key }) => key, 'name'))
-      .describe('The subagents that the tool "task" can start.'),
-    instances: z
-      .array(instanceSchema)
-      .default([])
-      .check(unique(({ id }) => id, 'id'))
-      .describe('The instances on which the tool "submit_commands" can run commands.'),
-    commands: commandsSchema.optional(),
-    store: argument
-      .min(1)
-      .optional()
-      .describe(
-        'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file. Default: none.',
-      ),
-    session: z
-      .string()
-      .min(1)
-      .max(MAX_SESSION_KEY)
-      .optional()
-      .describe(
-        'With a store: whose tasks they are. A server takes over what ended servers of the same session left. Default: the working directory.',
-      ),
-    workers: workersSchema.prefault({}),
-    http: httpSchema.prefault({}),
-    tasks: tasksSchema.prefault({}),
-  })
+export const agentConfigSchema = strictObject({
+  $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
+  maxAsyncTasks: integer(-1, 100)
+    .default(5)
+    .describe('The most background tasks of one client that run at once; -1 for no limit.'),
+  maxAsyncTasksOfAllClients: integer(-1, 10_000)
+    .optional()
+    .describe(
+      'The most background tasks of all clients together that run at once; -1 for no limit. Default: 50, or maxAsyncTasks if that is more.',
+    ),
+  whenFull: z
+    .enum(['refuse', 'queue'])
+    .default('refuse')
+    .describe('What happens to a background task for which no slot is free: it is refused, or waits for one.'),
+  queueMax: integer(0, 10_000).default(100).describe('The most tasks of all clients together that wait for a slot.'),
+  defaultTimeoutSeconds: seconds
+    .default(900)
+    .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),
+  maxTimeoutSeconds: seconds
+    .default(1800)
+    .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
+  maxBlockingSeconds: seconds
+    .default(45)
+    .describe(
+      'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
+        'Most clients give up a call after 60 seconds.',
+    ),
+  maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The maximum length of a result, in characters.'),
+  subagents: z
+    .array(subagentSchema)
+    .default([])
+    .check(unique(({ name: key }) => key, 'name'))
+    .describe('The subagents that the tool "task" can start.'),
+  instances: z
+    .array(instanceSchema)
+    .default([])
+    .check(unique(({ id }) => id, 'id'))
+    .describe('The instances on which the tool "submit_commands" can run commands.'),
+  commands: commandsSchema.optional(),
+  store: argument
+    .min(1)
+    .optional()
+    .describe(
+      'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file. Default: none.',
+    ),
+  session: z
+    .string()
+    .min(1)
+    .max(MAX_SESSION_KEY)
+    .optional()
+    .describe(
+      'With a store: whose tasks they are. A server takes over what ended servers of the same session left. Default: the working directory.',
+    ),
+  workers: workersSchema.prefault({}),
+  http: httpSchema.prefault({}),
+  tasks: tasksSchema.prefault({}),
+})
   .check((context) => {
     const { maxTimeoutSeconds: most, defaultTimeoutSeconds, subagents, commands } = context.value
-    const isTooLong = (value: number): boolean => most !== -1 && (value === -1 || value > most)
-    const report = (path: (string | number)[]): void => {
-      const message = `at most maxTimeoutSeconds, which is ${most}`
+    const isTooLong = (value: number, limit = most): boolean => limit !== -1 && (value === -1 || value > limit)
+    const report = (path: (string | number)[], limit = most): void => {
+      const message = `at most maxTimeoutSeconds, which is ${limit}`
       context.issues.push({ code: 'custom', input: context.value, path, message })
     }
     if (isTooLong(defaultTimeoutSeconds)) report(['defaultTimeoutSeconds'])
-    const ofCommands = commands?.defaultTimeoutSeconds
-    if (ofCommands !== undefined && isTooLong(ofCommands)) report(['commands', 'defaultTimeoutSeconds'])
+    const { defaultTimeoutSeconds: ofCommands, maxTimeoutSeconds: mostOfCommands = most } = commands ?? {}
+    if (ofCommands !== undefined && isTooLong(ofCommands, mostOfCommands)) {
+      report(['commands', 'defaultTimeoutSeconds'], mostOfCommands)
+    }
     subagents.forEach(({ timeoutSeconds }, index) => {
       if (timeoutSeconds !== undefined && isTooLong(timeoutSeconds)) report(['subagents', index, 'timeoutSeconds'])
     })

@@ -1,9 +1,11 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
+import { cutText } from '../preview.js'
 import { budgetSchema, spentSchema } from './budget.js'
 import { toOneLine } from '../control-characters.js'
 import { lazily } from './lazily.js'
 import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
+import { strictObject } from './strict-object.js'
 
 /** What happens to a launch when no slot is free. */
 export type WhenFull = 'refuse' | 'queue'
@@ -36,9 +38,17 @@ const abortController = lazily(() =>
   ),
 )
 
+/** An object as it is: a record schema would leave out a field with the name `__proto__`. */
+const jsonObject = lazily(() =>
+  z.custom<Record<string, unknown>>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'an object',
+  ),
+)
+
 /** The input of `registerTask`. */
 export const registerTaskInputSchema = lazily(() =>
-  z.object({
+  strictObject({
     /** The id of the task, without control characters; must be unique among the retained tasks. */
     id: taskId(),
     /** The name of the subagent that does the work. */
@@ -68,7 +78,7 @@ export const launchInputSchema = lazily(() =>
     /** Whether the caller waits for the run: it takes no slot then, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
-    params: z.record(z.string(), z.unknown()).optional(),
+    params: jsonObject().optional(),
     /** The task whose run launches it and owns it. Default: none. */
     parentId: name().optional(),
     /** What happens when no slot is free: it is refused, or waits. Default: what the manager's option says. */
@@ -93,21 +103,24 @@ export type RegisterTaskInput = z.input<ReturnType<typeof registerTaskInputSchem
  */
 export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
 
-export const reserveOptionsSchema = lazily(() => z.object({ ttlMs: milliseconds().optional() }))
+/** The input of the `launch` of a run, to which the task belongs. */
+export const childTaskInputSchema = lazily(() => launchInputSchema().omit({ owner: true, parentId: true }))
+
+export const reserveOptionsSchema = lazily(() => strictObject({ ttlMs: milliseconds().optional() }))
 
 export const leaseRequestSchema = lazily(() =>
-  z.object({
+  strictObject({
     owner: ownerName().optional(),
     exclusive: z.boolean().optional(),
     taskIds: z.array(z.string()).optional(),
-    questions: z.array(z.object({ taskId: z.string(), questionId: z.string() })).optional(),
+    questions: z.array(strictObject({ taskId: z.string(), questionId: z.string() })).optional(),
   }),
 )
 
 /** An owner that ends, and the owner that gets its results. */
-export const ownerReleaseSchema = lazily(() => z.object({ owner: ownerName(), to: ownerName().optional() }))
+export const ownerReleaseSchema = lazily(() => strictObject({ owner: ownerName(), to: ownerName().optional() }))
 
-export const cancelOptionsSchema = lazily(() => z.object({ reason: z.string().optional() }))
+export const cancelOptionsSchema = lazily(() => strictObject({ reason: z.string().optional() }))
 
 export const cancelAllOptionsSchema = lazily(() => cancelOptionsSchema().extend({ owner: ownerName().optional() }))
 
@@ -120,14 +133,20 @@ export interface CancelOptions {
 const bytes = lazily(() => z.number().int().min(0))
 
 export const readOutputOptionsSchema = lazily(() =>
-  z.object({ cursor: bytes().optional(), maxBytes: bytes().optional() }),
+  strictObject({ cursor: bytes().optional(), maxBytes: bytes().optional() }),
 )
+
+/** The longest message of a progress that is kept, in UTF-16 units. */
+const MAX_PROGRESS_CHARS = 4096
 
 export const progressSchema = lazily(() =>
   z.object({
     progress: z.number(),
     total: z.number().optional(),
-    message: z.string().optional(),
+    message: z
+      .string()
+      .transform((message) => cutText(message, MAX_PROGRESS_CHARS))
+      .optional(),
   }),
 )
 
@@ -188,7 +207,7 @@ export const restorableRecordSchema = lazily(() =>
       /** Which run of it this is. */
       attempt: z.number().int().min(1).optional(),
       /** Its result. */
-      output: z.record(z.string(), z.unknown()).optional(),
+      output: jsonObject().optional(),
       /** Why it failed. */
       error: z.string().optional(),
       /** The name of the error. */
@@ -198,7 +217,7 @@ export const restorableRecordSchema = lazily(() =>
       /** Why it was cancelled. */
       cancelReason: z.string().optional(),
       /** What its run returned after its deadline. */
-      lateOutput: z.record(z.string(), z.unknown()).optional(),
+      lateOutput: jsonObject().optional(),
       /** How many messages to its run were accepted. */
       messagesSent: z.number().int().min(1).optional(),
       /** Its last progress. */
@@ -215,6 +234,8 @@ export const restorableRecordSchema = lazily(() =>
       exitCode: z.number().int().optional(),
       /** The signal that ended it. */
       signal: z.string().optional(),
+      /** How many processes that it had left in its process group were ended. */
+      endedProcesses: z.number().int().min(1).optional(),
     })
     .strip(),
 )

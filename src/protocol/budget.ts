@@ -3,12 +3,13 @@ import { z } from 'zod'
 import type { TaskBudget } from '../../machines/records.js'
 import { lazily } from './lazily.js'
 import { numberFrom, optionsOf } from './option-checks.js'
+import { strictObject } from './strict-object.js'
 
 const amount = lazily(() => z.number().min(0))
 
 /** An amount that a run reports. */
 export const spendSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     /** Tokens of a model. */
     tokens: amount().optional(),
     /** Costs, in the currency of the host. */
@@ -28,7 +29,7 @@ export type SpentAmount = z.input<ReturnType<typeof spendSchema>>
 export const spentSchema = lazily(() => spendSchema().extend({ seconds: amount().optional() }))
 
 export const budgetSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     seconds: amount().optional(),
     tokens: amount().optional(),
     cost: amount().optional(),

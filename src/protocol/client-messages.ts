@@ -10,11 +10,11 @@ import {
   taskCompleteSchema,
   taskProgressSchema,
   taskSchema,
-  taskStatusSchema,
+  taskStatusFilterSchema,
   taskSummarySchema,
   type TaskCompleteMessage,
 } from './command-tasks.js'
-import { taskSubmitSchema } from './task-submission.js'
+import { receivedTaskSchema } from './task-submission.js'
 
 const id = z.string().min(1).max(256)
 const requestId = z
@@ -44,14 +44,14 @@ export const authenticateSchema = z.object({
 })
 
 /** Queues a task, and subscribes to it before its first event. */
-export const taskSubmitRequestSchema = taskSubmitSchema().extend({ type: z.literal('task_submit'), requestId })
+export const taskSubmitRequestSchema = receivedTaskSchema().extend({ type: z.literal('task_submit'), requestId })
 
 /** Lists tasks, newest first. */
 export const taskListRequestSchema = z.object({
   type: z.literal('task_list'),
   requestId,
   instanceId: id.optional(),
-  status: taskStatusSchema.optional(),
+  status: taskStatusFilterSchema.optional(),
   limit: z.number().int().min(1).max(MAX_LIST_LIMIT).optional(),
   cursor: cursorSchema.optional(),
 })

@@ -5,6 +5,8 @@
 import { z } from 'zod'
 
 export const taskStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled'])
+/** Which tasks a list has. */
+export const taskStatusFilterSchema = z.enum([...taskStatusSchema.options, 'all'])
 export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'error', 'skipped'])
 export const endStatusSchema = z.enum(['completed', 'failed', 'cancelled'])
 

@@ -5,6 +5,13 @@
  * @param most counting stops beyond it: the answer is then some number greater than it
  */
 export function jsonBytes(value: unknown, most = Infinity): number {
+  return bytesOf(value, most, new Map())
+}
+
+/** The sizes of the objects that were counted to their end: what is shared is counted once, and added each time. */
+type Sizes = Map<object, number>
+
+function bytesOf(value: unknown, most: number, sizes: Sizes): number {
   switch (typeof value) {
     case 'string':
       return textBytes(value, most)
@@ -13,8 +20,7 @@ export function jsonBytes(value: unknown, most = Infinity): number {
     case 'boolean':
       return String(value).length
     case 'object':
-      if (value === null) return NULL_BYTES
-      return Array.isArray(value) ? itemsBytes(value, most) : fieldsBytes(value, most)
+      return value === null ? NULL_BYTES : objectBytes(value, most, sizes)
     default:
       return 0
   }
@@ -22,21 +28,29 @@ export function jsonBytes(value: unknown, most = Infinity): number {
 
 const NULL_BYTES = 4
 
-function itemsBytes(items: readonly unknown[], most: number): number {
+function objectBytes(value: object, most: number, sizes: Sizes): number {
+  const known = sizes.get(value)
+  if (known !== undefined) return known
+  const bytes = Array.isArray(value) ? itemsBytes(value, most, sizes) : fieldsBytes(value, most, sizes)
+  if (bytes <= most) sizes.set(value, bytes)
+  return bytes
+}
+
+function itemsBytes(items: readonly unknown[], most: number, sizes: Sizes): number {
   // The brackets, and a comma after each item but the last.
   let bytes = 2 + Math.max(0, items.length - 1)
   for (const item of items) {
     // An item that JSON does not know is null.
-    bytes += jsonBytes(item, most - bytes) || NULL_BYTES
+    bytes += bytesOf(item, most - bytes, sizes) || NULL_BYTES
     if (bytes > most) break
   }
   return bytes
 }
 
-function fieldsBytes(fields: object, most: number): number {
+function fieldsBytes(fields: object, most: number, sizes: Sizes): number {
   let bytes = 1
   for (const [key, value] of Object.entries(fields)) {
-    const size = jsonBytes(value, most - bytes)
+    const size = bytesOf(value, most - bytes, sizes)
     // A field that JSON does not know is absent. A colon, and a comma or the closing brace.
     if (size > 0) bytes += textBytes(key, most - bytes) + size + 2
     if (bytes > most) break

@@ -1,14 +1,50 @@
 /** Which known name an unknown one was probably meant to be. */
 
-/** The name that takes the fewest edits; undefined when none is near: a third of its length, and at least 2 edits. */
+/**
+ * The shortest name that what was written is a part or an abbreviation of (`cmd` of `command`), or else the name that takes the fewest edits;
+ * undefined when there is none, or more edits than a third of its length and 2.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
+  const written = name.toLowerCase()
+  return longerName(written, known) ?? leastEdited(written, known)
+}
+
+/** The shortest part of a name that means it, in characters. */
+const LEAST_PART = 3
+
+/** How what was written may mean a longer name, the surest way first. */
+const LONGER = [
+  (name: string, part: string): boolean => name.startsWith(part),
+  (name: string, part: string): boolean => name.includes(part),
+  isAbbreviation,
+]
+
+function longerName(part: string, known: readonly string[]): string | undefined {
+  if (part.length < LEAST_PART) return undefined
+  const byLength = [...known].sort((a, b) => a.length - b.length)
+  for (const isMeant of LONGER) {
+    const found = byLength.find((name) => isMeant(name.toLowerCase(), part))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Whether the letters of a short form are in a name in the same order, and the first is the same. */
+function isAbbreviation(name: string, short: string): boolean {
+  if (short.length >= name.length || name[0] !== short[0]) return false
+  let found = 0
+  for (const letter of name) if (letter === short[found]) found += 1
+  return found === short.length
+}
+
+function leastEdited(name: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined
   let fewest = Infinity
   for (const candidate of known) {
     const most = Math.max(2, Math.floor(candidate.length / 3))
     // A name of another length takes at least as many edits as the lengths differ: a very long one costs nothing.
     if (Math.abs(candidate.length - name.length) > most) continue
-    const edits = editsBetween(name.toLowerCase(), candidate.toLowerCase())
+    const edits = editsBetween(name, candidate.toLowerCase())
     if (edits <= most && edits < fewest) [nearest, fewest] = [candidate, edits]
   }
   return nearest

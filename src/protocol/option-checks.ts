@@ -180,6 +180,24 @@ export const recordOf = (type: OptionType): OptionType => ({
 
 const aZodSchema = objectWith('a zod schema', 'safeParseAsync')
 
+/** Such options, or an instance of a class, which may have further fields of its own. */
+export function checkEntry<Options>(value: object, types: OptionTypes<Options>, path: readonly string[]): void {
+  const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
+  if (isPlain) checkOptionNames(value, Object.keys(types), path)
+  for (const [name, type] of Object.entries<OptionType>(types)) {
+    checkValue((value as Readonly<Record<string, unknown>>)[name], type, [...path, name])
+  }
+}
+
+const toolTypes = {
+  name: required(aName),
+  execute: required(aFunction),
+  description: anything,
+  inputSchema: anything,
+  // The tools for a model, which an instance may have too, also describe calls.
+  describe: anything,
+}
+
 /** A tool with a name, and a function that runs it. */
 export const aTool: OptionType = {
   expected: 'a tool: { name, execute, inputSchema?: a zod schema }',
@@ -188,4 +206,5 @@ export const aTool: OptionType = {
     aName.accepts(value['name']) &&
     isFunction(value['execute']) &&
     (value['inputSchema'] === undefined || aZodSchema.accepts(value['inputSchema'])),
+  checkContent: (value, path) => checkEntry(value as object, toolTypes, path),
 }

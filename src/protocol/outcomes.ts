@@ -2,7 +2,11 @@
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toJsonText } from './json-text.js'
 import { toPlainData } from './plain-data.js'
-import { preview } from '../preview.js'
+import { cutText, lastChars, preview } from '../preview.js'
+
+/** The longest reason of a failure that a record keeps, and the longest name and code of an error, in UTF-16 units. */
+export const MAX_ERROR_CHARS = 65_536
+const MAX_NAME_CHARS = 256
 
 /** Converts a result to an output: an object as it is, text as the final message, nothing as an empty output. */
 export function toOutput(value: unknown): OutputObject {
@@ -35,15 +39,24 @@ export function messageOf(reason: unknown): string | undefined {
 
 /** Why a run failed: in words, by the name and code of the error, and as it was thrown. Never throws. */
 export function failureOf(reason: unknown): TaskFailure {
-  const error = describeFailure(reason)
+  const error = boundedError(describeFailure(reason))
   if (typeof reason !== 'object' || reason === null) return { error }
   const [name, code] = [read(reason, 'name'), read(reason, 'code')]
   return {
     error,
-    ...(typeof name === 'string' && name !== '' && name !== 'Error' && { errorName: name }),
-    ...((typeof code === 'string' || typeof code === 'number') && code !== '' && { errorCode: String(code) }),
+    ...(typeof name === 'string' && name !== '' && name !== 'Error' && { errorName: cutText(name, MAX_NAME_CHARS) }),
+    ...((typeof code === 'string' || typeof code === 'number') &&
+      code !== '' && { errorCode: cutText(String(code), MAX_NAME_CHARS) }),
     cause: reason,
   }
+}
+
+/** Both ends of a reason that is too long. */
+function boundedError(error: string): string {
+  if (error.length <= MAX_ERROR_CHARS) return error
+  const end = lastChars(error, MAX_ERROR_CHARS / 4)
+  const start = cutText(error, MAX_ERROR_CHARS - end.length - 100)
+  return `${start}\n[${error.length - start.length - end.length} characters are left out here]\n${end}`
 }
 
 /** A field of a thrown value; undefined when reading it throws. */

@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { cutText } from '../preview.js'
+import { NO_SUCH_FIELD } from './strict-object.js'
 
 /**
  * Parses a value by a schema.
@@ -21,7 +22,7 @@ export function describeIssue(
   value: unknown,
   name: string,
 ): { field: string; received: unknown; expected: string } {
-  const issue = error.issues[0]
+  const issue = mainIssue(error.issues)
   if (issue === undefined) return { field: name, received: value, expected: 'another value' }
   const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path
   const field = path.reduce<string>(
@@ -32,6 +33,16 @@ export function describeIssue(
   return { field, received, expected: expectation(issue) }
 }
 
+/** A misspelt field is also a missing one: name what was written. In a union, the issue of the only alternative whose type the value has. */
+function mainIssue(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
+  if (issue?.code !== 'invalid_union') return issue
+  const [near, ...others] = issue.errors.map(mainIssue).filter((inner) => inner !== undefined && !isOtherType(inner))
+  return near === undefined || others.length > 0 ? issue : { ...near, path: [...issue.path, ...near.path] }
+}
+
+const isOtherType = ({ code, path }: z.core.$ZodIssue): boolean => code === 'invalid_type' && path.length === 0
+
 function expectation(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -39,7 +50,7 @@ function expectation(issue: z.core.$ZodIssue): string {
       if (issue.expected === 'nonoptional') return 'a value'
       return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
     case 'unrecognized_keys':
-      return 'no such field'
+      return issue.message.startsWith(NO_SUCH_FIELD) ? issue.message : NO_SUCH_FIELD
     case 'invalid_value':
       return valuesText(issue.values)
     case 'invalid_union':

@@ -81,7 +81,15 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
   return Object.freeze(fields)
 }
 
-function copyItems(items: readonly unknown[], seen: Seen, depth: number): readonly unknown[] {
+/** Longer arrays are looked at for holes: one item with a large index makes an array of billions. */
+const MAX_UNSEEN_ITEMS = 1_000_000
+
+/** A long array with holes is copied as the items that it has, by their indices. */
+function copyItems(items: readonly unknown[], seen: Seen, depth: number): object {
+  if (items.length > MAX_UNSEEN_ITEMS) {
+    const entries = Object.entries(items)
+    if (entries.length < items.length) return copyFields(entries, seen, depth)
+  }
   return Object.freeze(Array.from(items, (item) => copy(item, seen, depth)))
 }
 

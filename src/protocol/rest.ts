@@ -1,7 +1,7 @@
 /** The requests and responses of the REST routes. The OpenAPI document and the validation are derived from these schemas. */
 import { z } from 'zod'
 import { cursorSchema, DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT } from './client-messages.js'
-import { taskSchema, taskStatusSchema, taskSummarySchema } from './command-tasks.js'
+import { taskSchema, taskStatusFilterSchema, taskSummarySchema } from './command-tasks.js'
 import { toolDescriptionSchema } from './tool-calls.js'
 
 /** The body of every error. */
@@ -46,13 +46,17 @@ export const taskCreatedSchema = z.object({
 /** The query of `GET /tasks`. */
 export const taskListQuerySchema = z.object({
   instanceId: z.string().min(1).max(256).optional(),
-  status: taskStatusSchema.optional(),
+  status: taskStatusFilterSchema.optional().describe('Default `all`.'),
   limit: z.coerce.number().int().min(1).max(MAX_LIST_LIMIT).optional().describe(`Default ${DEFAULT_LIST_LIMIT}.`),
   cursor: cursorSchema.optional(),
 })
 
 /** 200 of `GET /tasks`: newest first. */
-export const taskListSchema = z.object({ tasks: z.array(taskSummarySchema), nextCursor: cursorSchema.optional() })
+export const taskListSchema = z.object({
+  tasks: z.array(taskSummarySchema),
+  nextCursor: cursorSchema.optional(),
+  wsEndpoint: z.string().describe('The URL of the client WebSocket.'),
+})
 
 /** 200 of `GET /tasks/:id`. */
 export const taskDetailSchema = z.object({ task: taskSchema })
@@ -72,6 +76,13 @@ export const instanceSummarySchema = z.object({
   /** Whether it accepts commands. */
   isConnected: z.boolean(),
   queued: z.number().int().min(0).describe('The number of its queued and running tasks.'),
+  connectedAt: z.number().optional().describe('When it connected last, in ms since the epoch.'),
+  lastActivity: z
+    .number()
+    .optional()
+    .describe('When it was last heard of, in ms since the epoch: it connected, answered a ping or ended a call.'),
+  port: z.number().int().optional().describe('The port of the server that a remote worker is connected to.'),
+  userAgent: z.string().optional().describe('The `User-Agent` of a remote worker.'),
   tools: z
     .array(toolDescriptionSchema)
     .optional()
@@ -80,10 +91,92 @@ export const instanceSummarySchema = z.object({
 
 export const instanceListSchema = z.object({ instances: z.array(instanceSummarySchema) })
 
-/** `GET /health`. */
+const onOff = z.enum(['enabled', 'disabled'])
+
+/** `GET /health`. Older servers send `status` and `version` alone. */
 export const healthSchema = z.object({
   status: z.enum(['ok', 'draining']),
   version: z.string(),
+  connectedInstances: z
+    .number()
+    .int()
+    .optional()
+    .describe('The number of instances that are connected to this server.'),
+  taskClients: z.number().int().optional().describe('The number of open client WebSockets.'),
+  sseClients: z.number().int().optional().describe('The number of open event streams.'),
+  auth: onOff.optional().describe('Whether a token is required.'),
+  tls: onOff.optional(),
+  rateLimit: onOff.optional(),
+  rateLimitMax: z.number().int().optional().describe('The most requests of one address per minute.'),
+})
+
+/** `GET /info`: where everything is. `GET /` answers with the same. */
+export const serverInfoSchema = z.object({
+  name: z.literal('agent-tasks'),
+  version: z.string(),
+  endpoints: z.object({
+    tasks: z.string(),
+    instances: z.string(),
+    register: z.string(),
+    health: z.string(),
+    metrics: z.string(),
+    openapi: z.string(),
+    docs: z.string().describe('A page to try the routes.'),
+    page: z.string().optional().describe('The page that shows the tasks, if there is one.'),
+    rest_api: z.object({ list_tools: z.string(), execute_tool: z.string() }),
+  }),
+  websocket: z.object({
+    protocol: z.enum(['ws', 'wss']),
+    host: z.string(),
+    port: z.number().int(),
+    url: z.string().describe('The URL of the client WebSocket.'),
+  }),
+  auth: z.object({ required: z.boolean(), method: z.enum(['Bearer token', 'none']) }),
+})
+
+export type ServerInfo = z.infer<typeof serverInfoSchema>
+
+/** The `:name` of a route. */
+export const toolParamsSchema = z.object({ name: z.string().min(1).max(256) })
+
+/** The query of `POST /api/tools/:name`. */
+export const toolQuerySchema = z.object({
+  instanceId: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe(
+      'The instance that runs it. Without it, `instanceId` of the body counts, and is no argument of the tool.',
+    ),
+})
+
+/** The body of `POST /api/tools/:name`. */
+export const toolArgumentsSchema = z
+  .record(z.string(), z.unknown())
+  .describe(
+    'The arguments of the tool, and maybe `instanceId`. Default: the first connected instance that has the tool.',
+  )
+
+/** 200 of `GET /api/tools`: each name once. */
+export const toolListSchema = z.object({
+  tools: z.array(
+    toolDescriptionSchema.extend({ instances: z.array(z.string()).describe('The connected instances that have it.') }),
+  ),
+})
+
+/** 200 of `POST /api/tools/:name`. */
+export const toolResultSchema = z.object({
+  success: z.literal(true),
+  result: z.unknown().describe('The result: the JSON of its text, or the text; content of another kind as MCP has it.'),
+  taskId: z.string().describe('The task of the call.'),
+})
+
+/** An error of `POST /api/tools/:name`. */
+export const toolFailureSchema = z.object({
+  success: z.literal(false),
+  error: z.object({ code: z.string(), message: z.string() }),
+  taskId: z.string().optional().describe('The task of the call, if one was submitted.'),
 })
 
 /**

@@ -182,6 +182,12 @@ export const serverConfigSchema = z.strictObject({
       32 * MIB,
       'With more unread data, a subscriber is closed (1013), in bytes.',
     ),
+    toolCallMs: integer(
+      1,
+      DAY_MS,
+      120_000,
+      'How long a call over POST /api/tools/:name may take, with its wait in the queue, in ms.',
+    ),
     authenticateMs: integer(1, DAY_MS, 10_000, 'How long a new socket may take to authenticate, in ms.'),
   }),
 })

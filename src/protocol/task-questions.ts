@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { toPlainData } from './plain-data.js'
+import { strictObject } from './strict-object.js'
 
 /**
  * JavaScript tries every way to match a regular expression: one of ten characters can take hours for an answer of fifty, and nothing else
@@ -35,6 +36,23 @@ const objectSchema = lazily(() =>
     .refine(isReadable, 'a JSON Schema that can be read'),
 )
 
+/** The most choices of a question, and the longest one, in characters. */
+const MAX_CHOICES = 100
+const MAX_CHOICE_CHARS = 500
+
+/** Choices as the schema of an answer. */
+const choicesSchema = lazily(() =>
+  z
+    .array(z.string().min(1).max(MAX_CHOICE_CHARS))
+    .min(1)
+    .max(MAX_CHOICES)
+    .refine((choices) => new Set(choices).size === choices.length, 'choices that differ')
+    .transform((choices) => ({
+      ...TEXT_ANSWER,
+      properties: { answer: { type: 'string', title: 'Answer', enum: [...choices] } },
+    })),
+)
+
 const message = lazily(() => z.string().min(1).max(MAX_MESSAGE_CHARS))
 
 /** A question that is only text is answered with text. */
@@ -42,7 +60,19 @@ export const taskQuestionSchema = lazily(() =>
   z
     .union([
       message().transform((text) => ({ message: text, schema: TEXT_ANSWER })),
-      z.strictObject({ message: message(), schema: objectSchema().default(TEXT_ANSWER) }),
+      strictObject({
+        message: message(),
+        schema: objectSchema().optional(),
+        choices: choicesSchema().readonly().optional(),
+      })
+        .refine(({ schema, choices }) => schema === undefined || choices === undefined, {
+          path: ['choices'],
+          message: 'no choices next to a schema, which can list them',
+        })
+        .transform(({ message: text, schema, choices }) => ({
+          message: text,
+          schema: choices ?? schema ?? TEXT_ANSWER,
+        })),
     ])
     .refine(({ schema }) => !hasRefused(schema), {
       path: ['schema'],
@@ -52,14 +82,15 @@ export const taskQuestionSchema = lazily(() =>
 
 /**
  * The parameter of `ask`: text, or `{ message, schema? }` with the JSON Schema of an object whose properties are strings, numbers, booleans
- * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions and references. Without a schema the answer is `{ answer: string }`.
+ * or enums (MCP, "Elicitation": `requestedSchema`), without regular expressions and references, or `{ message, choices }` with 1 to 100 texts of at
+ * most 500 characters. Without a schema the answer is `{ answer: string }`.
  * @useDeclaredType
  */
 export type TaskQuestionInput = z.input<ReturnType<typeof taskQuestionSchema>>
 
 /** The answer of `answerTask`. */
 export const taskAnswerSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     action: z.enum(['accept', 'decline', 'cancel']),
     content: z
       .record(z.string(), z.unknown())

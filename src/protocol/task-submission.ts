@@ -1,13 +1,14 @@
 /** The submission of a command task. A file of its own, because the core imports nothing else of command tasks. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
+import { strictObject } from './strict-object.js'
 
 /** The most commands a task may have. */
 export const MAX_COMMANDS = 1000
 
 /** One command of a submission. */
 export const commandInputSchema = lazily(() =>
-  z.object({
+  strictObject({
     tool_name: z.string().min(1).max(256),
     intention: z.string().max(10_000).default(''),
     args: z.record(z.string(), z.unknown()).default({}),
@@ -17,7 +18,7 @@ export const commandInputSchema = lazily(() =>
 
 /** A submission; over HTTP without `type`. */
 export const taskSubmitSchema = lazily(() =>
-  z.object({
+  strictObject({
     /** The type of the message. */
     type: z.literal('task_submit').default('task_submit'),
     /** The name of the task. */
@@ -31,6 +32,13 @@ export const taskSubmitSchema = lazily(() =>
     /** Data of the submitter, returned with the task. */
     metadata: z.record(z.string(), z.unknown()).optional(),
   }),
+)
+
+/** A submission as a server receives it: fields that this version does not know are dropped, because a client may be newer. */
+export const receivedTaskSchema = lazily(() =>
+  taskSubmitSchema()
+    .extend({ commands: z.array(commandInputSchema().strip()).max(MAX_COMMANDS) })
+    .strip(),
 )
 
 /**

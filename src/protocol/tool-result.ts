@@ -1,6 +1,7 @@
 /** Converts what a function returned or threw to MCP's format. */
 import { describeFailure } from './outcomes.js'
-import { toPlainData } from './plain-data.js'
+import { parseJson } from './parse-json.js'
+import { MAX_LEVELS, toPlainData } from './plain-data.js'
 import { toolCallResultSchema, type ToolContent } from './tool-calls.js'
 
 /** The result of a tool (MCP: `CallToolResult`). */
@@ -25,6 +26,19 @@ export function toToolCallResult(value: unknown): ToolCallResult {
     content: [text(JSON.stringify(plain))],
     ...(isRecord(plain) && { structuredContent: plain }),
   }
+}
+
+/**
+ * The value of a result without MCP's envelope: the JSON of its text, or the text; another single block as it is; the list of several blocks.
+ */
+export function unwrapResult(result: unknown): unknown {
+  if (!isMCPResult(result)) return result
+  const [block, ...more] = result.content
+  if (block === undefined) return result.structuredContent ?? null
+  if (more.length > 0) return result.content
+  if (block.type !== 'text' || block.text === undefined) return block
+  const json = parseJson(block.text, MAX_LEVELS)
+  return 'value' in json ? json.value : block.text
 }
 
 /** A failed result. MCP has no field for the code, so it is in `_meta`. */

@@ -3,7 +3,7 @@ import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { preview } from '../preview.js'
 import { createLineSplitter } from './lines.js'
-import { needsWholeOutput, type KeptText } from './output-parsers.js'
+import { LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
 import type { ProcessSettings } from './process-options.js'
 
@@ -17,6 +17,8 @@ export interface CapturedOutput {
   /** Throws when there is more than may be kept and the parser needs all of it. */
   readonly onStdout: (chunk: Uint8Array) => void
   readonly onStderr: (chunk: Uint8Array) => void
+  /** A part of stdout could not be kept. */
+  readonly onLost: () => void
   /** Call it when both outputs are closed. */
   readonly end: () => void
 }
@@ -30,8 +32,9 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
     lines?.push(text)
   })
   const stderr = openStream(STDERR_BYTES, (text) => context.append(text))
+  let isLost = false
   return {
-    stdout: stdout.read,
+    stdout: () => ({ ...stdout.read(), isLost }),
     stderr: stderr.read,
     onStdout: (chunk) => {
       stdout.push(chunk)
@@ -40,6 +43,10 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
       throw new ProcessError('PROCESS_OUTPUT', message, { command, stderr: stderr.read().text })
     },
     onStderr: stderr.push,
+    onLost: () => {
+      isLost = true
+      context.append(`\n${LOST_OUTPUT}\n`)
+    },
     end: () => {
       stdout.end()
       stderr.end()
@@ -62,7 +69,7 @@ function openStream(keptBytes: number, onText: (text: string) => void) {
     },
     end: (): void => emit(decoder.decode()),
     hasDropped: (): boolean => tail.start > 0,
-    read: (): KeptText => keptText(tail),
+    read: () => keptText(tail),
   }
 }
 

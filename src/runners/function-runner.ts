@@ -1,14 +1,10 @@
 /** Runs a background task as a function of this process. */
-import type { OutputObject } from '../../machines/records.js'
-import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import type { OutputRunner, RunContext, RunInput, RunResult } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import { aBoolean, checkOptions } from '../protocol/option-checks.js'
 
 /** A function that a task runs. The task completes when it returns and fails when it throws. */
-export type RunFunction = (
-  input: RunInput,
-  context: RunContext,
-) => OutputObject | string | undefined | Promise<OutputObject | string | undefined>
+export type RunFunction = (input: RunInput, context: RunContext) => RunResult | Promise<RunResult>
 
 /** Options of `functionRunner`. */
 export interface FunctionRunnerOptions {
@@ -24,10 +20,10 @@ export interface FunctionRunnerOptions {
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError when `fn` is not a function, or an option is unknown or wrong
  */
-export function functionRunner(fn: RunFunction, options: FunctionRunnerOptions = {}): Runner {
+export function functionRunner(fn: RunFunction, options: FunctionRunnerOptions = {}): OutputRunner {
   if (typeof fn !== 'function') throw new InvalidInputError('fn', fn, 'a function')
   checkOptions(options, { takesMessages: aBoolean })
-  const runner: Runner = async (input, context) => {
+  const runner: OutputRunner = async (input, context) => {
     const returned = await fn(input, context)
     return typeof returned === 'string' ? { final_message: returned } : (returned ?? {})
   }

@@ -1,10 +1,8 @@
 /** Starts a program that must not outlive its host, whichever way the host ends. */
-import { RUN_TOKEN } from '../engine/reap.js'
-import { identityOf } from '../process-identity.js'
 import type { RunDurability } from '../engine/runner.js'
-import { SHELL_NAME, spawnShell } from './start-error.js'
+import { GATE, spawnGated } from './gated-start.js'
 import type { StartedProgram } from './supervision.js'
-import { GATE_SCRIPT, unwatchGroup, watchGroup } from './watchdog.js'
+import { unwatchGroup, watchGroup } from './watchdog.js'
 
 /** What to start: an absolute path and its arguments. */
 export interface GuardedProgram {
@@ -22,32 +20,13 @@ export interface GuardedProgram {
  * the watchdog when this process dies, and by the next host when the watchdog has died too.
  * @throws StoreError when its identity cannot be stored, ProcessError; the program has not run then
  */
-export function startGuarded({ command, args, cwd, env, stdin, durability }: GuardedProgram): StartedProgram {
-  const token = globalThis.crypto.randomUUID()
-  const child = spawnShell(
-    ['-c', GATE_SCRIPT, SHELL_NAME, command, ...args],
-    { command, cwd, env },
-    {
-      cwd,
-      env: { ...env, [RUN_TOKEN]: token },
-      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
-      detached: true,
-    },
-  )
+export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): StartedProgram {
+  const start = { command, ...attempt }
+  const { child, release } = spawnGated(`${GATE}; exec "$@"`, [command, ...args], start, [stdin, 'pipe', 'pipe'])
   const { pid } = child
-  const gate = child.stdio[3] as NodeJS.WritableStream & { destroy(): void }
-  // The program may end before it has read its gate.
-  gate.on('error', () => undefined)
   if (pid === undefined) return child as unknown as StartedProgram
   watchGroup(pid)
   child.once('close', () => unwatchGroup(pid))
-  const identity = identityOf(pid)
-  try {
-    if (identity !== undefined) durability.saveProgram({ identity, token })
-  } catch (error) {
-    gate.destroy()
-    throw error
-  }
-  gate.end('go\n')
+  release(durability)
   return child as unknown as StartedProgram
 }

@@ -11,7 +11,12 @@ export interface KeptText {
   readonly text: string
   /** How many bytes came before it. */
   readonly droppedBytes: number
+  /** A part of it is missing, because it could not be written to a file. */
+  readonly isLost?: boolean
 }
+
+/** Stands for output that is missing. */
+export const LOST_OUTPUT = '[a part of the output is missing: it could not be written to the store]'
 
 /** What a parse function receives besides the text. */
 export interface ProcessDetails {
@@ -41,10 +46,11 @@ export function needsWholeOutput(parse: OutputFormat | ParseFunction): boolean {
  * Reads stdout in one of the formats.
  * @throws Error with what was expected and what was received
  */
-export function parseOutput(format: OutputFormat, { text, droppedBytes }: KeptText): OutputObject {
+export function parseOutput(format: OutputFormat, { text, droppedBytes, isLost = false }: KeptText): OutputObject {
   switch (format) {
     case 'text': {
       const message = text.trim()
+      if (isLost) return { final_message: `${LOST_OUTPUT}\n${message}` }
       return { final_message: droppedBytes === 0 ? message : `[${droppedBytes} bytes are left out here]\n${message}` }
     }
     case 'json':

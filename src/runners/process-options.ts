@@ -7,6 +7,7 @@ import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 /** How long a program may take to end after an abort, in ms. */
 const DEFAULT_PROCESS_GRACE_MS = 5000
@@ -77,7 +78,7 @@ const isSignal = (value: unknown): boolean =>
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
 const processOptionsSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     command: text().min(1),
     args: z.array(text()).default([]),
     cwd: text().min(1).optional(),

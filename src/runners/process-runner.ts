@@ -1,7 +1,8 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
 import type { ChildProcess } from 'node:child_process'
 import type { OutputObject } from '../../machines/records.js'
-import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import type { StartedProgram as SavedProgram } from '../engine/reap.js'
+import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../preview.js'
 import { InvalidInputError } from '../errors.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
@@ -17,7 +18,7 @@ import { openQuestionSocket } from './question-socket.js'
 import { shellStartError, startError, type StartAttempt } from './start-error.js'
 import { substitute } from './substitution.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
-import { canFollow, findOrRevoke } from '../engine/program-folder.js'
+import { canFollow } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
 
 /**
@@ -35,18 +36,18 @@ import { followProgram, startSurviving } from './surviving-program.js'
  * @throws InvalidInputError with the name of the option
  * @throws ProcessError with the code `PROCESS_NOT_STARTED` outside Node
  */
-export function processRunner(options: ProcessRunnerOptions): Runner {
+export function processRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), substitute)
 }
 
 /** The same for arguments that are passed as they are. */
-export function literalRunner(options: ProcessRunnerOptions): Runner {
+export function literalRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), (argument) => argument)
 }
 
 type ToArgument = (argument: string, input: RunInput) => string
 
-function toRunner(settings: ProcessSettings, toArgument: ToArgument): Runner {
+function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunner {
   if (!isNode) {
     const { command } = settings
     const message = `Command ${preview(command)} cannot be started: only Node can start programs, and this is not Node.`
@@ -56,7 +57,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): Runner {
     throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
   }
   if (!settings.survivesHost) {
-    const runner: Runner = (input, context) => withQuestions(settings, context, toArgument, runProgram)(input)
+    const runner: OutputRunner = (input, context) => withQuestions(settings, context, toArgument, runProgram)(input)
     return settings.stdin === 'messages' ? Object.assign(runner, { takesMessages: true }) : runner
   }
   if (settings.stdin === 'messages') {
@@ -64,13 +65,13 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): Runner {
     throw new InvalidInputError('options.stdin', settings.stdin, expected)
   }
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
-  const runner: Runner = (input, context) =>
+  const runner: OutputRunner = (input, context) =>
     context.durability?.isResumed === true
       ? runSurvivingProgram(settings, toArgument, input, context)
       : withQuestions(settings, context, toArgument, runSurvivingProgram)(input)
   return Object.assign(runner, {
     survivesHost: true,
-    canResume: (folder?: string) => folder !== undefined && canFollow(folder),
+    canResume: (folder?: string, program?: SavedProgram) => folder !== undefined && canFollow(folder, program),
   })
 }
 
@@ -139,6 +140,7 @@ async function runProgram(
     context.setProgram?.({
       ...(end.exitCode !== null && { exitCode: end.exitCode }),
       ...(end.signal !== null && { signal: end.signal }),
+      ...(end.leftProcesses !== undefined && { endedProcesses: end.leftProcesses }),
     })
   }
   return readOutput(settings, args, output, end, refusal)
@@ -169,16 +171,20 @@ async function runSurvivingProgram(
   const args = settings.args.map((argument) => toArgument(argument, input))
   const env = environmentOf(settings, input, context)
   const attempt = { command, cwd, env }
-  const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (durability?.isResumed !== true) {
+  let program = durability?.program
+  if (durability?.isResumed === true) {
+    if (program === undefined) refuse('its host died before it could be')
+  } else {
+    const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (created === undefined) refuse(`its folder ${folder} exists already`)
-    const program = { ...attempt, command: findProgram(command, attempt), args }
-    await started(startSurviving(folder, program, maxOutputBytes), attempt)
-  } else if (findOrRevoke(folder).type === 'revoked') {
-    refuse('its host died before it could be')
+    const start = { ...attempt, command: findProgram(command, attempt), args }
+    const shell = startSurviving(folder, start, maxOutputBytes)
+    await started(shell.child, attempt)
+    if (durability !== undefined) shell.release(durability)
+    program = shell.program
   }
   const output = captureOutput(settings, context)
-  const end = await followProgram(folder, { ...settings, ...output, signal })
+  const end = await followProgram(folder, { ...settings, ...output, program, signal })
   return readOutput(settings, args, output, end, shellStartError(end, output, attempt))
 }
 
@@ -206,6 +212,9 @@ async function readOutput(
   const error = refusal ?? endError(end, { command, stdout: stdout.text, stderr })
   if (error !== undefined) throw error
   try {
+    if (stdout.isLost === true && parse !== 'text') {
+      throw new Error('a part of it could not be written to the store, because the disk is full or a file was removed')
+    }
     if (typeof parse === 'function') return await parse(stdout.text, { command, args, stderr })
     return parseOutput(parse, stdout)
   } catch (cause) {

@@ -37,6 +37,8 @@ export interface ProgramEnd {
   readonly signal: NodeJS.Signals | null
   /** The first reason for which it was stopped. */
   readonly stop?: ProgramStop
+  /** How many processes it had left in its group when it exited by itself; they were killed. Absent for none. */
+  readonly leftProcesses?: number
 }
 
 export interface ProgramStop {
@@ -58,6 +60,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
   let hasExited = false
   let wasKilled = false
   let timer: LongTimer | undefined
+  let leftProcesses: number | undefined
 
   const after = (ms: number, run: () => void): void => {
     clearLongTimeout(clock, timer)
@@ -67,8 +70,12 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
     child.stdout.destroy()
     child.stderr.destroy()
   }
+  const countLeft = (): void => {
+    if (stop === undefined) leftProcesses ??= group.count()
+  }
   const kill = (): void => {
     wasKilled = true
+    countLeft()
     if (stop !== undefined) stop = { ...stop, wasKilled: true }
     group.signal('SIGKILL')
     // Not at once: what is in the pipes is read first.
@@ -104,8 +111,10 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
     child.once('close', (exitCode, endedBy) => {
       clearLongTimeout(clock, timer)
       signal.removeEventListener('abort', onAbort)
+      countLeft()
       group.end()
-      resolve({ exitCode, signal: endedBy, ...(stop !== undefined && { stop }) })
+      const left = leftProcesses === undefined || leftProcesses === 0 ? {} : { leftProcesses }
+      resolve({ exitCode, signal: endedBy, ...(stop !== undefined && { stop }), ...left })
     })
   })
 }

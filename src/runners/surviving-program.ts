@@ -2,16 +2,15 @@
  * A program that survives its host. It is known by a folder (`surviving-script.ts` lists the files in it), so that the host that started it and the
  * next one follow it in the same way.
  */
-import type { ChildProcess } from 'node:child_process'
 import type { FSWatcher } from 'node:fs'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'
-import { readStart, readText, revokeStart, signalGroup, type StartState } from '../engine/program-folder.js'
+import { readExit } from '../engine/program-folder.js'
 import { killAtExit } from '../engine/process-group.js'
-import { stateOf } from '../process-identity.js'
-import { reapProgram, RUN_TOKEN } from '../engine/reap.js'
+import { leads, reapProgram, signalProgram, type StartedProgram } from '../engine/reap.js'
+import { openRegular } from '../regular-file.js'
+import { spawnGated, type GatedShell } from './gated-start.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
-import { SHELL_NAME, spawnShell } from './start-error.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
 
 /** How often the files are looked at where nothing tells of their changes, in ms. */
@@ -25,7 +24,7 @@ const CHUNK = 65_536
 
 /**
  * Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end.
- * @returns the shell that runs it; without a pid, it could not be started, and emits `error`
+ * @returns the shell that runs it, which waits until it is released
  * @throws ProcessError for what the system refuses at once
  */
 export function startSurviving(
@@ -37,24 +36,29 @@ export function startSurviving(
     readonly env: NodeJS.ProcessEnv
   },
   keptBytes: number,
-): ChildProcess {
-  const { command, args, cwd, env } = program
-  const blocks = String(Math.max(1, Math.ceil(keptBytes / BLOCK)))
-  const own = ['-c', SURVIVING_SCRIPT, SHELL_NAME, folder, blocks, String(keptBytes), command, ...args]
-  const child = spawnShell(own, program, {
-    cwd,
-    env: { ...env, [RUN_TOKEN]: globalThis.crypto.randomUUID() },
-    stdio: 'ignore',
-    detached: true,
-  })
-  // A script that ends before it has said who it is will not do so later: it could not create its files.
-  child.once('exit', () => revokeStart(folder))
-  child.unref()
-  return child
+): GatedShell {
+  const { command, args } = program
+  const own = [folder, String(blocksOf(keptBytes)), String(keptBytes), command, ...args]
+  const shell = spawnGated(SURVIVING_SCRIPT, own, program, ['ignore', 'ignore', 'ignore'])
+  shell.child.unref()
+  return shell
+}
+
+/** The size of a file that keeps the beginning of an output, in blocks. */
+const blocksOf = (keptBytes: number): number => Math.max(1, Math.ceil(keptBytes / BLOCK))
+
+/** What is needed to follow a program. */
+export interface FollowOptions extends SupervisionOptions {
+  /** The program that was started; undefined for one that ended at once. */
+  readonly program: StartedProgram | undefined
+  /** How much of its output is read at each end, in bytes. The program can write to its files: they may have any size. */
+  readonly maxOutputBytes: number
+  /** Called where the files do not have all of the program's stdout. */
+  readonly onLost: () => void
 }
 
 /** Follows a program to its end: resolves when it has ended and its output is complete. Never rejects. */
-export function followProgram(folder: string, options: SupervisionOptions): Promise<ProgramEnd> {
+export function followProgram(folder: string, options: FollowOptions): Promise<ProgramEnd> {
   return new Promise((resolve) => {
     const follower = new Follower(folder, options, resolve)
     follower.look()
@@ -63,20 +67,19 @@ export function followProgram(folder: string, options: SupervisionOptions): Prom
 
 class Follower {
   readonly #folder: string
-  readonly #options: SupervisionOptions
+  readonly #options: FollowOptions
   readonly #onEnd: (end: ProgramEnd) => void
   readonly #outputs: readonly { readonly file: string; offset: number; readonly onChunk: (chunk: Uint8Array) => void }[]
   readonly #watcher: FSWatcher | undefined
   #timer: LongTimer | undefined
   #killTimer: LongTimer | undefined
-  #start: StartState | undefined
   #forget: (() => void) | undefined
   #exitedAt: number | undefined
   #stop: ProgramStop | undefined
   #wasKilled = false
   #hasEnded = false
 
-  constructor(folder: string, options: SupervisionOptions, onEnd: (end: ProgramEnd) => void) {
+  constructor(folder: string, options: FollowOptions, onEnd: (end: ProgramEnd) => void) {
     this.#folder = folder
     this.#options = options
     this.#onEnd = onEnd
@@ -95,7 +98,7 @@ class Follower {
     // Before the exit code is read: a script that has ended has written it.
     const isGone = this.#isGone()
     this.#readOutputs()
-    const exit = readText(`${this.#folder}/exit`)
+    const exit = readExit(this.#folder)
     const { clock } = this.#options
     if (exit !== undefined) this.#exitedAt ??= clock.now()
     // The output is complete, or what holds it open has had its time.
@@ -111,24 +114,23 @@ class Follower {
     this.#timer = setLongTimeout(clock, () => this.look(), LOOK_MS)
   }
 
-  /** Whether the script has ended or was revoked, or its files are gone: nothing more will be known of it. */
+  /** Whether the script has ended, or its files are gone: nothing more will be known of it. */
   #isGone(): boolean {
-    const start = this.#readStart()
-    if (!exists(this.#folder)) return true
-    if (start === undefined) return false
-    return start.type === 'revoked' || stateOf(start.identity) !== 'alive'
+    const { program } = this.#options
+    return program === undefined || !leads(program) || !exists(this.#folder)
   }
 
-  /** It does not change, and is still needed when the files are gone. */
-  #readStart(): StartState | undefined {
-    return (this.#start ??= readStart(this.#folder))
+  #signal(name: NodeJS.Signals): void {
+    const { program } = this.#options
+    if (program !== undefined) signalProgram(program, name)
   }
 
   #readOutputs(): void {
     if (this.#stop?.by === 'reader') return
+    const most = blocksOf(this.#options.maxOutputBytes) * BLOCK
     for (const output of this.#outputs) {
       try {
-        output.offset += readFrom(`${this.#folder}/${output.file}`, output.offset, output.onChunk)
+        output.offset += readFrom(`${this.#folder}/${output.file}`, output.offset, most, output.onChunk)
       } catch (error) {
         this.#requestStop('reader', error)
       }
@@ -141,32 +143,32 @@ class Follower {
     if (this.#stop !== undefined) return
     const { killSignal, graceMs, clock } = this.#options
     this.#stop = { by, reason, killSignal, graceMs, wasKilled: false }
-    signalGroup(this.#readStart(), killSignal)
+    this.#signal(killSignal)
     // A program that is to end does not survive.
-    this.#forget = killAtExit(() => signalGroup(this.#readStart(), 'SIGKILL'))
+    this.#forget = killAtExit(() => this.#signal('SIGKILL'))
     this.#killTimer = setLongTimeout(clock, () => this.#kill(), graceMs)
   }
 
   #kill(): void {
     this.#wasKilled = true
     if (this.#stop !== undefined) this.#stop = { ...this.#stop, wasKilled: true }
-    signalGroup(this.#readStart(), 'SIGKILL')
+    this.#signal('SIGKILL')
     this.look()
   }
 
   #end(exit: number | undefined): void {
-    const { clock, signal } = this.#options
+    const { clock, signal, program, maxOutputBytes, onLost } = this.#options
     this.#hasEnded = true
     this.#watcher?.close()
     clearLongTimeout(clock, this.#timer)
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
     // What is left of the group, such as a process that holds the output open.
-    const start = this.#readStart()
-    if (start?.type === 'started') reapProgram(start)
+    if (program !== undefined) reapProgram(program)
     this.#forget?.()
     this.#readOutputs()
-    for (const { file, onChunk } of this.#outputs) readTail(`${this.#folder}/${file}.tail`, onChunk)
+    for (const { file, onChunk } of this.#outputs) readTail(`${this.#folder}/${file}.tail`, maxOutputBytes, onChunk)
+    if (exists(`${this.#folder}/stdout.lost`)) onLost()
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...(this.#stop !== undefined && { stop: this.#stop }) })
   }
 }
@@ -196,19 +198,16 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher | undefine
   }
 }
 
-function readFrom(file: string, offset: number, onChunk: (chunk: Uint8Array) => void): number {
-  const { closeSync, openSync, readSync } = nodeBuiltin('node:fs')
-  let descriptor: number
-  try {
-    descriptor = openSync(file, 'r')
-  } catch {
-    return 0
-  }
+/** Reads a file from `offset` to `end`, or to its own end. Returns how many bytes it has read. */
+function readFrom(file: string, offset: number, end: number, onChunk: (chunk: Uint8Array) => void): number {
+  const { closeSync, readSync } = nodeBuiltin('node:fs')
+  const descriptor = openRegular(file)
+  if (descriptor === undefined) return 0
   try {
     let read = 0
     for (;;) {
       const chunk = new Uint8Array(CHUNK)
-      const count = readSync(descriptor, chunk, 0, CHUNK, offset + read)
+      const count = readSync(descriptor, chunk, 0, Math.min(CHUNK, end - offset - read), offset + read)
       if (count === 0) return read
       read += count
       onChunk(chunk.subarray(0, count))
@@ -218,9 +217,9 @@ function readFrom(file: string, offset: number, onChunk: (chunk: Uint8Array) => 
   }
 }
 
-function readTail(file: string, onChunk: (chunk: Uint8Array) => void): void {
+function readTail(file: string, maxBytes: number, onChunk: (chunk: Uint8Array) => void): void {
   try {
-    readFrom(file, 0, onChunk)
+    readFrom(file, 0, maxBytes, onChunk)
   } catch {
     // The reader has had enough; its stop no longer matters.
   }

@@ -6,36 +6,32 @@
  *
  * | file | content |
  * |---|---|
- * | `identity` | pid, start, boot and `AGENT_TASKS_RUN` of the script: written once, by link(2), so that a host that revoked the start wins or loses for good |
  * | `stdout`, `stderr` | the first bytes of the output |
  * | `stdout.tail`, `stderr.tail` | the last bytes of what did not fit; at most 128 KiB before them are missing as well |
+ * | `stdout.lost`, `stderr.lost` | these files do not have all that they should, because the disk was full or the script was killed |
  * | `exit` | the exit code of the program; above 128, it was ended by signal (code - 128) |
  * | `done` | the output is complete |
  */
+import { GATE } from './gated-start.js'
+
 export const SURVIVING_SCRIPT = String.raw`
 umask 077
 dir=$1 head=$2 tail=$3
 shift 3
 # Caught, not ignored: the program starts with the defaults, and the script goes on.
 trap : TERM INT HUP QUIT
+${GATE}
 mkfifo "$dir/stdout.fifo" "$dir/stderr.fifo" || exit 125
-if [ -r /proc/$$/stat ]; then
-  start=$(read -r line < /proc/$$/stat; set -- ${'$'}{line##*') '}; shift 19; printf %s "$1")
-  read -r boot < /proc/sys/kernel/random/boot_id
-else
-  start=$(ps -o lstart= -p $$ | sed 's/^ *//; s/ *$//')
-  boot=$(sysctl -n kern.boottime)
-fi
-printf '%s\n%s\n%s\n%s\n' "$$" "$start" "$boot" "$AGENT_TASKS_RUN" > "$dir/identity.new"
-# The next host has revoked the start: it links a file of its own to this name.
-ln "$dir/identity.new" "$dir/identity" || exit 125
-rm -f "$dir/identity.new"
 keep() {
   # A signal to the group ends the program, not what reads its output.
   trap '' TERM INT HUP QUIT
   # cat writes what it has read at once, so that a host can show it; head would keep it back.
-  (trap '' XFSZ; ulimit -f "$head"; exec cat > "$dir/$1") 2> /dev/null
-  tail -c "$tail" > "$dir/$1.tail"
+  (trap '' XFSZ; ulimit -f "$head"; exec cat > "$dir/$1") 2> /dev/null && return
+  # The mark needs no room on the disk: it is the FIFO, under another name.
+  mv "$dir/$1.fifo" "$dir/$1.lost"
+  tail -c "$tail" > "$dir/$1.tail" || return
+  # Where the file was not filled, it was not its limit that has stopped cat.
+  [ "$(wc -c < "$dir/$1")" -ge "$((head * 512))" ] && mv "$dir/$1.lost" "$dir/$1.fifo"
 }
 keep stdout < "$dir/stdout.fifo" &
 keep stderr < "$dir/stderr.fifo" &

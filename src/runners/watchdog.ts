@@ -20,9 +20,6 @@ done
 for group in $groups; do kill -s KILL -- "-$group"; done
 `
 
-/** The program waits until a line arrives on descriptor 3, and does not start when that is closed instead. */
-export const GATE_SCRIPT = `read -r go <&3 || exit 126; exec 3<&-; exec "$@"`
-
 let watchdog: { readonly child: ChildProcess; readonly groups: Set<number> } | undefined
 
 /** Kills the group when this process dies, until `unwatchGroup`. When it returns, the watchdog will read it, whatever happens to this process. */

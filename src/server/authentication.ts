@@ -11,6 +11,8 @@ export interface AuthenticationOptions {
   /** How long the client may take to authenticate, in ms. */
   readonly timeoutMs: number
   readonly isToken: (token: string) => boolean
+  /** Called with the reason when it is refused. */
+  readonly onRefused: (reason: string) => void
   /** Called after a valid token, before the next message is read. */
   readonly onAuthenticated: () => void
 }
@@ -18,8 +20,9 @@ export interface AuthenticationOptions {
 /** Reads the first message; closes the socket (1008) unless it is `authenticate` with a valid token, in time. */
 export function awaitAuthentication(socket: WebSocket, options: AuthenticationOptions): void {
   const { clock, timeoutMs, isToken, onAuthenticated } = options
-  const refuse = (answer: object): void => {
+  const refuse = (answer: { readonly error: string; readonly [field: string]: unknown }): void => {
     finish()
+    options.onRefused(answer.error)
     socket.send(toJson(answer))
     socket.close(CLIENT_CLOSE.refused, 'Not authenticated.')
   }

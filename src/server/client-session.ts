@@ -74,7 +74,8 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
           return
         }
         held = []
-        return whenThere(service.submit(message), (submitted) => {
+        const { requestId: _, ...task } = message
+        return whenThere(service.submit(task), (submitted) => {
           if ('error' in submitted) reply({ type, success: false, status: 'rejected', ...submitted })
           else {
             subscriptions.addTask(submitted.taskId, 0)
@@ -177,8 +178,14 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
       }
     }
     const { field, received, expected } = describeIssue(checked.error, parsed.value, 'message')
-    const code = type === 'task_submit' ? 'INVALID_TASK' : 'INVALID_MESSAGE'
-    fail(code, 'Invalid message', `${field}: got ${preview(received)}, expected ${expected}.`, requestId)
+    const problem = `${field}: got ${preview(received)}, expected ${expected}.`
+    if (type !== 'task_submit') {
+      fail('INVALID_MESSAGE', 'Invalid message', problem, requestId)
+      return
+    }
+    // Clients wait for the response by its type.
+    const response = { type: 'task_submit_response', success: false, status: 'rejected', error: problem }
+    connection.send({ ...response, ...withId(requestId), code: 'INVALID_TASK' })
   }
 
   return {

@@ -1,36 +1,38 @@
 /** Checks every HTTP request before routing: `Host` and `Origin`, rate, token. Answers CORS preflights. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { addressOf, UNAUTHORIZED, type Access, type Refusal } from '../http/access.js'
+import { addressOf, unauthorized, type Access, type Refusal } from '../http/access.js'
 import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
 import { sendJson } from '../http/json.js'
-import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
+
+/** Called with each request that is refused before it is routed. */
+export type OnRefused = (refusal: Refusal, request: IncomingMessage) => void
 
 export interface HttpEntryOptions {
   readonly access: Access
   readonly requests: RateLimiter
-  readonly metrics: Metrics
+  readonly onRefused: OnRefused
   /** Serves a request that passed the checks. */
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void
 }
 
-/** Served without a token: what a supervisor polls, and the page where a user enters the token. */
-const OPEN_PATHS = new Set(['/health', '/openapi.json', '/docs'])
+/** Served without a token: what a supervisor polls, where things are, and the page where a user enters the token. */
+const OPEN_PATHS = new Set(['/', '/health', '/info', '/openapi.json', '/docs'])
 
 const CORS: CorsOptions = { methods: ['GET', 'POST', 'OPTIONS'], exposedHeaders: ['retry-after', 'www-authenticate'] }
 
-export function createHttpEntry({ access, requests, metrics, serve }: HttpEntryOptions) {
+export function createHttpEntry({ access, requests, onRefused, serve }: HttpEntryOptions) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     response.setHeader('x-content-type-options', 'nosniff')
     setCorsHeaders(access, request, response, CORS)
     // First: the requests of a foreign page must not use up the rate of this machine's own programs.
     const refusal = access.checkSource(request) ?? rateRefusal(requests, request)
     if (refusal !== undefined) {
-      refuse(request, response, refusal, metrics)
+      refuse(request, response, refusal, onRefused)
     } else if (answerPreflight(access, request, response, CORS)) {
       return
     } else if (!OPEN_PATHS.has(pathOf(request)) && !access.isAuthorized(request)) {
-      refuse(request, response, UNAUTHORIZED, metrics)
+      refuse(request, response, unauthorized(request), onRefused)
     } else {
       serve(request, response)
     }
@@ -45,16 +47,13 @@ export function rateRefusal(requests: RateLimiter, request: IncomingMessage): Re
   return { status: 429, error: 'Too many requests from this address', code: 'RATE_LIMITED', headers }
 }
 
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, error, code, headers }: Refusal,
-  metrics: Metrics,
-): void {
-  metrics.refused(code)
+function refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal, onRefused: OnRefused): void {
+  const { status, error, code, headers } = refusal
+  onRefused(refusal, request)
   // What has arrived of the body is dropped, or the connection would be reset before the client has read the answer. The rest is not read.
   request.resume()
   sendJson(response, status, { error, code }, { connection: 'close', ...headers })
 }
 
-const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? ''
+/** The path of a request, without its query. */
+export const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] ?? ''

@@ -57,12 +57,20 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
       )
       const depths = tasks.laneDepths
       let room = MAX_TOOLS_BYTES
-      return entries.map(({ id, kind, isConnected }, index) => {
+      return entries.map((entry, index) => {
+        const { id, kind, isConnected, connectedAt, lastActivity } = entry
         const described = offered[index]
         const bytes = jsonBytes(described, room)
         const tools = bytes <= room ? described : undefined
         if (tools !== undefined) room -= bytes
-        const summary = { id, kind, isConnected, queued: depths.get(id) ?? 0 }
+        const { port, userAgent } = entry.instance.peer ?? {}
+        const summary = {
+          ...{ id, kind, isConnected, queued: depths.get(id) ?? 0 },
+          ...(connectedAt !== undefined && { connectedAt }),
+          ...(lastActivity !== undefined && { lastActivity }),
+          ...(port !== undefined && { port }),
+          ...(userAgent !== undefined && { userAgent }),
+        }
         return tools === undefined ? summary : { ...summary, tools: tools as NonNullable<InstanceSummary['tools']> }
       })
     },

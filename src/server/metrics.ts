@@ -7,6 +7,8 @@ type ConnectionKind = 'client' | 'worker' | 'event_stream'
 export interface Metrics {
   /** Counts an open connection, until the returned function is called. */
   connected(kind: ConnectionKind): () => void
+  /** How many connections of a kind are open. */
+  countConnected(kind: ConnectionKind): number
   droppedFrame(): void
   closedSlowReader(): void
   refused(code: string): void
@@ -59,6 +61,7 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
         isOpen = false
       }
     },
+    countConnected: (kind) => connections[kind],
     droppedFrame: () => (droppedFrames += 1),
     closedSlowReader: () => (slowReaders += 1),
     refused: (code) => refusals.set(code, (refusals.get(code) ?? 0) + 1),

@@ -19,7 +19,7 @@ import {
   taskStatusSchema,
   taskSummarySchema,
 } from '../protocol/command-tasks.js'
-import { commandInputSchema, taskSubmitSchema } from '../protocol/task-submission.js'
+import { commandInputSchema, receivedTaskSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
@@ -31,6 +31,11 @@ import {
   taskDetailSchema,
   taskListSchema,
   taskNotCancelledSchema,
+  serverInfoSchema,
+  toolArgumentsSchema,
+  toolFailureSchema,
+  toolListSchema,
+  toolResultSchema,
 } from '../protocol/rest.js'
 import { toolDescriptionSchema } from '../protocol/tool-calls.js'
 import { packageVersion } from '../version.js'
@@ -45,7 +50,7 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['TaskError', taskErrorSchema],
   ['ResultReference', resultReferenceSchema],
   ['CommandInput', commandInputSchema()],
-  ['TaskSubmission', taskSubmitSchema()],
+  ['TaskSubmission', receivedTaskSchema()],
   ['TaskCreated', taskCreatedSchema],
   ['TaskCommand', taskCommandSchema],
   ['Task', taskSchema],
@@ -62,6 +67,11 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['RegisterRequest', registerRequestSchema],
   ['RegisterResponse', registerResponseSchema],
   ['Health', healthSchema],
+  ['ServerInfo', serverInfoSchema],
+  ['ToolList', toolListSchema],
+  ['ToolArguments', toolArgumentsSchema],
+  ['ToolResult', toolResultSchema],
+  ['ToolFailure', toolFailureSchema],
 ]
 
 /** Generates the document for the routes of an app. */
@@ -80,6 +90,7 @@ export function describeApi(app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenA
     tags: [
       { name: 'tasks', description: 'Submit, list, follow and cancel tasks.' },
       { name: 'instances', description: 'What the commands run on.' },
+      { name: 'tools', description: 'Call one tool.' },
       { name: 'server', description: 'The state of the server.' },
     ],
     security: [{ token: [] }, {}],

@@ -1,35 +1,40 @@
 /** The handlers of the REST routes. Access was checked before (http-entry.ts). */
 import { createHash } from 'node:crypto'
-import type { HttpBindings } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { AgentTasksError } from '../errors.js'
 import { addressOf } from '../http/access.js'
-import { readBody, toJson } from '../http/json.js'
+import { JSON_TYPE, readBody, toJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { jsonStream } from '../http/json-pieces.js'
 import type { Log } from '../http/log.js'
 import type { RefusalCode } from '../protocol/client-messages.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
-import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../preview.js'
 import { traceOf, type Telemetry } from '../protocol/telemetry.js'
-import type { RestError } from '../protocol/rest.js'
+import type { RestError, ServerInfo } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { StoreError } from '../store/store-errors.js'
 import { resultBytes } from '../command-tasks/task-bytes.js'
 import { docsPage, docsPolicy } from './docs-page.js'
+import type { WriteEvent } from './event-lines.js'
 import { openEventStream } from './event-stream.js'
 import { whenThere, type Eventually } from './eventually.js'
 import type { Hub } from './hub.js'
 import { withInlineResults } from './inline-results.js'
+import { requestFields } from './logged-events.js'
 import type { Metrics } from './metrics.js'
 import type { InstanceList } from './instance-list.js'
+import { describeInvalid } from './invalid-request.js'
 import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
+import type { RestEnv } from './routes.js'
+import { describeServer, startPage, startPolicy } from './start-page.js'
 import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
+import type { ToolCalls } from './tool-calls.js'
+import { addToolRoutes, TOOLS_PATH } from './tool-routes.js'
 import { packageVersion } from '../version.js'
 
 export interface RestOptions {
@@ -39,9 +44,17 @@ export interface RestOptions {
   readonly hub: Hub
   readonly metrics: Metrics
   readonly log: Log
+  readonly writeEvent: WriteEvent
   readonly telemetry?: Telemetry | undefined
   readonly isDraining: () => boolean
   readonly wsUrl: () => string
+  /** The URL of the REST API. */
+  readonly baseUrl: () => string
+  /** The URL of the page that shows the tasks, if there is one. */
+  readonly pageUrl: () => string | undefined
+  readonly toolCalls: ToolCalls
+  /** How many instances are connected to this server. */
+  readonly countConnected: () => number
   /** Registers a worker. Throws `InstanceError` when the id is in use, and AgentTasksError `TOO_MANY_REGISTRATIONS`. */
   readonly register: (request: RegisterRequest, isBrowser: boolean) => Eventually<RegisterResponse>
   /** Counts an open connection of an address; undefined when it has too many. */
@@ -49,8 +62,6 @@ export interface RestOptions {
   /** Adds a stream to the heartbeat and the shutdown. Returns a function that removes it. */
   readonly keep: (open: { beat(): void; end(): void }) => () => void
 }
-
-type Env = { Bindings: HttpBindings }
 
 const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 503>> = {
   NO_COMMANDS: 400,
@@ -68,42 +79,36 @@ const submitStatus: Readonly<Record<RefusalCode, 400 | 404 | 409 | 422 | 429 | 5
 
 const notFound: RestError = { error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
 
-export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
+export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
   const { config, service, hub, metrics } = options
-  const app = new OpenAPIHono<Env>({
+  const app = new OpenAPIHono<RestEnv>({
     defaultHook: async (result, c) => {
       if (result.success) return undefined
-      const { target, error } = result
-      // A request without a body fails here, too.
-      const body = (): Promise<unknown> => c.req.json().catch(() => undefined)
-      const given: Readonly<Record<string, () => unknown>> = {
-        json: body,
-        query: () => c.req.query(),
-        header: () => c.req.header(),
+      const { field, expected, problem } = await describeInvalid(result, c.req)
+      if (c.req.path.startsWith(TOOLS_PATH)) {
+        return c.json({ success: false, error: { code: 'INVALID_REQUEST', message: problem } }, 400)
       }
-      const received: unknown = await (given[target] ?? (() => c.req.param()))()
-      return c.json(
-        invalid(
-          error,
-          received,
-          target,
-          target === 'json' && c.req.path === '/tasks' ? 'INVALID_TASK' : 'INVALID_REQUEST',
-        ),
-        400,
-      )
+      const code = result.target === 'json' && c.req.path === '/tasks' ? 'INVALID_TASK' : 'INVALID_REQUEST'
+      return c.json({ error: problem, code, details: { field, expected } } satisfies RestError, 400)
     },
   })
   app.notFound((c) => c.json({ error: `Not found: ${c.req.method} ${preview(c.req.path)}`, code: 'NOT_FOUND' }, 404))
   app.onError((error, c) => c.json(...describeError(error, options.log)))
+  app.use(async (c, next) => {
+    await next()
+    const { status } = c.res
+    if (status >= 400) options.writeEvent('debug', 'refused request', { ...requestFields(c.env.incoming), status })
+  })
   app.use(limitBody(config))
+
+  const traced = <T>(headers: Record<string, string>, run: () => T): T =>
+    options.telemetry === undefined ? run() : options.telemetry.within(traceOf(headers), run)
 
   app.openapi(routes.submitRoute, (c) => {
     const key = c.req.valid('header')['idempotency-key']
     const idempotencyKey = key === undefined ? undefined : `${callerOf(c.req.header('authorization'))}:${key}`
     const submit = () => service.submit(c.req.valid('json'), idempotencyKey)
-    const { telemetry } = options
-    const answer = telemetry === undefined ? submit() : telemetry.within(traceOf(c.req.header()), submit)
-    return whenThere(answer, (submitted) =>
+    return whenThere(traced(c.req.header(), submit), (submitted) =>
       'error' in submitted
         ? c.json(submitted, submitStatus[submitted.code])
         : c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201),
@@ -111,7 +116,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
   })
   app.openapi(routes.listRoute, async (c) => {
     const listed = await service.list(c.req.valid('query'))
-    return 'error' in listed ? c.json(listed, 400) : c.json(listed, 200)
+    return 'error' in listed ? c.json(listed, 400) : c.json({ ...listed, wsEndpoint: options.wsUrl() }, 200)
   })
   app.openapi(routes.taskRoute, async (c) => {
     const task = await service.get(c.req.valid('param').id)
@@ -176,9 +181,25 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
       return c.json({ error: 'The worker could not be stored. Try again later.', code: 'NOT_STORED' }, 503)
     }
   })
+  addToolRoutes(app, { ...options, traced })
   app.openapi(routes.healthRoute, (c) =>
-    c.json({ status: options.isDraining() ? ('draining' as const) : ('ok' as const), version: packageVersion }, 200),
+    c.json(
+      {
+        status: options.isDraining() ? ('draining' as const) : ('ok' as const),
+        version: packageVersion,
+        connectedInstances: options.countConnected(),
+        taskClients: metrics.countConnected('client'),
+        sseClients: metrics.countConnected('event_stream'),
+        auth: onOff(config.auth.tokens.length > 0),
+        tls: onOff(config.tls.certPath !== undefined),
+        rateLimit: 'enabled' as const,
+        rateLimitMax: config.limits.requestsPerMinute,
+      },
+      200,
+    ),
   )
+  const info = (): ServerInfo => describeServer(options)
+  app.openapi(routes.infoRoute, (c) => c.json(info(), 200))
   app.openapi(
     routes.metricsRoute,
     (c) => c.body(metrics.render(), 200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }) as never,
@@ -186,11 +207,17 @@ export function createRestApp(options: RestOptions): OpenAPIHono<Env> {
 
   let document: string | undefined
   app.get('/openapi.json', (c) => c.body((document ??= toJson(describeApi(app))), 200, JSON_TYPE))
+  app.get('/', (c) =>
+    c.req.header('accept')?.includes('text/html') === true
+      ? c.html(startPage(info()), 200, { 'content-security-policy': startPolicy, vary: 'accept' })
+      : c.json(info(), 200, { vary: 'accept' }),
+  )
   app.get('/docs', (c) => c.html(docsPage, 200, { 'content-security-policy': docsPolicy }))
   return app
 }
 
-const JSON_TYPE = { 'content-type': 'application/json' }
+const onOff = (isOn: boolean): 'enabled' | 'disabled' => (isOn ? 'enabled' : 'disabled')
+
 const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -202,7 +229,7 @@ export const TOO_MANY_CONNECTIONS: RestError = {
 }
 
 /** Reads the body of a request, up to the limits; the routes find it as text and as JSON. */
-function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): MiddlewareHandler<Env> {
+function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): MiddlewareHandler<RestEnv> {
   return async (c, next) => {
     if (c.req.method !== 'POST') return next()
     const text = await readBody(c.env.incoming, bodyBytes)
@@ -231,11 +258,6 @@ const callerOf = (authorization: string | undefined): string =>
     .digest('base64url')
 
 const isJson = (contentType: string | undefined): boolean => contentType === undefined || /json/i.test(contentType)
-
-function invalid(error: Parameters<typeof describeIssue>[0], data: unknown, target: string, code: string): RestError {
-  const { field, received, expected } = describeIssue(error, data, target === 'json' ? 'body' : target)
-  return { error: `${field}: got ${preview(received)}, expected ${expected}.`, code, details: { field, expected } }
-}
 
 function describeError(error: unknown, log: Log): [RestError, ContentfulStatusCode] {
   if (error instanceof HTTPException) {

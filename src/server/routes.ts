@@ -1,10 +1,12 @@
 /** The REST routes for the OpenAPI document: parameters, bodies and all responses of each. */
+import type { HttpBindings } from '@hono/node-server'
 import { createRoute } from '@hono/zod-openapi'
 import { z } from 'zod'
-import { taskSubmitSchema } from '../protocol/task-submission.js'
+import { receivedTaskSchema } from '../protocol/task-submission.js'
 import { registerRequestSchema, registerResponseSchema } from '../protocol/instance-messages.js'
 import {
   healthSchema,
+  serverInfoSchema,
   instanceListSchema,
   restErrorSchema,
   resultParamsSchema,
@@ -16,7 +18,16 @@ import {
   taskListSchema,
   taskNotCancelledSchema,
   taskParamsSchema,
+  toolArgumentsSchema,
+  toolFailureSchema,
+  toolListSchema,
+  toolParamsSchema,
+  toolQuerySchema,
+  toolResultSchema,
 } from '../protocol/rest.js'
+
+/** What a handler gets of Node. */
+export type RestEnv = { Bindings: HttpBindings }
 
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) => ({
   description,
@@ -44,7 +55,7 @@ export const submitRoute = createRoute({
   summary: 'Submit a task',
   description: 'Queues commands for one instance: the one named, or the first that is connected.',
   tags: ['tasks'],
-  request: { ...body(taskSubmitSchema()), headers: submitHeadersSchema },
+  request: { ...body(receivedTaskSchema()), headers: submitHeadersSchema },
   responses: {
     ...refusals,
     ...bodyRefusals,
@@ -166,6 +177,48 @@ export const instancesRoute = createRoute({
   responses: { ...refusals, 200: json('All instances.', instanceListSchema) },
 })
 
+export const toolsRoute = createRoute({
+  method: 'get',
+  path: '/api/tools',
+  operationId: 'listTools',
+  summary: 'List the tools of the connected instances',
+  tags: ['tools'],
+  responses: { ...refusals, 200: json('Each tool once, with the instances that have it.', toolListSchema) },
+})
+
+const failure = (description: string) => json(description, toolFailureSchema)
+
+export const callToolRoute = createRoute({
+  method: 'post',
+  path: '/api/tools/{name}',
+  operationId: 'callTool',
+  summary: 'Call a tool, and wait for its result',
+  description:
+    'Submits a task of this one command and answers when it has ended: it waits for its turn like any task of the instance. A client that closes ' +
+    'the connection cancels it, and so does `limits.toolCallMs`. Errors of the tool have its own code.',
+  tags: ['tools'],
+  request: {
+    params: toolParamsSchema,
+    query: toolQuerySchema,
+    body: { content: { 'application/json': { schema: toolArgumentsSchema } } },
+  },
+  responses: {
+    ...refusals,
+    ...bodyRefusals,
+    200: json('The result of the tool.', toolResultSchema),
+    400: failure('The tool failed: its own code, or `EXECUTION_ERROR`; or the request is invalid: `INVALID_REQUEST`.'),
+    404: failure('No connected instance has the tool: `TOOL_NOT_FOUND`; or unknown instance: `INVALID_INSTANCE`.'),
+    409: failure('The instance is not connected: `NOT_CONNECTED`; or the task was cancelled: `CANCELLED`.'),
+    429: failure('The queue is full: `QUEUE_FULL`.'),
+    502: failure('The result is too large to be kept: `RESULT_TOO_LARGE`.'),
+    503: failure(
+      'No instance is connected: `NO_INSTANCE`; or it was lost: `INSTANCE_DISCONNECTED`; or the server accepts no tasks: `SHUTTING_DOWN`, ' +
+        '`TASKS_DISABLED`, `NOT_STORED`, `UNAVAILABLE`.',
+    ),
+    504: failure('The tool took too long: `COMMAND_TIMEOUT`; or with its wait in the queue: `TOOL_CALL_TIMEOUT`.'),
+  },
+})
+
 export const registerRoute = createRoute({
   method: 'post',
   path: '/register',
@@ -194,6 +247,16 @@ export const healthRoute = createRoute({
   tags: ['server'],
   security: [],
   responses: { 200: json('The server is alive.', healthSchema), 403: refusals[403], 429: refusals[429] },
+})
+
+export const infoRoute = createRoute({
+  method: 'get',
+  path: '/info',
+  operationId: 'getInfo',
+  summary: 'Get the addresses of everything',
+  tags: ['server'],
+  security: [],
+  responses: { 200: json('The addresses.', serverInfoSchema), 403: refusals[403], 429: refusals[429] },
 })
 
 export const metricsRoute = createRoute({

@@ -7,17 +7,23 @@ import type { Log } from '../http/log.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { acceptWorker, type SharedWorkers } from '../instances/worker-socket.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
+import { WORKER_CLOSE } from '../protocol/instance-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
 import { awaitAuthentication } from './authentication.js'
 import { openClientSession } from './client-session.js'
-import { createConnection, createWriteBatch, type Connection } from './connection.js'
+import { createConnection, createWriteBatch, textOf, type Connection } from './connection.js'
 import { readFrames, type FrameReader } from './frame-reader.js'
 import type { Heartbeat } from './heartbeat.js'
 import type { Hub } from './hub.js'
+import type { WriteEvent } from './event-lines.js'
+import { requestFields } from './logged-events.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
 import type { TaskService } from './task-service.js'
+
+/** The longest `User-Agent` that is kept, in characters. */
+const MAX_USER_AGENT = 512
 
 export interface ServerSocketOptions {
   readonly config: ServerConfig
@@ -36,6 +42,7 @@ export interface ServerSocketOptions {
   /** Default: no other server knows its workers. */
   readonly sharedWorkers?: SharedWorkers | undefined
   readonly log: Log
+  readonly writeEvent: WriteEvent
 }
 
 export interface ServerSockets {
@@ -69,6 +76,7 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
         clock,
         timeoutMs: config.limits.authenticateMs,
         isToken: (token) => access.isToken(token),
+        onRefused: (reason) => options.writeEvent('info', 'refused socket', { ...requestFields(request), reason }),
         onAuthenticated: ready,
       })
     }
@@ -83,9 +91,18 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
         onSent: () => reader?.wake(),
       })
       watchLiveness(socket, options.heartbeat, connection, () => reader?.isHeld === true)
+      const sessionId = options.createId()
+      options.writeEvent('debug', 'client connected', { session: sessionId, address: addressOf(request) })
+      socket.once('close', (code, reason) =>
+        options.writeEvent('debug', 'client disconnected', {
+          session: sessionId,
+          code,
+          reason: textOf(reason) || undefined,
+        }),
+      )
       connection.send({
         type: 'welcome',
-        sessionId: options.createId(),
+        sessionId,
         serverVersion: packageVersion,
         message: 'Connected to the agent-tasks server',
         authenticationRequired: !access.isAuthorized(request),
@@ -120,8 +137,16 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
       whenAuthenticated(socket, request, () => {
         const address = addressOf(request)
         const port = {
+          peer: {
+            address,
+            port: request.socket.localPort,
+            userAgent: request.headers['user-agent']?.slice(0, MAX_USER_AGENT),
+          },
           send: (text: string) => connection.sendText(text),
-          close: (code: number, reason: string) => socket.close(code, reason),
+          close: (code: number, reason: string) => {
+            if (code === WORKER_CLOSE.refused) options.writeEvent('info', 'refused worker', { address, reason })
+            socket.close(code, reason)
+          },
         }
         const worker = acceptWorker(options.instances, port, {
           clock,

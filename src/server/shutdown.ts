@@ -15,7 +15,7 @@ export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: numb
 }
 
 function cancelAll(tasks: TaskManager, status: 'queued' | 'running'): void {
-  for (const { id } of tasks.listTasks(undefined, status)) tasks.cancelTask(id, 'the server is shutting down')
+  for (const { id } of tasks.listTasks(undefined, status).reverse()) tasks.cancelTask(id, 'the server is shutting down')
 }
 
 function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drainMs: number): Promise<void> {

@@ -12,6 +12,7 @@ import { trackConnections } from '../http/connections.js'
 import { sendJson } from '../http/json.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import { createLog } from '../http/log.js'
+import { taskServerAt } from '../http/port-holder.js'
 import type { Instance } from '../instances/instance.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import {
@@ -40,14 +41,17 @@ import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
 import { createFairEngine } from '../engine/fair-engine.js'
+import { createEventLines } from './event-lines.js'
 import { createHeartbeat } from './heartbeat.js'
-import { createHttpEntry, rateRefusal } from './http-entry.js'
+import { createHttpEntry, rateRefusal, type OnRefused } from './http-entry.js'
+import { logRefusals, logTasksAndInstances, requestFields } from './logged-events.js'
 import { createMetrics } from './metrics.js'
 import { createConnectionCounts, createRateLimiter } from './rates.js'
 import { createRestApp, TOO_MANY_CONNECTIONS } from './rest-app.js'
 import { createServerSockets } from './server-sockets.js'
 import { settledWithin } from './shutdown.js'
 import { createLocalBackend, type TaskCluster } from './task-backend.js'
+import { createToolCalls } from './tool-calls.js'
 import { CLIENT_PATH, createUpgrades, WORKER_PATH } from './upgrades.js'
 
 /** Options of `startTaskServer`: the settings of the configuration, and what cannot be in a file. */
@@ -70,6 +74,8 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly inspect?: Inspect | undefined
   /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). `POST /tasks` continues the trace of its `traceparent`. Default: none. */
   readonly telemetry?: Telemetry | undefined
+  /** The URL of a page that shows the tasks (`createTaskPage`), without its token: `GET /` leads to it. Default: there is none. */
+  readonly pageUrl?: () => string | undefined
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
 }
@@ -89,6 +95,7 @@ const optionTypes: OptionTypes<TaskServerOptions> = {
   engine: anEngine,
   inspect: anInspector,
   telemetry: aTelemetry,
+  pageUrl: aFunction,
   writeLog: aFunction,
 }
 
@@ -137,6 +144,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     engine = createInProcessEngine({ clock }),
     inspect,
     telemetry,
+    pageUrl = () => undefined,
     writeLog,
     store: givenStore,
     cluster,
@@ -164,6 +172,8 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     engine: createFairEngine(engine, clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
+  const writeEvent = createEventLines(log, clock)
+  logTasksAndInstances(taskManager, instances, writeEvent)
   let isDraining = false
   const parts = { taskManager, instances, config, clock, log, isDraining: () => isDraining }
   const backend = await (cluster?.join(parts) ?? Promise.resolve(createLocalBackend(parts, store !== undefined))).catch(
@@ -172,8 +182,13 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
       throw error
     },
   )
-  const { service, hub } = backend
+  const { hub } = backend
+  const service = logRefusals(backend.service, writeEvent)
   const metrics = createMetrics(taskManager, () => hub.size)
+  const onRefused: OnRefused = ({ status, code }, request) => {
+    metrics.refused(code)
+    writeEvent('info', 'refused request', { ...requestFields(request), status, code })
+  }
   const heartbeat = createHeartbeat(clock, HEARTBEAT_MS)
   const requests = createRateLimiter(limits.requestsPerMinute, clock)
   const connections = createConnectionCounts(limits.connectionsPerClient)
@@ -195,14 +210,20 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
   })
   const sockets = createServerSockets({
-    ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log },
+    ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log, writeEvent },
     frames: createRateLimiter(limits.framesPerMinute, clock),
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
     sharedWorkers: backend.sharedWorkers,
   })
+  const toolCalls = createToolCalls({
+    ...{ service, hub, clock, instances: backend.instances },
+    limitMs: limits.toolCallMs,
+  })
   const app = createRestApp({
-    ...{ config, service, hub, instances: backend.instances, metrics, log, wsUrl: clientUrl, telemetry },
+    ...{ config, service, hub, instances: backend.instances, metrics, log, writeEvent, wsUrl: clientUrl, telemetry },
+    ...{ baseUrl: () => backend.publicUrl?.replace(/\/$/, '') ?? httpUrl(), pageUrl, toolCalls },
+    countConnected: () => instances.list().filter(({ isConnected }) => isConnected).length,
     isDraining: () => isDraining,
     register: (request, isBrowser) => backend.register(request, { websocketUrl: workerUrl(), isBrowser }),
     enter: (address) => connections.enter(address),
@@ -221,16 +242,16 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
       return undefined
     },
     onSocket: (kind, socket, request) => sockets[kind](socket, request),
-    onRefused: ({ code }) => metrics.refused(code),
+    onRefused,
   })
   const httpServer = createServer(
     tls,
-    createHttpEntry({ access, requests, metrics, serve: (request, response) => void listener(request, response) }),
+    createHttpEntry({ access, requests, onRefused, serve: (request, response) => void listener(request, response) }),
   )
   const wsServer = createServer(
     tls,
     createHttpEntry({
-      ...{ access, requests, metrics },
+      ...{ access, requests, onRefused },
       serve: (_request, response) => {
         const body = { error: 'This port accepts WebSocket connections only', code: 'UPGRADE_REQUIRED' }
         sendJson(response, 426, body, { upgrade: 'websocket', connection: 'close, upgrade' })
@@ -261,7 +282,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     return (closing ??= (async () => {
       isDraining = true
       log('info', `closing: waiting up to ${drainMs} ms for running tasks`)
-      await backend.drain(drainMs)
+      await Promise.all([toolCalls.cancelQueued(), backend.drain(drainMs)])
       await stop()
       log('info', 'closed')
     })())
@@ -272,9 +293,15 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     backend.restore()
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
-    httpPort = await listen(httpServer, host, config.port, { host: 'HOST', port: 'PORT' })
+    httpPort = await listen(httpServer, host, config.port, {
+      ...{ host: 'HOST', port: 'PORT' },
+      whenTaken: whenTaken(host, '--port, options.port, PORT'),
+    })
     if (config.tasks.enabled) {
-      wsPort = await listen(wsServer, host, config.tasks.wsPort, { host: 'HOST', port: 'TASKS_WS_PORT' })
+      wsPort = await listen(wsServer, host, config.tasks.wsPort, {
+        ...{ host: 'HOST', port: 'TASKS_WS_PORT' },
+        whenTaken: whenTaken(host, '--ws-port, options.tasks.wsPort, TASKS_WS_PORT'),
+      })
     }
   } catch (error) {
     await stop()
@@ -296,3 +323,11 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     [Symbol.asyncDispose]: () => close(),
   }
 }
+
+/** @param names how the port is set: on the command line, in options, in the environment */
+const whenTaken =
+  (host: string, names: string) =>
+  async (port: number): Promise<string> => {
+    const holder = (await taskServerAt(host, port)) ?? 'another program'
+    return `Port ${port} on ${host} is in use by ${holder}. Choose another port (${names}), or 0 for a free one.`
+  }

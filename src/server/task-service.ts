@@ -10,7 +10,7 @@ import type { Eventually } from './eventually.js'
 
 export interface TaskQuery {
   readonly instanceId?: string | undefined
-  readonly status?: TaskStatus | undefined
+  readonly status?: TaskStatus | 'all' | undefined
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
 }
@@ -72,7 +72,7 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
       if (before === undefined) return INVALID_CURSOR
-      const found = tasks.listTasks(instanceId, status).reverse()
+      const found = tasks.listTasks(instanceId, status)
       const rest = found.filter(({ id }) => placeOf(id) < before)
       const page = rest.slice(0, limit)
       const last = page.at(-1)

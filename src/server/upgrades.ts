@@ -17,7 +17,7 @@ export interface UpgradeOptions {
   readonly admit: (request: IncomingMessage) => Refusal | undefined
   /** Called with each open socket. */
   readonly onSocket: (kind: 'client' | 'worker', socket: WebSocket, request: IncomingMessage) => void
-  readonly onRefused: (refusal: Refusal) => void
+  readonly onRefused: (refusal: Refusal, request: IncomingMessage) => void
 }
 
 export interface Upgrades {
@@ -36,8 +36,8 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
   })
   let isClosed = false
 
-  const refuse = (socket: Duplex, refusal: Refusal): void => {
-    options.onRefused(refusal)
+  const refuse = (socket: Duplex, refusal: Refusal, request: IncomingMessage): void => {
+    options.onRefused(refusal, request)
     const { status, error, code, headers = {} } = refusal
     const body = toJson({ error, code })
     const fields = {
@@ -70,7 +70,7 @@ export function createUpgrades(options: UpgradeOptions): Upgrades {
         const kind = isClient ? 'client' : path === WORKER_PATH ? 'worker' : undefined
         const refusal = check(request, kind)
         if (refusal !== undefined || kind === undefined) {
-          if (refusal !== undefined) refuse(socket, refusal)
+          if (refusal !== undefined) refuse(socket, refusal, request)
           return
         }
         sockets.handleUpgrade(request, socket, head, (opened) => {

@@ -4,7 +4,7 @@ export type { MemoryStore } from './memory-store.js'
 export { readStore, sqliteStore } from './sqlite/sqlite-store.js'
 export { STORE_TABLES } from './store.js'
 export { StoreError, StoreInUseError } from './store-errors.js'
-export type { StoreErrorCode } from './store-errors.js'
+export type { StoreErrorCode, StoreRow } from './store-errors.js'
 export type {
   Store,
   StoreChange,

@@ -1,6 +1,6 @@
 /** A store without a disk, for tests: it outlives its owner, not the process. */
 import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from './store.js'
-import { StoreError, StoreInUseError } from './store-errors.js'
+import { rowError, StoreError, StoreInUseError } from './store-errors.js'
 
 /** A store in memory. */
 export interface MemoryStore extends Store {
@@ -9,6 +9,8 @@ export interface MemoryStore extends Store {
   /** A store with the same content that nobody owns: what a new process would find if this one were killed now. */
   copy(): MemoryStore
 }
+
+const NAME = 'The memory store'
 
 type Rows = Readonly<Record<StoreTable, Map<string, string>>>
 
@@ -28,14 +30,15 @@ function createMemoryStore(rows: Rows): MemoryStore {
     return { ...tables, tasks: bySeq(tables.tasks), commandTasks: bySeq(tables.commandTasks) }
   }
   return {
+    name: NAME,
     directory: undefined,
     open: () => {
-      if (isOpen) throw new StoreInUseError('The memory store', undefined)
+      if (isOpen) throw new StoreInUseError(NAME, undefined)
       isOpen = true
       return contents()
     },
     write: (changes) => {
-      if (!isOpen) throw new StoreError('STORE_CLOSED', 'The memory store is not open.')
+      if (!isOpen) throw new StoreError('STORE_CLOSED', `${NAME} is not open.`)
       // All of it is converted first: a value that JSON cannot represent must not leave half a batch.
       for (const change of changes.map(toText)) {
         if (change.text === undefined) rows[change.table].delete(change.id)
@@ -52,7 +55,12 @@ function createMemoryStore(rows: Rows): MemoryStore {
 
 function toText(change: StoreChange): { table: StoreTable; id: string; text: string | undefined } {
   if ('remove' in change) return { table: change.table, id: change.remove, text: undefined }
-  return { table: change.table, id: change.put.id, text: JSON.stringify(change.put) }
+  const { table, put } = change
+  try {
+    return { table, id: put.id, text: JSON.stringify(put) }
+  } catch (error) {
+    throw rowError(NAME, { table, id: put.id }, error)
+  }
 }
 
 const bySeq = <Row extends { readonly seq: number }>(rows: readonly Row[]): readonly Row[] =>

@@ -1,10 +1,12 @@
 /** The errors of stores. */
 import { AgentTasksError } from '../errors.js'
+import { preview } from '../preview.js'
+import type { StoreTable } from './store.js'
 
 /**
  * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is no store of this package. `STORE_DAMAGED`: its
  * content is not what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
- * system refuses writes. `STORE_LOST`: the file was removed or replaced while it was open. `STORE_UNAVAILABLE`: no SQLite that is safe to use.
+ * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or cut while it was open. `STORE_UNAVAILABLE`: no SQLite that is safe to use.
  * `STORE_CLOSED`: it is not open. `STORE_FAILED`: anything else; `cause` has the reason.
  */
 export type StoreErrorCode =
@@ -23,6 +25,26 @@ export type StoreErrorCode =
 export class StoreError extends AgentTasksError {
   override readonly name: string = 'StoreError'
   declare readonly code: StoreErrorCode
+  /** The row that cannot be written as it is; undefined where no row is the reason. */
+  readonly row: StoreRow | undefined
+
+  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions & { readonly row?: StoreRow }) {
+    super(code, message, options)
+    this.row = options?.row
+  }
+}
+
+/** A row of a store. */
+export interface StoreRow {
+  readonly table: StoreTable
+  readonly id: string
+}
+
+/** The error for a row that JSON or the store cannot hold. */
+export function rowError(file: string, row: StoreRow, cause: unknown): StoreError {
+  const reason = cause instanceof Error ? ` (${cause.message})` : ''
+  const message = `${file}: the row ${preview(row.id)} of table ${row.table} cannot be written${reason}.`
+  return new StoreError('STORE_FAILED', message, { cause, row })
 }
 
 /** Another process owns the store. */

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
-import { StoreError } from './store-errors.js'
+import { StoreError, type StoreRow } from './store-errors.js'
 
 /** When a write that failed is repeated, in ms: first, and at most. */
 const RETRY_MS = { first: 100, most: 30_000 } as const
@@ -15,6 +15,8 @@ export interface PendingChanges {
   readonly read: () => readonly StoreChange[]
   /** They have been written. */
   readonly clear: () => void
+  /** From now on only what is needed of a row is to be written, because the store cannot hold it. False when there is no less of it. */
+  readonly reduce: (row: StoreRow) => boolean
 }
 
 export interface StoreWriterOptions {
@@ -73,6 +75,10 @@ export class StoreWriter {
     try {
       store.write(changes)
     } catch (error) {
+      if (this.#reduce(error, last)) {
+        this.write(last)
+        return
+      }
       if (last.length === 0) this.#retryLater(error)
       throw error instanceof StoreError
         ? error
@@ -90,12 +96,22 @@ export class StoreWriter {
     this.#isClosed = true
   }
 
+  /** Reduces the row that is the reason of a failure, so that it does not keep the others from being written. What is written last is kept whole. */
+  #reduce(error: unknown, last: readonly StoreChange[]): boolean {
+    const row = error instanceof StoreError ? error.row : undefined
+    if (row === undefined) return false
+    const isLast = last.some((change) => 'put' in change && change.table === row.table && change.put.id === row.id)
+    if (isLast || !this.#options.pending.reduce(row)) return false
+    this.#options.report(error)
+    return true
+  }
+
   #retryLater(error: unknown): void {
     const { clock, report } = this.#options
     report(error)
     const delayMs = Math.min((this.#retry?.delayMs ?? RETRY_MS.first / 2) * 2, RETRY_MS.most)
     this.#stopRetrying()
-    this.#retry = { timer: clock.setTimeout(() => this.flush(), delayMs), delayMs }
+    this.#retry = { timer: clock.setTimeout(() => this.flush(), delayMs, { name: 'retry of a write' }), delayMs }
   }
 
   #stopRetrying(): void {

@@ -29,7 +29,7 @@ export interface StoredTask {
   readonly deadlineAt?: number
   /** The record of the task. */
   readonly record: StoredJson
-  /** What is needed to run it again, or to find its program, while it runs. */
+  /** What is needed to run it again while it runs, and to find its program. */
   readonly run?: StoredJson
 }
 
@@ -117,6 +117,8 @@ export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTabl
 
 /** Keeps tasks on a disk, or elsewhere. Its methods are synchronous: what they did is done when they return. */
 export interface Store {
+  /** What errors call it, such as the path of its file. Default: "the store". */
+  readonly name?: string | undefined
   /** A folder of the store's own, for the files of programs that survive their host; undefined where there is none. */
   readonly directory?: string | undefined
   /**
@@ -126,7 +128,8 @@ export interface Store {
   open(): StoreContents
   /**
    * Writes all changes, in their order, or none of them. They are safe when it returns.
-   * @throws StoreError; nothing was written then, or (after a crash) all of it
+   * @throws StoreError; nothing was written then, or (after a crash) all of it. If a row is the reason, because JSON or the store cannot hold it,
+   *   `row` names it: a manager writes the rest again, with less of that row
    */
   write(changes: readonly StoreChange[]): void
   /** Ends the possession. Closing again does nothing. */

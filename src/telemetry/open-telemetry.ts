@@ -12,6 +12,7 @@ import {
 import { aBoolean, checkOptions, objectWith, type OptionTypes } from '../protocol/option-checks.js'
 import type { Operation, OperationEnd, OperationStart, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { inputAttributes, outputAttributes, shownText } from './content.js'
+import { packageVersion } from '../version.js'
 import { createTaskMetrics } from './task-metrics.js'
 import { contextOf, traceContextOf } from './trace-context.js'
 
@@ -47,8 +48,8 @@ const TOOL_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12,
 export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   checkOptions(options, optionTypes)
   const { tracerProvider = trace.getTracerProvider(), captureContent = false } = options
-  const tracer = tracerProvider.getTracer(NAME)
-  const meter = (options.meterProvider ?? metrics.getMeterProvider()).getMeter(NAME)
+  const tracer = tracerProvider.getTracer(NAME, packageVersion)
+  const meter = (options.meterProvider ?? metrics.getMeterProvider()).getMeter(NAME, packageVersion)
   const histogram = (name: string, description: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { description, unit: 's', advice: { explicitBucketBoundaries } })
   const durations = {

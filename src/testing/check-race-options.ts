@@ -18,7 +18,7 @@ const numbers = {
 
 const known: readonly string[] = [
   ...['name', 'source', 'setup', 'actors', 'invariants', 'atEnd', 'teardown', 'mode', 'inputs', 'seed', 'path'],
-  ...['endOnFailure', 'verbose', 'time', 'order', 'input', 'crashes', 'disk'],
+  ...['endOnFailure', 'verbose', 'deadlines', 'order', 'input', 'crashes', 'disk'],
   ...Object.keys(numbers),
 ]
 
@@ -58,7 +58,7 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
   optional('path', 'string', 'a path that a failure printed')
   optional('endOnFailure', 'boolean', 'true or false')
   oneOf('mode', ['random', 'exhaustive'])
-  oneOf('time', ['races', 'waits'])
+  optional('deadlines', 'boolean', 'true or false')
   oneOf('verbose', [false, true, 0, 1, 2])
   expect('seed', fields['seed'] === undefined || Number.isInteger(fields['seed']), 'an integer')
   for (const [name, least] of Object.entries(numbers)) {

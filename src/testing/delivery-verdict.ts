@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { parseInput } from '../protocol/parse.js'
 import { DeliveryAccounts, type DeliveryVerdict } from './delivery-accounts.js'
 import { parseDeliveryLog } from './delivery-log.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 /** Options of `checkDeliveryLog`. */
 export interface DeliveryCheckOptions {
@@ -19,7 +20,7 @@ export interface DeliveryCheckOptions {
   readonly clockStepMs?: number
 }
 
-const optionsSchema = z.strictObject({
+const optionsSchema = strictObject({
   graceMs: z.number().min(0).optional(),
   now: z.number().optional(),
   clockStepMs: z.number().min(0).optional(),

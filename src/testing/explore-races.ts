@@ -198,8 +198,8 @@ async function exploreAll<World, Input, Disk>(
   if (!tree.isComplete) {
     throw new AgentTasksError(
       'RACE_TOO_LONG',
-      `${name}: more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers (time: 'waits' leaves out the orders of ` +
-        'timers), raise maxOrders, or explore at random.',
+      `${name}: more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers, raise maxOrders, or ` +
+        'explore at random.',
     )
   }
   await all.look()

@@ -17,7 +17,7 @@ export type {
   RaceStep,
   RaceStepFunction,
 } from './race-options.js'
-export type { RaceEvent, RaceFailure, RaceRun } from './race-run.js'
+export type { RaceEvent, RaceFailure, RaceReport, RaceRun } from './race-run.js'
 export type { RaceClock } from './race-clock.js'
 
 // Orders, for a property that does its own scheduling

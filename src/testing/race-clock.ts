@@ -1,6 +1,6 @@
 /** The clock of one race. Only the race moves it; code that polls it in a loop gets an error instead of hanging. */
 import { AgentTasksError } from '../errors.js'
-import type { Clock } from '../clock.js'
+import type { Clock, TimerLabel } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
 import { originOf, timerName, type TimerOrigin } from './timer-origin.js'
 
@@ -13,11 +13,22 @@ export interface RaceClock extends Clock {
   readonly pending: number
 }
 
+/** A timer that has run. */
+export interface RanTimer {
+  /** What it is for, or who set it. Slow: it may read a stack. */
+  readonly name: () => string
+  readonly isPoll: boolean
+}
+
 /** The same clock, with the methods that only the race calls. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
-  /** Names the timer that ran last, by who set it. Another function for each timer. */
-  readonly lastRun: () => string
+  /** The timer that ran last. */
+  readonly lastRun: RanTimer | undefined
+  /** Whether timers are set that only look whether something has changed, and no others. */
+  readonly isOnlyPolling: boolean
+  /** The names of the deadlines that are set and do not take part. */
+  readonly deadlines: readonly string[]
   runNext(): boolean
   /** Starts a new turn, which may read the clock again. */
   startTurn(): void
@@ -30,30 +41,47 @@ export interface MovableRaceClock extends RaceClock {
 /** How often one turn may read the clock before it counts as a loop that waits for time to pass. */
 const MAX_READS = 100_000
 
-/** @param lastActor who took the last turn; undefined in the setup */
-export function createRaceClock(start: number, lastActor: () => string | undefined): MovableRaceClock {
+export interface RaceClockOptions {
+  readonly start: number
+  /** Whether deadlines take part; otherwise they are never reached. */
+  readonly hasDeadlines: boolean
+  /** Returns who took the last turn; undefined in the setup. */
+  readonly lastActor: () => string | undefined
+}
+
+export function createRaceClock({ start, hasDeadlines, lastActor }: RaceClockOptions): MovableRaceClock {
   const clock = createManualClock(start)
-  const timers = new Set<unknown>()
+  const timers = new Map<unknown, TimerLabel | undefined>()
+  const deadlines = new Map<unknown, string>()
   let reads = 0
   let isClosed = false
   let last: TimerOrigin | undefined
-  let lastRun = (): string => 'timer'
+  let lastRun: RanTimer | undefined
   const during = (): TimerOrigin['during'] => {
     const actor = lastActor()
     if (actor === CLOCK && last !== undefined) return last
     return actor === undefined ? 'the setup' : `the turn of ${actor}`
   }
-  const setTimeout = (run: () => void, ms: number): unknown => {
+  const setTimeout = (run: () => void, ms: number, label?: TimerLabel): unknown => {
     if (isClosed) return undefined
-    const origin: TimerOrigin = { ...originOf(setTimeout), during: during() }
+    if (label?.kind === 'deadline' && !hasDeadlines) {
+      const deadline = {}
+      deadlines.set(deadline, label.name)
+      return deadline
+    }
+    const origin: TimerOrigin | undefined =
+      label === undefined ? { ...originOf(setTimeout), during: during() } : undefined
     const runAs = (): void => {
       timers.delete(timer)
       last = origin
-      lastRun = () => timerName(origin)
+      lastRun = {
+        name: () => (origin === undefined ? (label?.name ?? '') : timerName(origin)),
+        isPoll: label?.kind === 'poll',
+      }
       run()
     }
     const timer = clock.setTimeout(runAs, ms)
-    timers.add(timer)
+    timers.set(timer, label)
     return timer
   }
   return {
@@ -68,6 +96,7 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
     },
     setTimeout,
     clearTimeout: (timer) => {
+      deadlines.delete(timer)
       timers.delete(timer)
       clock.clearTimeout(timer)
     },
@@ -80,6 +109,12 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
     get lastRun() {
       return lastRun
     },
+    get isOnlyPolling() {
+      return timers.size > 0 && [...timers.values()].every((label) => label?.kind === 'poll')
+    },
+    get deadlines() {
+      return [...deadlines.values()]
+    },
     runNext: () => clock.runNext(),
     startTurn: () => {
       reads = 0
@@ -88,8 +123,9 @@ export function createRaceClock(start: number, lastActor: () => string | undefin
       isClosed = true
     },
     clear: () => {
-      for (const timer of timers) clock.clearTimeout(timer)
+      for (const timer of timers.keys()) clock.clearTimeout(timer)
       timers.clear()
+      deadlines.clear()
     },
   }
 }

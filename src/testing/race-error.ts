@@ -9,7 +9,8 @@ export type RaceFindings = Pick<
 >
 
 /**
- * A race failed (code `RACE_LOST`). The message holds the failure, the timeline and the regression test.
+ * A race failed (code `RACE_LOST`). The message holds the failure, the regression test and, last, the timeline. It has no stack and no `cause`, and
+ * what it holds is not enumerable, so that nothing is printed after the timeline: `run.failure.cause` is what was thrown.
  * @example
  * const error = await exploreRaces(race).catch((error: unknown) => error)
  * if (error instanceof RaceError) console.log(error.order, error.seed, error.path)
@@ -37,8 +38,7 @@ export class RaceError extends AgentTasksError {
 
   constructor(message: string, findings: RaceFindings) {
     const { order, input, timeline, regressionTest, runs, failed, seed, path, run } = findings
-    const cause = run.failure?.cause
-    super('RACE_LOST', message, cause === undefined ? undefined : { cause })
+    super('RACE_LOST', message)
     this.order = order
     this.input = input
     this.timeline = timeline
@@ -48,5 +48,7 @@ export class RaceError extends AgentTasksError {
     this.run = run
     if (seed !== undefined) this.seed = seed
     if (path !== undefined) this.path = path
+    this.stack = `${this.name}: ${message}`
+    for (const field of Object.keys(this)) Object.defineProperty(this, field, { enumerable: false })
   }
 }

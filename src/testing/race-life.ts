@@ -2,6 +2,7 @@
  * One life of the process that a race runs: from its start to a crash, or to the end of the run. Nothing that a life does after its end has an
  * effect: its store and its disk are copies then, its clock and its promises are closed, and its messages are not sent.
  */
+import { observeClock } from '../callbacks/observed-clock.js'
 import { InvalidInputError } from '../errors.js'
 import type { MemoryStore } from '../store/memory-store.js'
 import type { StoreChange } from '../store/store.js'
@@ -25,6 +26,10 @@ export interface LifeHost {
   readonly names: RaceNames
   /** Who took the last turn; undefined in the first setup. */
   readonly lastActor: () => string | undefined
+  /** Whether deadlines take part. */
+  readonly hasDeadlines: boolean
+  /** Keeps what was reported. */
+  readonly report: (error: unknown, from: { readonly source: string }) => void
   /** Adds a line to the current event. */
   readonly note: (text: string) => void
   /** Whether the process dies at one of the points of a site. Returns the name of that point. */
@@ -48,7 +53,12 @@ export class RaceLife<Disk> {
     this.number = number
     this.#host = host
     this.#remains = remains
-    this.clock = createRaceClock(start, host.lastActor)
+    const { hasDeadlines, lastActor } = host
+    this.clock = createRaceClock({ start, hasDeadlines, lastActor })
+    const onError: Race['onError'] = (error, from) => {
+      if (!this.#isOver) host.report(error, from)
+    }
+    observeClock(this.clock, onError)
     this.promises = new RacePromises(host.names)
     const { store, disk } = remains
     this.race = {
@@ -69,6 +79,7 @@ export class RaceLife<Disk> {
       pause: (label) => this.promises.pause(label),
       message: (label, act) => this.#message(label, act),
       note: (text) => this.#note(text),
+      onError,
     }
   }
 

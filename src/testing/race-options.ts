@@ -41,6 +41,11 @@ export interface Race<Disk = unknown> {
   readonly message: <T>(label: string, act: () => T | PromiseLike<T>) => Promise<T>
   /** Adds a line to the current event of the timeline. */
   readonly note: (text: string) => void
+  /**
+   * An `onError` that prints nothing: what it gets is shown in the timeline, and is part of a failure. What uses `race.clock` and has no `onError` of
+   * its own reports here.
+   */
+  readonly onError: (error: unknown, from: { readonly source: string }) => void
 }
 
 /** The function of a step. What it returns is awaited and shown in the timeline. */
@@ -127,9 +132,10 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   /** The most orders that exhaustive mode may run. Default 100000. */
   readonly maxOrders?: number
   /**
-   * When timers run. `races`: the next timer may take any turn. `waits`: only when no step or promise can. Default `races`.
+   * Whether deadlines take part: time limits of tasks, turns, deliveries, waits and commands, and timers of yours with the label
+   * `{ name, kind: 'deadline' }`. Without it they are never reached, as if there were none. Default false.
    */
-  readonly time?: 'races' | 'waits'
+  readonly deadlines?: boolean
   /** The time of the clock at the start of each run, in ms since the epoch. Default 0. */
   readonly startTime?: number
   /** The simulated time within which the actors must be done, in ms. Default 3600000. */

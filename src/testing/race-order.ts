@@ -1,6 +1,6 @@
 /**
  * The order of a race as a value: fast-check generates and shrinks it, and it makes the same choices each time it is used.
- * Choice 0 means that the actor of the last turn goes on. Shrinking turns choices into 0, so what is left is an order with few
+ * Choice 0 means that the actor of the last turn goes on; after the clock, another one. Shrinking turns choices into 0, so what is left is an order with few
  * interruptions, which a person can follow.
  */
 import fc from 'fast-check'

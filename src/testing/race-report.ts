@@ -1,8 +1,9 @@
-/** How a failed race is reported: a timeline for a person, a regression test for a machine, and the error with both. */
+/** How a failed race is reported: a regression test for a machine, a timeline for a person, and the error with both. */
 import fc from 'fast-check'
 import { RaceError, type RaceFindings } from './race-error.js'
 import type { RaceOptions } from './race-options.js'
 import type { RaceRun } from './race-run.js'
+import { userOf } from './timer-origin.js'
 
 /** What `raceErrorOf` is made of. */
 export interface FailedRace<World, Input, Disk> {
@@ -27,16 +28,21 @@ export function raceErrorOf<World, Input, Disk>({
   const order = orderOf(run)
   const timeline = timelineOf(run)
   const regressionTest = regressionTestOf(options, order, input, found)
+  const failure = run.failure?.message ?? ''
+  // The timeline is what a person looks for: it comes last, where a terminal shows it.
   const message = [
-    `${options.name ?? 'race'}: ${run.failure?.message ?? ''}`,
-    heading,
-    '',
-    timeline,
+    `${options.name ?? 'race'}: ${failure}`,
+    ...throwerOf(run),
     '',
     'This test fails in the same way:',
     '',
     regressionTest,
-    ...(others === undefined ? [] : ['', others]),
+    '',
+    ...(others === undefined ? [] : [others, '']),
+    heading,
+    '',
+    timeline,
+    `  => ${cut(oneLine(failure), WIDTH - 5)}`,
   ]
   return new RaceError(message.join('\n'), { ...found, order, input, timeline, regressionTest, run })
 }
@@ -46,30 +52,69 @@ export function orderOf({ events, failure }: RaceRun): string[] {
   return events.slice(0, failure?.after).map(({ actor }) => actor)
 }
 
-/** A table with one line for each event up to the failure. */
-export function timelineOf({ events, failure }: RaceRun): string {
-  const rows = events
-    .slice(0, failure?.after)
-    .flatMap(({ at, actor, step, notes }) =>
-      (notes.length === 0 ? [''] : notes).map((note, line) =>
-        line === 0 ? [`${at} ms`, actor, step, note] : ['', '', '', note],
-      ),
-    )
-  const table = [['time', 'actor', 'step', 'what happened'], ...rows]
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
-  const lines = elide(table).map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-  return lines.map((line) => `  ${line}`.trimEnd()).join('\n')
+/** Where the cause of a failure was thrown. */
+function throwerOf({ failure }: RaceRun): string[] {
+  const thrower = failure?.cause instanceof Error ? userOf(failure.cause.stack) : undefined
+  return thrower === undefined ? [] : [`thrown in ${thrower}`]
 }
+
+/** A table with one line for each event up to the failure: what fits on a screen. */
+export function timelineOf({ setup, events, failure }: RaceRun): string {
+  const rows = [
+    ...(setup.length === 0 ? [] : rowsOf(['', 'setup', ''], setup)),
+    ...events
+      .slice(0, failure?.after)
+      .flatMap(({ at, actor, step, notes }) => rowsOf([`${at} ms`, actor, step], notes)),
+  ]
+  const table = [['time', 'actor', 'step', 'what happened'], ...rows].map((row) => row.map(oneLine))
+  const widths = widthsOf(table)
+  const room = WIDTH - 2 - widths.reduce((sum, width) => sum + width + 2, 0)
+  return elide(table.flatMap((row) => wrapped(row, room)))
+    .map((row) => row.map((cell, column) => fit(cell, widths[column] ?? room)).join('  '))
+    .map((line) => `  ${line}`.trimEnd())
+    .join('\n')
+}
+
+function rowsOf(first: readonly string[], notes: readonly string[]): string[][] {
+  return (notes.length === 0 ? [''] : notes).map((note, line) => [...(line === 0 ? first : ['', '', '']), note])
+}
+
+/** The widths of all columns but the last, which gets at least a quarter of the screen. */
+function widthsOf(table: readonly string[][]): number[] {
+  const [time = 0, actor = 0, step = 0] = [0, 1, 2].map((column) =>
+    Math.max(...table.map((row) => row[column]?.length ?? 0)),
+  )
+  const room = (WIDTH * 3) / 4 - time - 8
+  const narrower = Math.min(actor, step, Math.floor(room / 2))
+  const wider = Math.min(Math.max(actor, step), room - narrower)
+  return actor <= step ? [time, narrower, wider] : [time, wider, narrower]
+}
+
+/** A row whose last cell goes on in further rows. */
+function wrapped([time = '', actor = '', step = '', note = '']: string[], room: number): string[][] {
+  const lines = note.match(new RegExp(`.{1,${room}}(?=\\s|$)|.{${room}}`, 'gu')) ?? ['']
+  return lines.map((line, at) => (at === 0 ? [time, actor, step, line.trim()] : ['', '', '', line.trim()]))
+}
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/gu, ' ')
+
+const cut = (text: string, length: number): string => (text.length <= length ? text : `${text.slice(0, length - 1)}…`)
+
+const fit = (text: string, width: number): string => cut(text, width).padEnd(width)
+
+/** The columns of a screen. */
+const WIDTH = 100
 
 /** Leaves out the middle of a long timeline. */
 function elide(table: string[][]): string[][] {
   const hidden = table.length - MAX_LINES
   if (hidden <= 0) return table
   const half = MAX_LINES / 2
-  return [...table.slice(0, half), ['', '', `(${hidden} more)`, ''], ...table.slice(-half)]
+  return [...table.slice(0, half), ['', '', `(${hidden + 1} more)`, ''], ...table.slice(1 - half)]
 }
 
-const MAX_LINES = 80
+/** The lines of a screen, without those around the timeline. */
+const MAX_LINES = 22
 
 /** The text of a test file that replays the order, and the seed and path if the run was random. */
 function regressionTestOf<World, Input, Disk>(

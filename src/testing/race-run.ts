@@ -30,7 +30,7 @@ export interface RaceEvent {
   readonly at: number
   /** The name of an actor, the label of a promise, `clock`, or the name of a crash. */
   readonly actor: string
-  /** The label of the step; of a timer, who set it; of a crash, which life follows. */
+  /** The label of the step; of a timer, what it is for or who set it; of a crash, which life follows. */
   readonly step: string
   /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
@@ -50,14 +50,29 @@ export interface RaceFailure {
   readonly cause?: unknown
   /** How many events came before the failure. */
   readonly after: number
+  /** What was reported to `race.onError` until then, and with it what code without an `onError` of its own has reported. */
+  readonly reports: readonly RaceReport[]
+}
+
+/** An error that the code of a race has reported. */
+export interface RaceReport {
+  readonly error: unknown
+  /** Where it comes from, as `onError` gets it. */
+  readonly from: { readonly source: string }
+  /** How many events there were: the last of them was going on. */
+  readonly after: number
 }
 
 /** What happened in one run. */
 export interface RaceRun {
+  /** What was noted in the setup, before the first event. */
+  readonly setup: readonly string[]
   /** The events, in order. */
   readonly events: readonly RaceEvent[]
   /** The first failure; undefined when the run passed. */
   readonly failure: RaceFailure | undefined
+  /** What its code has reported. */
+  readonly reports: readonly RaceReport[]
 }
 
 /** After its first failure a run stops, or goes on to the end so that exhaustive mode sees all choices of its order. */
@@ -95,7 +110,7 @@ export async function runWatchedRace<World, Input, Disk>(
   if (rejection === undefined) return run
   const { reason: cause } = rejection
   const message = `a promise was rejected and nothing handled it: ${messageOf(cause)}`
-  return { ...run, failure: { kind: 'rejection', message, cause, after: run.events.length } }
+  return { ...run, failure: { kind: 'rejection', message, cause, after: run.events.length, reports: run.reports } }
 }
 
 /** An actor in a run. */
@@ -116,6 +131,8 @@ class Run<World, Input, Disk> {
   readonly #onDeath: () => Promise<unknown>
   readonly #names = new RaceNames()
   readonly #events: { at: number; actor: string; readonly step: string; notes: string[] }[] = []
+  readonly #setup: string[] = []
+  readonly #reports: RaceReport[] = []
   readonly #outside: OutsideWatch = watchOutside()
   readonly #ticks: number
   readonly #maxEvents: number
@@ -156,10 +173,20 @@ class Run<World, Input, Disk> {
     return {
       names: this.#names,
       lastActor: () => this.#events.at(-1)?.actor,
-      note: (text) => void this.#events.at(-1)?.notes.push(text),
+      hasDeadlines: this.#options.deadlines === true,
+      report: (error, from) => {
+        this.#reports.push({ error, from, after: this.#events.length })
+        this.#note(`onError (${from.source}): ${messageOf(error)}`)
+      },
+      note: (text) => this.#note(text),
       chooseCrash: (points, site) => this.#chooseCrash(points, site),
       crash: (point) => this.#crash(point),
     }
+  }
+
+  #note(text: string): void {
+    const { notes } = this.#events.at(-1) ?? { notes: this.#setup }
+    notes.push(text)
   }
 
   async run(input: Input): Promise<RaceRun> {
@@ -182,7 +209,7 @@ class Run<World, Input, Disk> {
       if (teardown !== undefined) await this.#finish('teardown', () => teardown(world))
     }
     this.#life.close()
-    return { events: this.#events, failure: this.#failure }
+    return { setup: this.#setup, events: this.#events, failure: this.#failure, reports: this.#reports }
   }
 
   /** Sets a life up; another one if it dies meanwhile. @returns its world; undefined when that cannot be built */
@@ -278,8 +305,16 @@ class Run<World, Input, Disk> {
     const steps = this.#runners.flatMap(({ name, open }) => (open === undefined ? [] : [`step '${open}' of ${name}`]))
     const what = [...steps, ...promises.unsettled.map((name) => `the promise '${name}'`)].join(', ')
     if (clock.nextDue === undefined) {
-      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${this.#outside.hint()}`)
+      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${this.#hint()}`)
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
+  }
+
+  /** What may help when nothing is left that could go on. */
+  #hint(): string {
+    const { deadlines } = this.#life.clock
+    const left = [...new Set(deadlines)].map((name) => `'${name}'`).join(', ')
+    const without = left === '' ? '' : `Without deadlines: true these do not take part: ${left}. `
+    return without + this.#outside.hint()
   }
 
   /** Everything that can take the next turn. */
@@ -293,8 +328,13 @@ class Run<World, Input, Disk> {
     }
     if (this.#runners.every(({ isDone }) => isDone)) this.#doneAt ??= this.#life.clock.now()
     turns.push(...this.#life.promises.ready)
-    const mayTimerRun = turns.length === 0 || this.#options.time !== 'waits'
-    return mayTimerRun ? [...turns, ...this.#timer()] : turns
+    return turns.length > 0 && this.#isPolling() ? turns : [...turns, ...this.#timer()]
+  }
+
+  /** Whether the next timer would look once more, while nothing has happened since it looked. */
+  #isPolling(): boolean {
+    const { clock } = this.#life
+    return this.#last === CLOCK && clock.lastRun?.isPoll === true && clock.isOnlyPolling
   }
 
   /** The turn of the next timer, if it is due in time. */
@@ -315,11 +355,14 @@ class Run<World, Input, Disk> {
     try {
       return life.clock.runNext()
     } catch (error) {
-      if (!life.isOver) this.#fail('timer', `a ${life.clock.lastRun()} threw ${messageOf(error)}`, error)
+      if (!life.isOver) this.#fail('timer', `${life.clock.lastRun?.name() ?? ''} threw ${messageOf(error)}`, error)
       return true
     } finally {
       // Looked up when it is read: most runs are not reported.
-      if (event !== undefined) Object.defineProperty(event, 'step', { enumerable: true, get: life.clock.lastRun })
+      const name = life.clock.lastRun?.name
+      if (event !== undefined && name !== undefined) {
+        Object.defineProperty(event, 'step', { enumerable: true, get: name })
+      }
     }
   }
 
@@ -329,8 +372,8 @@ class Run<World, Input, Disk> {
       this.#chooser.follow?.(first.actor)
       return first
     }
-    // Choice 0 is the actor of the last turn: see race-order.ts.
-    const current = turns.findIndex(({ actor }) => actor === this.#last)
+    // Choice 0 is the actor of the last turn: see race-order.ts. It is never the clock, on which a timer may follow timers for ever.
+    const current = this.#last === CLOCK ? -1 : turns.findIndex(({ actor }) => actor === this.#last)
     if (current > 0) turns.unshift(...turns.splice(current, 1))
     return turns[this.#chooser.choose(turns.map(({ actor }) => actor))] ?? first
   }
@@ -384,7 +427,7 @@ class Run<World, Input, Disk> {
     const { outcome } = done
     if (outcome !== undefined && 'value' in outcome) return outcome
     if (outcome === undefined) {
-      this.#fail(phase, `${phase} never settled: nothing is left that could go on. ${this.#outside.hint()}`)
+      this.#fail(phase, `${phase} never settled: nothing is left that could go on. ${this.#hint()}`)
     } else this.#fail(phase, `${phase} threw ${messageOf(outcome.error)}`, outcome.error)
     return undefined
   }
@@ -428,7 +471,8 @@ class Run<World, Input, Disk> {
   }
 
   #fail(kind: RaceFailure['kind'], message: string, cause?: unknown): void {
-    this.#failure ??= { kind, message, after: this.#events.length, ...(cause !== undefined && { cause }) }
+    const [after, reports] = [this.#events.length, [...this.#reports]]
+    this.#failure ??= { kind, message, after, reports, ...(cause !== undefined && { cause }) }
   }
 
   #settle(): Promise<void> {

@@ -11,7 +11,7 @@ import { watchRejections } from './unhandled-rejections.js'
 export interface ReplayOptions<World, Input = undefined, Disk = unknown> extends RaceOptions<World, Input, Disk> {
   /**
    * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn yet is skipped; one that never can
-   * is an error. After the last name, the actor of the last turn goes on.
+   * is an error. After the last name, the actor of the last turn goes on; after the clock, others go first.
    */
   readonly order: readonly string[]
   /** The input for `setup` and `actors`. */

@@ -89,8 +89,8 @@ export interface ModelAttempt {
   readonly error: string
 }
 
-/** The slots that a task takes: those of the limit, those of children, or none. */
-export type ModelPool = 'task' | 'child' | 'none'
+/** The slots that a task takes: those of the limit, those of the children of its depth, or none. */
+export type ModelPool = 'task' | `child ${number}` | 'none'
 
 /** A task: its record, and what the record does not show. */
 export interface ModelTask {
@@ -324,7 +324,7 @@ export function admit(
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
   task.record = { ...task.record, status, seq: ++ledger.seq }
   ledger.tasks.push(task)
-  task.pool = isForeground ? 'none' : task.record.parentId === undefined ? 'task' : 'child'
+  task.pool = isForeground ? 'none' : task.record.parentId === undefined ? 'task' : `child ${task.record.depth ?? 1}`
   if (status === 'running') takeSlot(ledger, task)
   emit(ledger, task, { kind: 'status', from: null, to: status })
 }
@@ -339,7 +339,9 @@ function takeSlot(ledger: Ledger, task: ModelTask): void {
  * @returns the tasks whose runs start now
  */
 export function startNext(ledger: Ledger): ModelTask[] {
-  for (const pool of ['task', 'child', 'none'] as const) {
+  const depths = new Set(queued(ledger).map(({ record: { depth = 1 } }) => depth))
+  const children = Array.from(depths, (depth) => `child ${depth}` as const).sort()
+  for (const pool of ['task', ...children, 'none'] as const) {
     const next = queueOf(ledger, pool).find(({ isDelayed }) => !isDelayed)
     if (next === undefined || (pool === 'task' && !hasRoom(ledger))) continue
     takeSlot(ledger, next)
@@ -592,12 +594,12 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
   return all.flat().length
 }
 
-/** Drops the records that ended earliest and owe nothing, until the history is within its limit. */
+/** Drops those records of ended tasks that owe nothing which ended earliest, until they are within the limit: others do not count. */
 export function prune(ledger: Ledger): void {
   for (;;) {
-    const ended = ledger.tasks.filter((task) => !isActive(task))
-    const [oldest] = ended.filter(isDroppable).sort(bySeq)
-    if (ended.filter((task) => !task.isUnread).length <= historyLimit(ledger) || !oldest) return
+    const droppable = ledger.tasks.filter(isDroppable).sort(bySeq)
+    const [oldest] = droppable
+    if (droppable.length <= historyLimit(ledger) || oldest === undefined) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)
     emit(ledger, oldest, { kind: 'history', from: 'retained', to: 'pruned' })
   }

@@ -16,6 +16,7 @@ const FRAMES = 100
 const kit = fileURLToPath(new URL('.', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const own = [`${root}src${sep}`, `${root}machines${sep}`]
+const clock = `${root}src${sep}clock.`
 
 /** @param callee the function whose caller is looked for */
 export function originOf(callee: (run: () => void, ms: number) => unknown): Pick<TimerOrigin, 'call'> {
@@ -28,35 +29,56 @@ export function originOf(callee: (run: () => void, ms: number) => unknown): Pick
 }
 
 /**
- * A timer by who set it: `timer of save (shop.ts:12)`. A timer that another one has set without the user's code is named as that one.
- * Without any code of the user's in between, it is named by the turn in which it was set.
+ * A timer without a label, by who set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. A timer that another one has set without
+ * any such code is named as that one, and else by the turn in which it was set.
  */
 export function timerName({ call, during }: TimerOrigin): string {
-  const user = userOf(call.stack)
-  if (user !== undefined) return `timer of ${user}`
+  const setter = setterOf(call.stack)
+  if (setter !== undefined) return `timer of ${setter}`
   return typeof during === 'string' ? `timer set in ${during}` : timerName(during)
 }
 
-/** The nearest function of the user's: none of this package, of a dependency, or of Node. Undefined when there is none. */
-function userOf(stack = ''): string | undefined {
-  for (const line of stack.split('\n').slice(1)) {
-    const frame = frameOf(line)
-    if (frame === undefined) continue
-    const { name, file, at } = frame
-    // What called the race has not set the timer.
-    if (file.startsWith(kit)) return undefined
-    if (own.some((folder) => file.startsWith(folder)) || file.includes(`${sep}node_modules${sep}`)) continue
-    const place = `${basename(file)}:${at}`
-    return name === undefined ? place : `${name} (${place})`
-  }
-  return undefined
+/** What set a timer: the file of this package, or the user's function. */
+function setterOf(stack: string | undefined): string | undefined {
+  const frame = framesOf(stack).find(({ file }) => !file.startsWith(clock))
+  if (frame === undefined) return undefined
+  return isOwn(frame) ? `agent-tasks (${basename(frame.file).replace(/\.\w+$/u, '')})` : placeOf(frame)
+}
+
+/** The nearest function of the user's on a stack; undefined when there is none. */
+export function userOf(stack: string | undefined): string | undefined {
+  const frame = framesOf(stack).find((one) => !isOwn(one))
+  return frame && placeOf(frame)
+}
+
+interface Frame {
+  readonly name: string | undefined
+  readonly file: string
+  readonly at: string
+}
+
+/** The frames above the race, without those of dependencies and of Node. */
+function framesOf(stack = ''): Frame[] {
+  const frames = stack.split('\n').flatMap((line) => frameOf(line) ?? [])
+  // What called the race has not set the timer.
+  const race = frames.findIndex(({ file }) => file.startsWith(kit))
+  return frames
+    .slice(0, race === -1 ? undefined : race)
+    .filter(({ file }) => !file.includes(`${sep}node_modules${sep}`))
+}
+
+const isOwn = ({ file }: Frame): boolean => own.some((folder) => file.startsWith(folder))
+
+function placeOf({ name, file, at }: Frame): string {
+  const place = `${basename(file)}:${at}`
+  return name === undefined ? place : `${name} (${place})`
 }
 
 /** A line of a V8 stack: `at async Shop.save [as buy] (file:///shop.ts:12:5)`, or without a name `at /shop.ts:12:5`. */
 const FRAME =
   /^\s*at (?:async )?(?:(?<name>.+?) (?:\[as [^\]]+\] )?\()?(?<path>(?:file:\/\/)?\/.+?|[A-Za-z]:\\.+?):(?<at>\d+):\d+\)?$/u
 
-function frameOf(line: string): { name: string | undefined; file: string; at: string } | undefined {
+function frameOf(line: string): Frame | undefined {
   const { name, path, at } = FRAME.exec(line)?.groups ?? {}
   if (path === undefined || at === undefined) return undefined
   const file = path.startsWith('file:') ? fileURLToPath(path) : path

@@ -1,5 +1,6 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
@@ -7,16 +8,17 @@ import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
-import { isCertain } from '../async-tasks/task-lookup.js'
+import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 /** How much of a text one call returns by default, in bytes. */
 const DEFAULT_READ_BYTES = 16_384
 
 export const checkAsyncTasksSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     task_id: z.string().optional().describe('Optional task ID or unique prefix to get details for a specific task.'),
     action: z
       .enum(['list', 'peek', 'cancel', 'output', 'answer'])
@@ -102,9 +104,9 @@ export function createTaskCheck(
   name: string = NAME,
 ): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
   checkOptions(options, optionTypes)
-  const { getAsyncTaskManager, owner } = options
+  const { owner } = options
   const shared = readToolOptions(options)
-  return (input, { hold }) => check(name, { manager: getAsyncTaskManager(), owner, hold, ...shared }, input)
+  return (input, { hold }) => check(name, { manager: givenManager(options), owner, hold, ...shared }, input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
@@ -133,7 +135,7 @@ function check(name: string, view: TaskView, input: CheckAsyncTasksParams): Tool
   if (task_id.trim() === '') {
     return validationError(name, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
-  const found = findTask(view, task_id)
+  const found = findTask(view, task_id, action === 'cancel' ? hasNotEnded : action === 'answer' ? asks : undefined)
   if ('refusal' in found) return found.refusal
   const { task } = found
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.

@@ -10,13 +10,14 @@ const LINE_CHARS = 80
 
 /** The fields of a command, and the end of what it, or a task that was stopped, has written. */
 export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Record<string, unknown>> {
-  const { kind, command, pid, exitCode, signal } = task
+  const { kind, command, pid, exitCode, signal, endedProcesses } = task
   const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)
   return {
     ...(kind !== undefined && { kind, command }),
     ...(pid !== undefined && { pid }),
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
+    ...(endedProcesses !== undefined && { endedProcesses }),
     ...(outputTail !== undefined && { outputTail }),
   }
 }

@@ -18,8 +18,10 @@ export interface CommandPolicy {
   readonly env?: readonly string[]
   /** The folder, or folders, in which programs may be started; the first is the default. Default: the working directory of this process. */
   readonly cwd?: string | readonly string[]
-  /** The deadline of calls that set none, in seconds; -1 for none. Default: that of the other tools. */
+  /** The deadline of calls that set none, in seconds; -1 for none. Default: that of the other tools, and in the background none. */
   readonly defaultTimeoutSeconds?: number
+  /** The longest deadline, in seconds; longer ones are reduced to it. -1 for no limit. Default: that of the other tools, and in the background none. */
+  readonly maxTimeoutSeconds?: number
 }
 
 const aProgram: OptionType = {
@@ -45,6 +47,11 @@ export const commandPolicyTypes: OptionTypes<CommandPolicy> = {
   cwd: folders,
   // `timeoutPolicy` checks it.
   defaultTimeoutSeconds: anything,
+  maxTimeoutSeconds: {
+    expected: 'an integer >= 1, or -1 for no limit',
+    accepts: (value) => Number.isInteger(value) && ((value as number) >= 1 || value === -1),
+    isNumber: true,
+  },
 }
 
 /** @throws InvalidInputError unless either programs or a shell are allowed */

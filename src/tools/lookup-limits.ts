@@ -26,6 +26,7 @@ export async function withLookupLimits<T>(
     clock,
     () => controller.abort(new Error(`The lookup of the subagent did not end within ${timeoutMs / 1000} s.`)),
     timeoutMs,
+    { name: 'time limit of the lookup of a subagent', kind: 'deadline' },
   )
   const disposal = notifications$.subscribe({ complete: () => controller.abort(new DisposedError()) })
   try {

@@ -1,5 +1,6 @@
 /** The tool run_command: runs a program as a command, and returns its output or leaves it running in the background. */
 import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -20,6 +21,7 @@ import {
 import { launchedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   blockingLimit,
+  limitsText,
   timeoutOptionTypes,
   timeoutPolicy,
   timeoutSecondsSchema,
@@ -35,13 +37,14 @@ import {
   type ForegroundOptions,
 } from './task-tool-options.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 const MAX_ARGS = 1000
 
 const text = lazily(() => z.string().refine((value) => !value.includes('\0'), 'text without null characters'))
 
 export const runCommandSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     /** The program, or the command line. */
     command: text().min(1),
     /** Its arguments. */
@@ -87,6 +90,9 @@ const optionTypes: OptionTypes<RunCommandOptions> = {
 
 const NAME = 'run_command'
 
+/** What is said of a command line that ends in `&`. */
+const BACKGROUND_NOTE = ' Its line ends in "&": it runs as with async: true.'
+
 /** How long a program may take to end when it is stopped, in ms, and after which time it is not waited for any longer. */
 const STOP_MS = { program: 4000, task: 5000 } as const
 
@@ -107,11 +113,18 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
   checkOptions(options, optionTypes)
   const { commands, owner } = options
   checkCommandPolicy(commands, 'options.commands')
+  const { defaultTimeoutSeconds, maxTimeoutSeconds } = commands
   const timeouts: TimeoutSettings = {
     ...options,
-    ...(commands.defaultTimeoutSeconds !== undefined && { defaultTimeoutSeconds: commands.defaultTimeoutSeconds }),
+    ...(defaultTimeoutSeconds !== undefined && { defaultTimeoutSeconds }),
+    ...(maxTimeoutSeconds !== undefined && { maxTimeoutSeconds }),
   }
-  const timeoutOf = timeoutPolicy(timeouts)
+  // A server or a watcher runs until it is stopped.
+  const inBackground: TimeoutSettings = {
+    defaultTimeoutSeconds: defaultTimeoutSeconds ?? -1,
+    maxTimeoutSeconds: maxTimeoutSeconds ?? -1,
+  }
+  const timeoutOf = { inPlace: timeoutPolicy(timeouts), inBackground: timeoutPolicy(inBackground) }
   const shared = readToolOptions(options)
   const maxBlockingSeconds = blockingLimit(options)
   // Where a shell reads command lines, the schema has a parameter less.
@@ -121,16 +134,24 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
     name: NAME,
     description,
     inputSchema: schema,
-    listed: () => ({ description, inputSchema: withTimeoutText(schema, timeouts) }),
-    describe: ({ command, args = [], async: isAsync }) => {
-      const line = commands.shell === true ? command : commandLine([command, ...args])
-      return `Run${isAsync === true ? ' in the background' : ''}: ${previewText(line, 200)}`
+    listed: () => {
+      const more = ` With async: true: ${limitsText(inBackground)}`
+      return { description, inputSchema: withTimeoutText(schema, timeouts, more) }
     },
-    run: async ({ async: isAsync = false, timeout_seconds, ...request }, context) => {
+    describe: ({ command, args = [], async: isAsync }) => {
+      const { line, isBackground } =
+        commands.shell === true ? readLine(command) : { line: commandLine([command, ...args]) }
+      return `Run${isAsync === true || isBackground === true ? ' in the background' : ''}: ${previewText(line, 200)}`
+    },
+    run: async ({ async: asked = false, timeout_seconds, ...given }, context) => {
+      const { line: command, isBackground } =
+        commands.shell === true ? readLine(given.command) : { line: given.command, isBackground: false }
+      const isAsync = asked || isBackground
+      const request = { ...given, command }
       const allowed = allowedCommand(commands, request)
       if ('expected' in allowed) return validationError(NAME, allowed.field, allowed.received, allowed.expected)
-      const timeout = timeoutOf(timeout_seconds)
-      const manager = options.getAsyncTaskManager()
+      const timeout = timeoutOf[isAsync ? 'inBackground' : 'inPlace'](timeout_seconds)
+      const manager = givenManager(options)
       const line = commands.shell === true ? request.command : commandLine(allowed.argv)
       const call: TaskCall = {
         manager,
@@ -156,13 +177,21 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         if (!isAsync) return await runInPlace(call, { run: runner })
         const task = manager.launch(call.input, runner)
         context.onLaunched?.(task.id)
-        return launchedResult(task, timeout, `command ${previewText(line, 200)} (ID: ${task.id}).`)
+        const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
+        return launchedResult(task, timeout, what)
       } catch (error) {
         if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps)
         throw error
       }
     },
   })
+}
+
+/** A command line; one that ends in `&` is meant for the background, where the shell would leave it and end. */
+export function readLine(written: string): { readonly line: string; readonly isBackground: boolean } {
+  // Not `&&`, `|&`, `>&`, `<&` and `\\&`.
+  const line = /^(.*[^\s\\&|<>])\s*&\s*$/s.exec(written)?.[1]
+  return line === undefined ? { line: written, isBackground: false } : { line, isBackground: true }
 }
 
 function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): string {

@@ -1,14 +1,16 @@
 /** The tool send_to_task: tells a running task something. */
 import { z } from 'zod'
-import { isCertain } from '../async-tasks/task-lookup.js'
+import { givenManager } from '../async-tasks/given-manager.js'
+import { hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask } from './task-view.js'
 import { defineTool, errorResult, type Tool } from './tool.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 export const sendToTaskSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     task_id: z.string().describe('The ID of a running task, or a unique prefix.'),
     message: z.string().min(1).describe('What to tell it.'),
   }),
@@ -36,7 +38,7 @@ const NAME = 'send_to_task'
  */
 export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnType<typeof sendToTaskSchema>> {
   checkOptions(options, optionTypes)
-  const { getAsyncTaskManager, owner } = options
+  const { owner } = options
   const shared = readToolOptions(options)
   return defineTool({
     name: NAME,
@@ -45,8 +47,8 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
     inputSchema: sendToTaskSchema(),
     describe: ({ task_id }) => `Send a message to async task '${task_id}'`,
     run: ({ task_id, message }) => {
-      const manager = getAsyncTaskManager()
-      const found = findTask({ manager, owner, ...shared }, task_id)
+      const manager = givenManager(options)
+      const found = findTask({ manager, owner, ...shared }, task_id, hasNotEnded)
       if ('refusal' in found) return found.refusal
       const { id } = found.task
       if (!isCertain(manager, task_id, found.task)) {

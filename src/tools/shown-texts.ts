@@ -3,8 +3,7 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { FollowUpCall } from '../async-tasks/follow-ups.js'
-import { fittingNotifications } from '../async-tasks/notifications.js'
+import { fittingNotifications, type NotificationFrame } from '../async-tasks/notifications.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
@@ -79,13 +78,11 @@ export function markAsked(
 const isOutstanding = ({ delivery }: AsyncTaskInfo): boolean => delivery === 'owed' || delivery === 'leased'
 
 /** What a message about several ends may contain. */
-export interface WordLimits {
+export interface WordLimits extends NotificationFrame {
   /** The maximum about one task, in characters. */
   readonly maxChars: number
   /** The maximum of them all, in characters. */
   readonly room: number
-  /** The tool that reads the rest of what is cut. */
-  readonly readWith: FollowUpCall
 }
 
 /** The notifications that fit, and their tasks; both in the order of the given tasks. */
@@ -98,10 +95,10 @@ export interface WordedEnds {
 export function wordEnds(
   { registry }: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],
-  { maxChars, room, readWith }: WordLimits,
+  { maxChars, room, ...frame }: WordLimits,
 ): WordedEnds {
   const byUrgency = [...tasks].sort((a, b) => Number(isDelivered(a)) - Number(isDelivered(b)) || a.seq - b.seq)
-  const fitting = fittingNotifications(byUrgency, maxChars, room, { readWith })
+  const fitting = fittingNotifications(byUrgency, maxChars, room, frame)
   for (const { task, isCut } of fitting) {
     registry.send(isCut ? { type: 'text.cut', taskIds: [task.id] } : { type: 'text.read', taskId: task.id })
   }

@@ -94,6 +94,7 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     if (!aRunnable.accepts(found)) {
       throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aRunnable.expected)
     }
+    aRunnable.checkContent?.(found, [`resolveSubagent('${params.subagent_name}')`])
     if (furtherInput(params) === undefined) {
       throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
     }

@@ -1,5 +1,6 @@
 /** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -11,7 +12,7 @@ import { aName, checkOptions, objectWith, required, type OptionTypes } from '../
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
-import { launchedResult, limitRefusal, runInPlace } from './task-runs.js'
+import { foregroundRefusal, launchedResult, limitRefusal, refusedInPlace, runInPlace } from './task-runs.js'
 import {
   blockingLimit,
   timeoutOptionTypes,
@@ -30,17 +31,18 @@ import {
   type ForegroundOptions,
 } from './task-tool-options.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 export const submitCommandsSchema = lazily(() => {
   const { task_name, task_intention, instanceId, commands } = taskSubmitSchema().shape
   const command = commands.element.shape
-  return z.strictObject({
+  return strictObject({
     task_name: task_name.describe('A short name of the task.'),
     task_intention: task_intention.describe('What the task should achieve.'),
     instanceId: instanceId.describe('The instance to run on. Default: the first that is connected.'),
     commands: z
       .array(
-        z.strictObject({
+        strictObject({
           tool_name: command.tool_name.describe('The tool to call.'),
           intention: command.intention.describe('Why this call is made.'),
           args: command.args.describe("The tool's arguments."),
@@ -117,7 +119,7 @@ export function createSubmitCommandsTool(
     },
     run: async ({ async: isAsync, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
-      const manager = options.getAsyncTaskManager()
+      const manager = givenManager(options)
       const prepare = (): Prepared => {
         const id = manager.createTaskId(idPrefix(params.task_name))
         const launchInput = (run: CommandRun): LaunchTaskInput => ({
@@ -133,6 +135,8 @@ export function createSubmitCommandsTool(
       }
       const { followUps } = shared
       if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare, signal: context.signal })
+      const refusal = foregroundRefusal(manager)
+      if (refusal !== undefined) return refusal
       const { message, launchInput } = prepare()
       const run = areOfCluster(taskManager)
         ? await submitToCluster(taskManager, message)
@@ -144,7 +148,7 @@ export function createSubmitCommandsTool(
         return await runInPlace(call, { run: run.runner })
       } catch (error) {
         run.abandon()
-        throw error
+        return refusedInPlace(error)
       }
     },
   })

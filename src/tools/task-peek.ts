@@ -1,8 +1,10 @@
 /** The result of check_async_tasks for one task: its peek mode. */
 import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
+import { isoTime } from '../async-tasks/duration.js'
 import { readChunk } from '../async-tasks/output-log.js'
 import { toJsonText } from '../protocol/json-text.js'
+import { taskName } from '../async-tasks/task-name.js'
 import { repeatNote } from '../async-tasks/notifications.js'
 import { commandDetails } from './command-output.js'
 import { markAsked, markShown } from './shown-texts.js'
@@ -32,7 +34,7 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
     const delivery = markShown(view, task, chunk.remainingBytes === 0)
     return chunkResult({
-      title: `Details of task ${task.id} (${task.status})`,
+      title: `Details of task ${task.id} (${task.status}; ${taskName(task)})`,
       chunk,
       reading,
       isGrowing: false,
@@ -134,10 +136,4 @@ function valueText(value: unknown): string {
   return typeof value === 'object' && value !== null
     ? toJsonText(value, { maxChars: 2 * VALUE_PREVIEW_CHARS })
     : String(value)
-}
-
-/** A restored record may have a time outside the range of a date. */
-function isoTime(ms: number): string {
-  const date = new Date(ms)
-  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
 }

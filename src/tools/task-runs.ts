@@ -6,7 +6,7 @@ import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { FamilyError, ReservationError, TaskLimitError } from '../errors.js'
+import { FamilyError, limitReason, ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../preview.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
@@ -148,6 +148,24 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
+/** The result of a call for which there is no room in the foreground; undefined if there is. */
+export function foregroundRefusal({ registry }: AsyncTaskManager): ToolResult | undefined {
+  const { foreground, isDisposed } = registry
+  return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
+}
+
+/** The result of a call whose launch in the foreground has failed. @throws what is no limit */
+export function refusedInPlace(error: unknown): ToolResult {
+  if (error instanceof TaskLimitError) return foregroundLimit(error.maxAsyncTasks)
+  throw error
+}
+
+function foregroundLimit(max: number): ToolResult {
+  const reason = limitReason(max, undefined, 'foreground')
+  const advice = 'Wait until one of these calls has returned, or run this one in the background (async: true).'
+  return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
+}
+
 /**
  * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot, and no message
  * carries its end besides this result. The task continues in the background when its run asks a question, when the call has taken as
@@ -158,11 +176,13 @@ export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Prom
   const { signal, detach, hold, onUpdate, asker } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach
   let text = ''
-  const noteChars = withNote('', call.timeout).length
+  const noteChars = withNote('', call.timeout).length + LEFT_CHARS
   const limits = {
     maxChars: call.maxChars,
     room: maxWholeChars(call.maxChars) - noteChars,
     readWith: call.followUps.read,
+    // The call itself says what it is about.
+    around: 'nothing' as const,
   }
   const waiting: WordedWaitOptions = {
     onSettled: (ended) => {
@@ -243,12 +263,14 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
   const { id, subagentName, status } = task
   const more: unknown = task.output?.final_message ?? task.error
   const display = `Task ${status}: **${subagentName}** (\`${id}\`)${typeof more === 'string' ? `\n\n${cutText(more, call.maxChars)}` : ''}`
+  const worded = isWorded(call, task) ? `${text}\n${cancellation(call, task)}` : text
   const result = {
-    llmContent: withNote(isWorded(call, task) ? `${text}\n${cancellation(call, task)}` : text, call.timeout),
+    llmContent: withNote(`${worded}${leftText(task)}`, call.timeout),
     returnDisplay: cutText(display, call.maxChars),
     metadata: {
       ...taskMetadata(task, call.timeout, false),
       ...(task.exitCode !== undefined && { exitCode: task.exitCode }),
+      ...(task.endedProcesses !== undefined && { endedProcesses: task.endedProcesses }),
       ...shownDelivery([task], deliveryId),
     },
   }
@@ -278,10 +300,24 @@ function cancellation({ manager, context }: TaskCall, { id, cancelReason }: Sett
 
 function taskMetadata(
   { id, status }: AsyncTaskInfo,
-  { seconds }: EffectiveTimeout,
+  { seconds, requested }: EffectiveTimeout,
   isAsync: boolean,
 ): Record<string, unknown> {
-  return { agentId: id, async: isAsync, status, effectiveTimeoutSeconds: seconds }
+  return {
+    ...{ agentId: id, async: isAsync, status, effectiveTimeoutSeconds: seconds },
+    ...(requested !== undefined && { timeoutClamped: true, requestedTimeoutSeconds: requested }),
+  }
+}
+
+/** The room for what is said of the processes that a command had left, in characters. */
+const LEFT_CHARS = 150
+
+/** What is said of the processes that a command had left. */
+function leftText({ endedProcesses }: AsyncTaskInfo): string {
+  if (endedProcesses === undefined) return ''
+  const what =
+    endedProcesses === 1 ? '1 process that it had left was' : `${endedProcesses} processes that it had left were`
+  return `\n\n${what} ended with it: what must go on runs with async: true.`
 }
 
 function withNote(text: string, { note }: EffectiveTimeout): string {

@@ -3,6 +3,7 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { callText, resultCall, type FollowUpCall } from '../async-tasks/follow-ups.js'
 import { formatCompletionNotification } from '../async-tasks/notifications.js'
+import { taskName } from '../async-tasks/task-name.js'
 import { fenced } from '../async-tasks/fenced.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
@@ -22,7 +23,7 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
   const { read } = view.followUps
   const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
   return chunkResult({
-    title: `Output of task ${task.id} (${task.status})`,
+    title: `Output of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,
     reading: { tool: read.tool, params: { task_id: task.id, ...read.params } },
     isGrowing: !isTerminal(task),
@@ -36,7 +37,7 @@ export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
   const delivery = markShown(view, task, chunk.remainingBytes === 0)
   return chunkResult({
-    title: `Result of task ${task.id} (${task.status})`,
+    title: `Result of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,
     reading: resultCall(task.id, view.followUps.read),
     isGrowing: !isTerminal(task),

@@ -19,20 +19,25 @@ export const timeoutSecondsSchema = lazily(() =>
 export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
   schema: z.ZodObject<Shape, z.core.$strict>,
   settings: TimeoutSettings,
+  more = '',
 ): z.ZodObject<Shape, z.core.$strict> {
-  const timeout_seconds = timeoutSecondsSchema().describe(timeoutText(settings))
+  const timeout_seconds = timeoutSecondsSchema().describe(timeoutText(settings) + more)
   return schema.extend({ timeout_seconds }) as unknown as z.ZodObject<Shape, z.core.$strict>
 }
 
 /** What the parameter means, for the model. */
-export function timeoutText(settings: TimeoutSettings): string {
+export const timeoutText = (settings: TimeoutSettings): string =>
+  `The task is stopped after this many seconds. ${limitsText(settings)}`
+
+/** The default and the limit, in words. */
+export function limitsText(settings: TimeoutSettings): string {
   const { standard, limit } = readSettings(settings)
   const without = `Default ${effectiveTimeout(undefined, standard, limit).seconds}`.replace(
     'Default -1',
     'Default: no deadline',
   )
   const most = limit === -1 ? '-1 for no deadline.' : `At most ${limit}.`
-  return `The task is stopped after this many seconds. ${without}. ${most}`
+  return `${without}. ${most}`
 }
 
 /** A number, or a function that returns it and is called at every call of the tool. */
@@ -58,10 +63,13 @@ export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
   maxBlockingSeconds: anything,
 }
 
-/** A deadline, and a note for the model if it is not the requested one. */
+/** A deadline, and what is said of it. */
 export interface EffectiveTimeout {
   /** In seconds; -1 for none. */
   readonly seconds: number
+  /** What the call asked for, if that is more than the limit. */
+  readonly requested?: number
+  /** A note for the model, if it is not the requested one. */
   readonly note?: string
 }
 
@@ -92,7 +100,8 @@ function effectiveTimeout(asked: number | undefined, standard: number, limit: nu
   const wanted = asked ?? standard
   if (limit === -1 || (wanted !== -1 && wanted <= limit)) return { seconds: wanted }
   const wish = `${asked === undefined ? 'default' : 'asked'}: ${wanted === -1 ? 'none' : wanted}`
-  return { seconds: limit, note: `The timeout was cut to the limit of ${limit} seconds (${wish}).` }
+  const note = `The timeout was cut to the limit of ${limit} seconds (${wish}).`
+  return { seconds: limit, note, ...(asked !== undefined && { requested: asked }) }
 }
 
 function settingsOf({ defaultTimeoutSeconds, maxTimeoutSeconds }: TimeoutSettings) {

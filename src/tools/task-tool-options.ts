@@ -1,8 +1,8 @@
 /** The options that the tools for async tasks share. */
 import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/follow-ups.js'
-import { aFunction, anObject, required, type OptionTypes } from '../protocol/option-checks.js'
+import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/follow-ups.js'
+import { aFunction, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
 export interface FollowUps {
@@ -47,10 +47,12 @@ export const foregroundOptionTypes: OptionTypes<ForegroundOptions> = {
   onForegroundAbort: { expected: "'keep' or 'cancel'", accepts: (value) => value === 'keep' || value === 'cancel' },
 }
 
+const followUpTypes: OptionTypes<FollowUps> = { cancel: aString, answer: aFollowUpCall, read: aFollowUpCall }
+
 export const toolOptionTypes: OptionTypes<AsyncTaskToolOptions> = {
   getAsyncTaskManager: required(aFunction),
   maxMessageChars: messageLength,
-  followUps: anObject,
+  followUps: optionsOf(followUpTypes),
 }
 
 /** The shared options with their defaults. Throws `InvalidSettingError` for a `maxMessageChars` that is not an integer >= 200. */

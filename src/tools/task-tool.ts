@@ -1,5 +1,6 @@
 /** The tool task: runs a subagent, and returns its result or leaves it running in the background. */
 import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -14,7 +15,7 @@ import {
   type SubagentEntry,
   type SubagentParams,
 } from './subagents.js'
-import { runInBackground, runInPlace } from './task-runs.js'
+import { foregroundRefusal, refusedInPlace, runInBackground, runInPlace } from './task-runs.js'
 import {
   foregroundOptionTypes,
   readToolOptions,
@@ -31,11 +32,12 @@ import {
   type TimeoutSettings,
 } from './task-timeout.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
 
 export const taskSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     subagent_name: z
       .string()
       .max(256)
@@ -118,7 +120,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       const timeout = timeoutOf(timeout_seconds)
       const further = furtherInput({ ...params, ...(cwd !== undefined && { cwd }) })
       const call = {
-        manager: options.getAsyncTaskManager(),
+        manager: givenManager(options),
         input: {
           subagentName: params.subagent_name,
           goalPrompt: params.goal_prompt,
@@ -141,9 +143,11 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       const findRunner = async () =>
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
         unknownSubagent(options, params)
-      return isAsync
-        ? runInBackground(call, findRunner)
-        : findRunner().then((found) => ('run' in found ? runInPlace(call, found) : found))
+      if (isAsync) return runInBackground(call, findRunner)
+      // A run's own calls are limited as its family is.
+      const refusal = parentId === undefined ? foregroundRefusal(call.manager) : undefined
+      if (refusal !== undefined) return refusal
+      return findRunner().then((found) => ('run' in found ? runInPlace(call, found).catch(refusedInPlace) : found))
     },
   })
 }

@@ -4,7 +4,8 @@ import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-t
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { HoldLease } from '../async-tasks/leases.js'
-import { lookUpTask, shortTaskIds } from '../async-tasks/task-lookup.js'
+import type { PrunedTask } from '../async-tasks/pruned-tasks.js'
+import { lookUpTask, prunedText, shortTaskIds } from '../async-tasks/task-lookup.js'
 import type { FollowUps } from './task-tool-options.js'
 import { errorResult, type ToolResult } from './tool.js'
 
@@ -52,9 +53,16 @@ export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
   return formatDuration(task.launchedAt, task.completedAt ?? view.manager.registry.clock.now())
 }
 
-/** The task that an id or a prefix of one names, or the result to return when there is no such task or several. */
-export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo } | { refusal: ToolResult } {
-  const found = lookUpTask(view.manager, taskId, view.owner)
+/**
+ * The task that an id or a prefix of one names, or the result to return when there is no such task or several.
+ * @param canBeMeant see `lookUpTask`
+ */
+export function findTask(
+  view: TaskView,
+  taskId: string,
+  canBeMeant?: (task: AsyncTaskInfo) => boolean,
+): { task: AsyncTaskInfo } | { refusal: ToolResult } {
+  const found = lookUpTask(view.manager, taskId, view.owner, canBeMeant)
   if (found.type === 'found') return { task: found.task }
   if (found.type === 'ambiguous') {
     const candidates = candidateLines(view, found.candidates)
@@ -65,10 +73,11 @@ export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo 
       }),
     }
   }
+  const { pruned } = found
   return {
-    refusal: errorResult('parameter_validation', 'Task not found', {
-      llmContent: notFoundText(taskId),
-      returnDisplay: `Task not found: ${previewText(taskId, SHOWN_ID_CHARS)}`,
+    refusal: errorResult('parameter_validation', pruned === undefined ? 'Task not found' : 'Task was pruned', {
+      llmContent: notFoundText(taskId, pruned),
+      returnDisplay: pruned ? prunedText(pruned) : `Task not found: ${previewText(taskId, SHOWN_ID_CHARS)}`,
     }),
   }
 }
@@ -77,7 +86,7 @@ export function findTask(view: TaskView, taskId: string): { task: AsyncTaskInfo 
 export function candidateLines(view: TaskView, candidates: readonly AsyncTaskInfo[]): string {
   const shortOf = shortTaskIds(view.manager)
   return boundLines(
-    candidates.map((task) => `- ${shortOf(task)}... (${task.subagentName})`),
+    candidates.map((task) => `- ${shortOf(task)}... (${task.subagentName}) - ${task.status}`),
     maxListChars(view),
     () => ': use a longer prefix',
   )
@@ -87,6 +96,7 @@ export function ambiguityText(taskId: string, candidates: string): string {
   return `Ambiguous task ID prefix '${previewText(taskId, SHOWN_ID_CHARS)}'. Candidates:\n${candidates}`
 }
 
-export function notFoundText(taskId: string): string {
+export function notFoundText(taskId: string, pruned: PrunedTask | undefined): string {
+  if (pruned !== undefined) return prunedText(pruned)
   return `No async task found with ID or prefix '${previewText(taskId, SHOWN_ID_CHARS)}'.`
 }

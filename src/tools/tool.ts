@@ -2,6 +2,7 @@
  * The neutral tool: a tool for a model that depends on no agent SDK. A call never rejects: invalid input and exceptions become
  * results with an `error`.
  */
+import { toLines } from '../control-characters.js'
 import type { z } from 'zod'
 import type { HoldLease } from '../async-tasks/leases.js'
 import type { QuestionAsker } from '../async-tasks/question-askers.js'
@@ -130,7 +131,10 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
         if (context.signal?.aborted === true) {
           return errorResult('aborted', `The call of ${name} was aborted before it began.`)
         }
-        return refuseContext(name, context) ?? (await run(parsed.data, context))
+        const result = refuseContext(name, context) ?? (await run(parsed.data, context))
+        // For a person's terminal, which would obey what a program wrote.
+        const returnDisplay = toLines(result.returnDisplay)
+        return returnDisplay === result.returnDisplay ? result : { ...result, returnDisplay }
       } catch (error) {
         return context.signal?.aborted === true
           ? errorResult('aborted', `The call of ${name} was aborted.`)

@@ -1,12 +1,13 @@
 /** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { runOfOwner } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { QuestionAsker } from '../async-tasks/question-askers.js'
-import { lookUpTask } from '../async-tasks/task-lookup.js'
+import { hasNotEnded, lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { eitherSignal, readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
@@ -14,6 +15,7 @@ import { markAsked, shownDelivery } from './shown-texts.js'
 import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
+import { strictObject } from '../protocol/strict-object.js'
 
 /** The default maximum of a wait, in seconds: MCP clients give up a call after 60. */
 const DEFAULT_WAIT_SECONDS = 45
@@ -22,7 +24,7 @@ const DEFAULT_WAIT_SECONDS = 45
 const MAX_WAIT_SECONDS = 600
 
 export const waitForAsyncTasksSchema = lazily(() =>
-  z.strictObject({
+  strictObject({
     task_ids: z
       .array(z.string())
       .optional()
@@ -76,7 +78,7 @@ export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
 ): Tool<ReturnType<typeof waitForAsyncTasksSchema>> {
   checkOptions(options, optionTypes)
-  const { getAsyncTaskManager, owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
+  const { owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
   const shared = readToolOptions(options)
   return defineTool({
     name: NAME,
@@ -89,7 +91,7 @@ export function createWaitForAsyncTasksTool(
       return `Wait for ${mode} of the ${which}`
     },
     run: (input, { signal, detach, hold, asker }) => {
-      const view = { manager: getAsyncTaskManager(), owner, hold, ...shared }
+      const view = { manager: givenManager(options), owner, hold, ...shared }
       return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach), asker })
     },
   })
@@ -160,14 +162,18 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   const ids = new Set<string>()
   const problems: string[] = []
   for (const idOrPrefix of new Set(idsOrPrefixes)) {
-    const found = lookUpTask(view.manager, idOrPrefix, view.owner)
+    const found = lookUpTask(view.manager, idOrPrefix, view.owner, isOutstanding)
     if (found.type === 'found' && isOfOtherRun(found.task, view.owner)) problems.push(ofOtherRunText(found.task))
     else if (found.type === 'found') ids.add(found.task.id)
-    else if (found.type === 'unknown') problems.push(notFoundText(idOrPrefix))
+    else if (found.type === 'unknown') problems.push(notFoundText(idOrPrefix, found.pruned))
     else problems.push(ambiguityText(idOrPrefix, candidateLines(view, found.candidates)))
   }
   return { ids: [...ids], problems }
 }
+
+/** Whether it has not ended, or has ended and is owed. */
+const isOutstanding = (task: AsyncTaskInfo): boolean =>
+  hasNotEnded(task) || task.delivery === 'owed' || task.delivery === 'leased'
 
 /** A wait takes the results that it returns. */
 function ofOtherRunText(task: AsyncTaskInfo): string {

@@ -44,7 +44,7 @@ export class WaitText {
     // The longest header, and the ids of what does not fit.
     const others = this.#rest.join('\n\n').length + IDS_CHARS + LINE_CHARS
     const room = maxWholeChars(maxChars) - others
-    this.#ends = wordEnds(manager, settled, { maxChars, room, readWith: followUps.read })
+    this.#ends = wordEnds(manager, settled, { maxChars, room, readWith: followUps.read, keepsEmpty: false })
     const { shown } = this.#ends
     this.#leftOut = settled.filter((task) => !shown.includes(task))
     return shown

@@ -31,16 +31,26 @@ async function openCluster(maxRetained = 10) {
     )
     return { code, id }
   }
-  /** A task that an instance runs, as its node has fetched it. */
+  const queue = keys.queueKey('w')
+  /** A task that a node has fetched. */
+  const fetch = async (id: string, token: string) => {
+    const jobs = createInstanceQueue(keys.queue('w'), {
+      ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
+    })
+    onTestFinished(() => jobs.close())
+    await jobs.add(id, 't')
+    expect((await jobs.next(token))?.id).toBe(id)
+  }
+  const lockOf = (id: string) => `${queue}:${id}:lock`
+  /** A task that an instance runs. */
   const run = async (token: string, epoch: number) => {
     const { id } = await accept()
     await cluster.confirm(id)
-    const lock = keys.lock('w', id)
-    await redis.set(lock, token)
-    expect(await cluster.begin(id, lock, token, epoch, 5)).toBe('run')
-    return { id, lock }
+    await fetch(id, token)
+    expect(await cluster.begin(id, queue, token, epoch, 5)).toBe('run')
+    return id
   }
-  return { redis, keys, cluster, accept, run }
+  return { redis, keys, cluster, accept, run, fetch, queue, lockOf }
 }
 
 const claimed = (answer: { epoch: number } | { holder: string }): number => ('epoch' in answer ? answer.epoch : -1)
@@ -52,20 +62,20 @@ const write = (seq: number, fields: Record<string, string> = {}, isEnd = false):
 
 describe('a task', () => {
   it('N1: what another connection of its instance reports changes nothing', async () => {
-    const { redis, cluster, run } = await openCluster()
+    const { redis, cluster, run, queue, lockOf } = await openCluster()
     const first = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, { kind: 'websocket' }))
-    const { id, lock } = await run(`n1:${first}`, first)
-    expect(await cluster.record(id, lock, `n1:${first}`, write(1, { index: '0' }))).toBe('ok')
+    const id = await run(`n1:${first}`, first)
+    expect(await cluster.record(id, queue, `n1:${first}`, write(1, { index: '0' }))).toBe('ok')
     const second = claimed(await cluster.claim('w', 'n2', await cluster.nextEpoch(), true, 1, { kind: 'websocket' }))
     expect(second).toBeGreaterThan(first)
-    expect(await cluster.seizeFromEarlier(lock, `n2:${second}`, LIFE_MS, 'w', second)).toBe(true)
+    expect(await cluster.seizeFromEarlier('w', id, `n2:${second}`, LIFE_MS, second)).toBe(true)
     const before = await cluster.readWithLog(id, 0)
-    expect(await cluster.record(id, lock, `n1:${first}`, write(2, { index: '7' }))).toBe('stale')
-    expect(await cluster.record(id, lock, `n1:${first}`, write(2, { status: 'completed' }, true))).toBe('stale')
+    expect(await cluster.record(id, queue, `n1:${first}`, write(2, { index: '7' }))).toBe('stale')
+    expect(await cluster.record(id, queue, `n1:${first}`, write(2, { status: 'completed' }, true))).toBe('stale')
     expect(
-      await cluster.renew('n1', LIFE_MS, [{ id: 'w', epoch: first }], [{ taskId: id, lock, token: `n1:${first}` }]),
+      await cluster.renew('n1', LIFE_MS, [{ id: 'w', epoch: first }], [{ taskId: id, queue, token: `n1:${first}` }]),
     ).toEqual(['taken', 'lost'])
-    expect(await redis.get(lock)).toBe(`n2:${second}`)
+    expect(await redis.get(lockOf(id))).toBe(`n2:${second}`)
     expect(await cluster.readWithLog(id, 0)).toEqual(before)
     // The loss of the earlier connection is no loss of the later one.
     await cluster.lose('w', 'n1', first)
@@ -73,32 +83,33 @@ describe('a task', () => {
   })
 
   it('N1: is not begun under an earlier epoch, nor seized for one', async () => {
-    const { redis, keys, cluster, accept } = await openCluster()
+    const { redis, cluster, accept, fetch, queue, lockOf } = await openCluster()
     const first = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     const { id } = await accept()
     await cluster.confirm(id)
     const second = claimed(await cluster.claim('w', 'n2', await cluster.nextEpoch(), true, 1, {}))
-    const lock = keys.lock('w', id)
-    await redis.set(lock, `n1:${first}`)
-    expect(await cluster.begin(id, lock, `n1:${first}`, first, 5)).toBe('stale')
-    expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('unlocked')
-    await redis.set(lock, `n2:${second}`)
-    expect(await cluster.seizeFromEarlier(lock, `n1:${first}`, LIFE_MS, 'w', first)).toBe(false)
-    expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('run')
+    await fetch(id, `n1:${first}`)
+    expect(await cluster.begin(id, queue, `n1:${first}`, first, 5)).toBe('stale')
+    expect(await cluster.begin(id, queue, `n2:${second}`, second, 5)).toBe('unlocked')
+    expect(await cluster.seizeFromEarlier('w', id, `n1:${first}`, LIFE_MS, first)).toBe(false)
+    expect(await cluster.seize('w', id, `n2:${second}`, LIFE_MS)).toBe(false)
+    expect(await cluster.seizeFromEarlier('w', id, `n2:${second}`, LIFE_MS, second)).toBe(true)
+    expect(await cluster.begin(id, queue, `n2:${second}`, second, 5)).toBe('run')
     // Sent again by a connection that was lost: it is still the same beginning. Nobody else begins it.
-    expect(await cluster.begin(id, lock, `n2:${second}`, second, 5)).toBe('run')
-    await redis.set(lock, `n2:sweep`)
-    expect(await cluster.begin(id, lock, `n2:sweep`, second, 5)).toBe('begun')
+    expect(await cluster.begin(id, queue, `n2:${second}`, second, 5)).toBe('run')
+    await redis.del(lockOf(id))
+    expect(await cluster.seize('w', id, 'n2:sweep', LIFE_MS)).toBe(true)
+    expect(await cluster.begin(id, queue, 'n2:sweep', second, 5)).toBe('begun')
   })
 
   it('N3: has one end, and each event once, also when a write is sent twice', async () => {
-    const { cluster, run } = await openCluster()
+    const { cluster, run, queue } = await openCluster()
     const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
-    const { id, lock } = await run(`n1:${epoch}`, epoch)
-    for (const _ of [1, 2]) expect(await cluster.record(id, lock, `n1:${epoch}`, write(1))).toBe('ok')
+    const id = await run(`n1:${epoch}`, epoch)
+    for (const _ of [1, 2]) expect(await cluster.record(id, queue, `n1:${epoch}`, write(1))).toBe('ok')
     const end = write(2, { status: 'completed', completedAt: '9', duration: '4' }, true)
-    for (const _ of [1, 2]) expect(await cluster.record(id, lock, `n1:${epoch}`, end)).toBe('ok')
-    expect(await cluster.record(id, lock, `n1:${epoch}`, write(3, { status: 'failed' }, true))).toBe('over')
+    for (const _ of [1, 2]) expect(await cluster.record(id, queue, `n1:${epoch}`, end)).toBe('ok')
+    expect(await cluster.record(id, queue, `n1:${epoch}`, write(3, { status: 'failed' }, true))).toBe('over')
     expect(await cluster.endQueued(id, '{}', { status: 'cancelled' })).toBe(false)
     expect(await cluster.askCancel(id, '')).toBe(false)
     const { found, events } = await cluster.readWithLog(id, 0)
@@ -107,17 +118,16 @@ describe('a task', () => {
   })
 
   it('N2: runs only when its submission is confirmed, and one that is given up leaves nothing', async () => {
-    const { redis, keys, cluster, accept } = await openCluster()
+    const { cluster, accept, fetch, queue } = await openCluster()
     const epoch = claimed(await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {}))
     const { id } = await accept('key')
-    const lock = keys.lock('w', id)
-    await redis.set(lock, `n1:${epoch}`)
-    expect(await cluster.begin(id, lock, `n1:${epoch}`, epoch, 5)).toBe('joining')
+    await fetch(id, `n1:${epoch}`)
+    expect(await cluster.begin(id, queue, `n1:${epoch}`, epoch, 5)).toBe('joining')
     // Too young for those who look after others.
     expect(await cluster.abandon(id, 60_000)).toBe(false)
     expect(await cluster.abandon(id)).toBe(true)
     expect(await cluster.confirm(id)).toBe(false)
-    expect(await cluster.begin(id, lock, `n1:${epoch}`, epoch, 5)).toBe('gone')
+    expect(await cluster.begin(id, queue, `n1:${epoch}`, epoch, 5)).toBe('gone')
     const again = await accept('key')
     expect(again.code).toBe('OK')
     expect(again.id).not.toBe(id)
@@ -194,11 +204,12 @@ describe('an instance', () => {
 
   it('N4: of a node that is silent is lost, and one that nobody waits for leaves nothing behind', async () => {
     const { redis, cluster, accept } = await openCluster()
-    await cluster.renew('n3', 30, [], [])
+    await cluster.renew('n3', LIFE_MS, [], [])
     await cluster.claim('w', 'n3', await cluster.nextEpoch(), false, 1, {})
     expect(await cluster.claim('w', 'n1', await cluster.nextEpoch(), false, 1, {})).toEqual({ holder: 'n3' })
     const { id } = await accept()
     await cluster.confirm(id)
+    await cluster.renew('n3', 1, [], [])
     await until(async () => {
       await cluster.survey(60_000, 60_000, 60_000)
       return (await cluster.instance('w'))['node'] === ''

@@ -84,11 +84,11 @@ describe('the end of a run', () => {
     onTestFinished(() => server.close())
     const [redis, subscriber] = [connect(server.url), connect(server.url)]
     const keys = jobKeys({ prefix: 'bull', queue: 'research' }, 'id')
-    await redis.hset(keys.job, job)
+    await redis.hset(`${keys.queue}:id`, { name: 'run', ...job })
     await redis.hset(keys.agent, { wrapUp: 'soon', ...agent })
     await subscriber.subscribe('host')
     const heard = new Promise((resolve) => subscriber.once('message', (_channel, message) => resolve(message)))
-    await runScript(redis, ANNOUNCE, [keys.job, keys.agent], ['id', 'host', 7])
+    await runScript(redis, ANNOUNCE, { agent: keys.agent }, { queue: keys.queue, id: 'id', host: 'host', mostBytes: 7 })
     expect(await heard).toBe(told)
   })
 })

@@ -2,7 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import { filter, firstValueFrom } from 'rxjs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -139,6 +141,48 @@ describe('a host that dies', () => {
     expect(await follow(false)).toEqual(end)
     expect(await follow(true)).toEqual(end)
   })
+
+  it.each([1, 2])(
+    'W1: leaves a run that its worker does not start again when Redis has lost it and the next host sends it (%d at once)',
+    async (concurrency) => {
+      const fleet = await startFleet()
+      const file = storeFile()
+      const started: string[] = []
+      const aborted: unknown[] = []
+      let finish = (): void => undefined
+      const finished = new Promise<void>((resolve) => (finish = resolve))
+      await fleet.worker(
+        async ({ id, goalPrompt }, { signal }) => {
+          started.push(id)
+          if (goalPrompt === 'again') return { final_message: 'another run' }
+          signal.addEventListener('abort', () => aborted.push(signal.reason))
+          await finished
+          return { final_message: 'too late' }
+        },
+        { concurrency, lockMs: 60_000 },
+      )
+      await deadHost(fleet, file, 'hold')
+      while (started.length === 0) await pause(5)
+      const redis = new Redis(fleet.redis.url)
+      onTestFinished(() => redis.disconnect())
+      await redis.flushall()
+      const manager = nextHost(fleet, file)
+      const ended = manager.waitFor(['task-0'], { timeoutMs: 60_000 })
+      // With one at a time the worker takes the copy when it has ended what it runs.
+      while (concurrency === 1 && (await redis.llen('bull:research:wait')) === 0) await pause(5)
+      if (concurrency === 1) finish()
+      const { settled } = await ended
+      expect(settled).toMatchObject([{ status: 'failed', errorCode: 'INTERRUPTED' }])
+      expect(settled[0]?.error).toMatch(/^The worker had started this run before, and Redis has lost its job since\./)
+      expect(started).toEqual(['task-0'])
+      finish()
+      // The worker goes on, with other runs.
+      const { id } = manager.launch({ subagentName: 'research', goalPrompt: 'again' }, fleet.runnerOf())
+      const { settled: next } = await manager.waitFor([id], { timeoutMs: 60_000 })
+      expect(next).toMatchObject([{ status: 'completed', output: { final_message: 'another run' } }])
+      expect(started).toEqual(['task-0', id])
+    },
+  )
 
   it('W1: sends a task that it had stored but not sent, once', async () => {
     const fleet = await startFleet()

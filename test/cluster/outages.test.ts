@@ -12,8 +12,10 @@ describe('when Redis goes away', () => {
   it('W6: nothing that was accepted is lost, and host and worker come back and say so', async () => {
     const fleet = await startFleet()
     // What runs when Redis dies ends while it is away; its lock outlives that.
+    let started = 0
     await fleet.worker(
       async ({ goalPrompt }, context) => {
+        started += 1
         context.append(`${goalPrompt} begins\n`)
         await pause(Number(goalPrompt))
         context.append(`${goalPrompt} ends\n`)
@@ -26,14 +28,14 @@ describe('when Redis goes away', () => {
     const tasks = ['300', '400', '3000', '100', '200', '0'].map((goalPrompt) =>
       manager.launch({ ...goal, goalPrompt }, run),
     )
-    await pause(250)
+    while (started < 3) await pause(5)
     await fleet.redis.kill()
     await pause(1500)
     await fleet.redis.start()
     const ids = tasks.map(({ id }) => id)
     const { settled, pending } = await manager.waitFor(ids, { timeoutMs: 60_000 })
     expect(pending).toEqual([])
-    expect(settled.map(({ status, output }) => [status, output?.final_message])).toEqual(
+    expect(settled.map(({ status, output, error }) => [status, output?.final_message ?? error])).toEqual(
       tasks.map(({ goalPrompt }) => ['completed', goalPrompt]),
     )
     for (const { id, goalPrompt } of tasks) {
@@ -91,8 +93,11 @@ describe('when Redis goes away', () => {
     expect(settled).toMatchObject([{ status: 'failed', errorCode: 'START_FAILED' }])
     fleet.redis.resume()
     // Whichever of the two came first: the id is given up.
-    const ended = async (): Promise<number> => redis.zcard('bull:research:failed')
-    while ((await ended()) === 0) await pause(10)
+    const isGivenUp = async (): Promise<boolean> => {
+      const agents = await redis.keys('*:agent')
+      return (await Promise.all(agents.map((key) => redis.hexists(key, 'cancel')))).includes(1)
+    }
+    while (!(await isGivenUp())) await pause(10)
     redis.disconnect()
     await fleet.worker(({ id: taskId }) => {
       started.push(taskId)

@@ -3,11 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Queue, Worker, type Job } from 'bullmq'
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { openConnection, toRedisAddress } from '../../src/bullmq/connection.js'
+import { giveUp } from '../../src/bullmq/give-up-dead.js'
 import { jobKeys } from '../../src/bullmq/job-keys.js'
-import { CANCEL, GIVE_UP, KEEP_LOCK, TELL, WRITE } from '../../src/bullmq/job-scripts.js'
-import { runScript, type Script } from '../../src/bullmq/script.js'
+import { CANCEL, KEEP_LOCK, TELL, WRITE } from '../../src/bullmq/job-scripts.js'
+import { runScript } from '../../src/bullmq/script.js'
 import { LOCK_MS, startFleet } from '../support/fleet.js'
 import { startRedis } from '../support/redis-server.js'
 import { startSpoken } from '../support/spoken-process.js'
@@ -73,58 +76,100 @@ it('W4: a worker that dies together with the host of its run is given up by the 
 })
 
 describe('a job', () => {
-  /** A job that runs, whose lock has ended. */
+  /** A job that a worker has fetched. */
   async function openJob() {
     const server = await startRedis()
-    const redis = new Redis(server.url)
+    const redis = openConnection(toRedisAddress({ connection: server.url }), { use: 'test', log: () => undefined })
+    const options = { connection: redis, prefix: 'bull' }
+    const jobs = new Queue('q', options)
+    const worker = new Worker('q', null, { ...options, autorun: false })
     onTestFinished(async () => {
+      await Promise.all([jobs.close(), worker.close()])
       redis.disconnect()
       await server.close()
     })
-    const keys = jobKeys({ prefix: 'bull', queue: 'q' }, 'job')
-    const { job, lock, agent, up, down, queueKeys } = keys
-    await redis.hset(job, { data: '{}', processedOn: 1 })
-    const run = (script: Script, of: readonly string[], ...args: readonly (string | number)[]) =>
-      runScript(redis, script, of, args)
+    await jobs.add('run', {}, { jobId: 'job' })
+    await worker.getNextJob('mine', { block: false })
+    const name = { prefix: 'bull', queue: 'q' }
+    const { queue, id, agent, up, down } = jobKeys(name, 'job')
+    const job = { queue, id }
+    const write = (token: string, number: number, text: string) =>
+      runScript(
+        redis,
+        WRITE,
+        { agent, up },
+        {
+          ...{ ...job, token, lockMs: 60_000, host: 'host', keptSeconds: 60, mostBytes: 9999, entryBytes: 64 },
+          write: number,
+        },
+        ['output', '', text],
+      )
     return {
-      ...{ redis, keys },
-      keep: (token: string) => run(KEEP_LOCK, [job, lock], token, 60_000),
-      write: (token: string, number: number, text: string) =>
-        run(WRITE, [lock, agent, up, job], 'job', token, 'host', 60, 9999, 60_000, number, 'output', '', text),
+      ...{ redis, jobs, agent, up, down, write, lock: `${queue}:${id}:lock` },
+      keep: (token: string) => runScript(redis, KEEP_LOCK, {}, { ...job, token, lockMs: 60_000 }),
       tell: (number: string, text: string) =>
-        run(TELL, [job, agent, down], 'job', 60, 'workers', 'message', number, text, 9, 999),
-      cancel: () => run(CANCEL, [job, lock, agent, up, down, ...queueKeys], 'job', 'not needed', 60, 'c', 'run', '{}'),
-      giveUp: () => run(GIVE_UP, [job, lock, agent, up, down, ...queueKeys], 'job', 'it has died'),
+        runScript(
+          redis,
+          TELL,
+          { agent, down },
+          {
+            ...{ ...job, keptSeconds: 60, workers: 'workers', what: 'message', number, text },
+            ...{ mostEntries: 9, mostBytes: 999 },
+          },
+        ),
+      cancel: () =>
+        runScript(redis, CANCEL, { agent }, { ...job, reason: 'not needed', keptSeconds: 60, workers: 'c' }),
+      giveUp: (findJob = (jobId: string): Promise<Job | undefined> => jobs.getJob(jobId)) =>
+        giveUp({ redis, name, findJob }, id),
     }
   }
 
   it('W1: is taken back by its worker when its lock has ended, and by nobody when it was given up', async () => {
-    const { redis, keys, keep, write, giveUp } = await openJob()
+    const { redis, jobs, lock, up, keep, write, giveUp } = await openJob()
     expect(await keep('mine')).toBe(1)
     expect(await keep('another')).toBe(0)
-    expect(await giveUp()).toBe(0)
-    await redis.del(keys.lock)
+    await giveUp()
+    expect(await jobs.getJobState('job')).toBe('active')
+    await redis.del(lock)
     expect(await write('mine', 1, 'text')).toBe(1)
-    expect(await redis.get(keys.lock)).toBe('mine')
-    await redis.del(keys.lock)
-    expect(await giveUp()).toBe(1)
+    expect(await redis.get(lock)).toBe('mine')
+    await redis.del(lock)
+    await Promise.all([giveUp(), giveUp()])
+    expect(await jobs.getJobState('job')).toBe('failed')
+    expect((await jobs.getJob('job'))?.failedReason).toMatch(/^The worker that ran this task ended/)
+    await giveUp()
     expect(await keep('mine')).toBe(0)
     expect(await write('mine', 2, 'late')).toBe(0)
-    expect(await redis.xlen(keys.up)).toBe(1)
-    expect(await redis.exists(keys.lock)).toBe(0)
+    expect(await redis.xlen(up)).toBe(1)
+    expect(await redis.exists(lock)).toBe(0)
+  })
+
+  it('W1: that was not given up, since who did it died, is taken back by its worker, or given up by the next', async () => {
+    const { redis, jobs, lock, keep, giveUp } = await openJob()
+    await redis.del(lock)
+    const dies = () => Promise.reject(new Error('It has died.'))
+    await expect(giveUp(dies)).rejects.toThrow('It has died.')
+    expect(await redis.pttl(lock)).toBeGreaterThan(0)
+    expect(await keep('mine')).toBe(0)
+    await redis.del(lock)
+    expect(await keep('mine')).toBe(1)
+    await redis.del(lock)
+    await giveUp()
+    expect(await jobs.getJobState('job')).toBe('failed')
   })
 
   it('W2: has what is sent again, since its answer was lost, once', async () => {
-    const { redis, keys, write, tell } = await openJob()
+    const { redis, up, down, write, tell } = await openJob()
     for (const number of [1, 1, 2, 2]) expect(await write('mine', number, 'the same')).toBe(1)
-    expect(await redis.xlen(keys.up)).toBe(2)
+    expect(await redis.xlen(up)).toBe(2)
     for (const number of ['host:1', 'host:1', 'host:2', 'next:1']) expect(await tell(number, 'the same')).toBe(1)
-    expect(await redis.xlen(keys.down)).toBe(3)
+    expect(await redis.xlen(down)).toBe(3)
   })
 
   it('W3: that is cancelled while its lock has ended has its cancellation stored', async () => {
-    const { redis, keys, cancel } = await openJob()
-    expect(await cancel()).toBe('active')
-    expect(await redis.hget(keys.agent, 'cancel')).toBe('not needed')
+    const { redis, agent, lock, cancel } = await openJob()
+    await redis.del(lock)
+    expect(await cancel()).toBe('silent')
+    expect(await redis.hget(agent, 'cancel')).toBe('not needed')
   })
 })

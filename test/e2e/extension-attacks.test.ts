@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { EXTENSION_ORIGIN } from '../../src/protocol/browser-extension.js'
 import { startTaskServer, type TaskServer } from '../../src/server/index.js'
 import { startExtensionBrowser, waitFor, type ExtensionBrowser } from '../support/extension-browser.js'
@@ -154,4 +155,57 @@ it('says that it can go to no data: address', async () => {
   await use('browser_tabs', { action: 'new' })
   expect(await use('browser_navigate', { url: 'data:text/html,x' })).toMatch(/ERR_ABORTED\. The browser lets no/)
   await browser.takeAllBack()
+})
+
+it('does not let a page that logs without end hold up the person or other tabs', async () => {
+  await use('browser_tabs', { action: 'new', url: `${site}/quiet` })
+  await use('browser_tabs', { action: 'new', url: `${site}/loud` })
+  const tab = await browser.inOptions<number>(
+    `return (await chrome.storage.session.get('remembered')).remembered.current`,
+  )
+  await evaluate(`() => {
+    setInterval(() => { for (let i = 0; i < 500; i++) console.log('flood', i) }, 100)
+  }`)
+  const logged = await waitFor(async () => {
+    const text = await use('browser_console_messages')
+    return text.startsWith('### Console') && !/logged more/.test(text) ? undefined : text
+  }, 'the end of the flood')
+  expect(logged).toMatch(/The page has logged more than can be recorded|^PAGE_HANGS/)
+  // Another page of the tab is heard again.
+  await use('browser_navigate', { url: `${site}/after` })
+  await evaluate(`() => console.log('heard')`)
+  expect(await use('browser_console_messages')).toMatch(/^### Console\n\[INFO\] heard/)
+  await use('browser_tabs', { action: 'select', index: 0 })
+  expect(await evaluate('() => location.pathname')).toContain('/quiet')
+  await browser.clickIcon(tab)
+  await waitFor(async () => {
+    const attached = await browser.inOptions<boolean>(
+      `return (await chrome.debugger.getTargets()).some(({ tabId, attached }) => tabId === ${tab} && attached)`,
+    )
+    return attached ? undefined : true
+  }, 'the end of the debugger')
+  await browser.inOptions(`await chrome.tabs.remove(${tab})`)
+  await browser.takeAllBack()
+})
+
+it('gives its token to no other host that a server names', async () => {
+  const seen: string[] = []
+  const elsewhere = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  elsewhere.on('connection', (socket) => socket.on('message', (data: Buffer) => seen.push(data.toString())))
+  await once(elsewhere, 'listening')
+  const { port } = elsewhere.address() as AddressInfo
+  const lying = createServer((_request, response) => {
+    const websocketUrl = `ws://elsewhere.localhost:${port}/worker`
+    response.writeHead(201, { 'content-type': 'application/json', 'access-control-allow-origin': '*' })
+    response.end(JSON.stringify({ instanceId: 'browser', secret: 'secret', websocketUrl }))
+  }).listen(0, '127.0.0.1')
+  await once(lying, 'listening')
+  await browser.connect(`http://127.0.0.1:${(lying.address() as AddressInfo).port}`, { token: TOKEN })
+  await browser.phase('connecting', true)
+  expect(seen).toEqual([])
+  await browser.connect(server.httpUrl, { token: TOKEN })
+  await browser.phase('connected')
+  elsewhere.close()
+  lying.closeAllConnections()
+  await new Promise((resolve) => lying.close(resolve))
 })

@@ -20,7 +20,7 @@ describe('navigation', () => {
 
   it.each([
     ['http://127.0.0.1:1/', 'NAVIGATION_FAILED', 'net::ERR_'],
-    ['chrome://settings', 'PAGE_NOT_ALLOWED', 'page of the browser'],
+    ['chrome://settings', 'PAGE_NOT_ALLOWED', 'an address of chrome:'],
     ['javascript:alert(1)', 'PAGE_NOT_ALLOWED', 'browser_evaluate'],
     ['http://', 'INVALID_ARGUMENTS', 'arguments.url'],
   ])('refuses %s', async (url, code, words) => {

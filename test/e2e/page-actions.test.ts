@@ -42,12 +42,27 @@ describe('Cancel', () => {
     await button(page, 'Cancel …').waitFor({ state: 'detached' })
   })
 
+  it('ends its dialog with the task', async () => {
+    const host = await startHost()
+    const key = await host.launch('sleeper', 'Guard the door')
+    const page = await openTask(host, key)
+    await button(page, 'Cancel …').click()
+    await page.getByRole('dialog').waitFor()
+    host.manager.cancelTask(idOf(key), 'not needed')
+    await page.locator('dialog').waitFor({ state: 'detached' })
+    await page.locator('.task-state').getByText('Cancelled').waitFor()
+    await button(page, 'Copy as TypeScript').click()
+  })
+
   it('says in the dialog why nothing was cancelled', async () => {
     const host = await startHost()
     const key = await host.launch('sleeper', 'Guard the door')
     const page = await openTask(host, key)
     await button(page, 'Cancel …').click()
-    host.manager.cancelTask(idOf(key))
+    // The page has not heard of the end yet.
+    await page.route('**/cancel', (route) =>
+      route.fulfill({ status: 409, json: { error: 'The task has ended.', code: 'TASK_ENDED' } }),
+    )
     await button(page, 'Cancel the task').click()
     await page.getByRole('dialog').getByRole('alert').getByText('The task has ended').waitFor()
   })
@@ -137,7 +152,7 @@ describe('Run again', () => {
     })
     const page = await openTask(host, 'async:mine')
     expect(await button(page, 'Run again').isDisabled()).toBe(true)
-    expect(await page.getByText(/^It cannot run again: /).textContent()).toMatch(/\w{3}/)
+    expect(await page.getByText(/^This task cannot run again\. /).textContent()).toMatch(/\w{3}/)
   })
 
   it('repeats the commands of a command task', async () => {
@@ -156,6 +171,7 @@ describe('Submit', () => {
   it('runs a command with the arguments of the form', async () => {
     const host = await startHost()
     const page = await openSubmission(host)
+    await page.getByLabel('Name of the task (optional)').waitFor()
     await page.getByLabel('a', { exact: true }).fill('20')
     await page.getByLabel('b', { exact: true }).fill('22')
     await button(page, 'Submit').click()

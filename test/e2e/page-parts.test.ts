@@ -18,9 +18,9 @@ const EMPTY: Readonly<Record<Part, string>> = {
 }
 /** The commands to copy. */
 const COMMANDS: Readonly<Partial<Record<Part, RegExp>>> = {
-  timeline: /tasks\.tools\.task\.execute/,
-  tasks: /tasks\.tools\.task\.execute/,
-  task: /tasks\.tools\.task\.execute/,
+  timeline: /subagent_name: '…'/,
+  tasks: /subagent_name: '…'/,
+  task: /subagent_name: '…'/,
   delivery: /setupAsyncTaskAutoTrigger/,
   instances: /agent-tasks serve --demo/,
 }

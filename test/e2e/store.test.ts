@@ -1,12 +1,12 @@
 /** Hosts with a store that are killed, and what the next one finds. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { readStore } from '../../src/store/index.js'
 
 const program = fileURLToPath(new URL('../support/programs/durable-host.ts', import.meta.url))
@@ -137,4 +137,38 @@ it('K9: a second host gets the pid of the first, and the store when that has bee
   expect(await third.line('recovered')).toMatchObject({ recovered: { adopted: ['a'] } })
   await third.ended
   await gone(file)
+})
+
+describe('a host that cannot say what its agent has received', () => {
+  const host = fileURLToPath(new URL('../support/programs/delivering-host.ts', import.meta.url))
+
+  /** One life: what it said, and how it ended. */
+  function live(file: string, ...actions: string[]): { readonly said: Line[]; readonly end: string | number | null } {
+    const { stdout, status, signal } = spawnSync(process.execPath, ['--import', 'tsx', host, file, ...actions], {
+      encoding: 'utf8',
+    })
+    const said = stdout.split('\n').filter(Boolean)
+    return { said: said.map((line) => JSON.parse(line) as Line), end: signal ?? status }
+  }
+  const delivered = (isRepeat: boolean): Line => ({
+    ...{ delivered: [expect.stringMatching(/^shout-/) as string], isRepeat, isMarked: isRepeat },
+  })
+
+  it('K5: gets nothing again after a clean end, three times in a row', () => {
+    const file = storeFile()
+    expect(live(file)).toEqual({ said: [{ uncertain: 0 }, delivered(false)], end: 0 })
+    for (let start = 0; start < 3; start += 1) {
+      expect(live(file, 'resume')).toEqual({ said: [{ uncertain: 0 }], end: 0 })
+    }
+  })
+
+  it('K5: gets a result again once, marked, after it was killed, and not again when it has accepted the repeat', () => {
+    const file = storeFile()
+    expect(live(file, 'die')).toEqual({ said: [{ uncertain: 0 }, delivered(false)], end: 'SIGKILL' })
+    const { said, end } = live(file, 'resume', 'die')
+    expect(end).toBe('SIGKILL')
+    expect(said).toHaveLength(2)
+    expect(said).toEqual(expect.arrayContaining([{ uncertain: 1 }, delivered(true)]))
+    expect(live(file, 'resume')).toEqual({ said: [{ uncertain: 0 }], end: 0 })
+  })
 })

@@ -3,8 +3,8 @@
  * among many other tasks as it does alone.
  *
  * A life: reserve, register or launch with a deadline, report, append, complete, lease, acknowledge, be pruned. The other tasks have
- * other owners; they run, are owed or leased, or hold reservations. Their owed results fill the history, so that a life
- * ends with the pruning of its own record.
+ * other owners; they run, are owed or leased, or hold reservations. Delivered results fill the history, so that a life
+ * ends with the pruning of the oldest record.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -29,12 +29,12 @@ const HISTORY = 10
 const size = fc.integer({ min: 1, max: 20 })
 const crowds: fc.Arbitrary<Crowd> = fc.record({
   running: size,
-  owed: size.map((more) => HISTORY + more),
+  owed: size,
   leased: size,
   reserved: size,
   waitedFor: size,
 })
-const noCrowd: Crowd = { running: 0, owed: HISTORY, leased: 0, reserved: 1, waitedFor: 0 }
+const noCrowd: Crowd = { running: 0, owed: 0, leased: 0, reserved: 1, waitedFor: 0 }
 
 export function costProperty(subject: Subject) {
   const measureAlone = (isLaunched: boolean): Record<string, number> => {
@@ -54,7 +54,8 @@ export function costProperty(subject: Subject) {
   })
 }
 
-const retainedOf = ({ running, owed, leased, waitedFor }: Crowd): number => running + owed + leased + waitedFor
+const retainedOf = ({ running, owed, leased, waitedFor }: Crowd): number =>
+  HISTORY + running + owed + leased + waitedFor
 
 function measureLife(subject: Subject, crowd: Crowd, isLaunched: boolean): Record<string, number> {
   const clock = createManualClock()
@@ -105,6 +106,8 @@ function gather(manager: AsyncTaskManager, crowd: Crowd): void {
     register(owner, count)
     for (let n = 0; n < count; n += 1) manager.completeTask(`${owner}-${n}`, {})
   }
+  end('old', HISTORY)
+  for (let n = 0; n < HISTORY; n += 1) manager.markNotified(`old-${n}`)
   end('leased', crowd.leased)
   manager.lease({ owner: 'leased' })
   end('owed', crowd.owed)

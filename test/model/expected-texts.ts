@@ -38,7 +38,8 @@ export function reminderText(
   if (tasks.length > 0) parts.push(headingText(tasks))
   for (const { record } of tasks) {
     const text = JSON.stringify(notification(record), null, 2)
-    parts.push(isLeased ? `Output of task ${record.id}:\n\`\`\`json\n${text}\n\`\`\`` : text)
+    const name = `task ${record.id} (subagent '${record.subagentName}', goal ${JSON.stringify(record.goalPrompt)}):`
+    parts.push(isLeased ? `Output of ${name}\n\`\`\`json\n${text}\n\`\`\`` : `T${name.slice(1)}\n${text}`)
   }
   const notice = isLeased ? `${NOTICE}\n` : ''
   if (running > 0) parts.push(`${running} async task(s) still running.`)

@@ -104,7 +104,7 @@ interface Asked {
 
 interface Timer {
   readonly due: number
-  readonly of: 'deadlines' | Wait
+  readonly of: 'deadlines' | 'retries' | Wait
   readonly run: () => void
 }
 
@@ -824,12 +824,18 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     // A reservation that expires is of interest only to what waits.
     const isAwaited = model.queueOf(ledger, 'task').length > 0
     const expiries = isAwaited ? [...ledger.reservations.values()].filter((expiry) => ledger.now < expiry) : []
-    const times = [...deadlines.map((deadline) => deadline.at), ...expiries]
+    const isRetry = (deadline: Deadline): boolean => deadline.of === 'back-off'
+    const times = deadlines.filter((deadline) => !isRetry(deadline)).map(({ at }) => at)
+    setTimerOf('deadlines', [...times, ...expiries])
+    setTimerOf('retries', deadlines.filter(isRetry).map(({ at }) => at))
+  }
+
+  function setTimerOf(what: 'deadlines' | 'retries', times: readonly number[]): void {
     const at = isDisposed || times.length === 0 ? undefined : Math.min(...times)
-    const present = timers.find(({ of }) => of === 'deadlines')
+    const present = timers.find(({ of }) => of === what)
     if (present !== undefined && at !== undefined && present.due <= at) return
     timers = timers.filter((timer) => timer !== present)
-    if (at !== undefined) timers.push({ due: at, of: 'deadlines', run: () => batch(takeDue) })
+    if (at !== undefined) timers.push({ due: at, of: what, run: () => batch(takeDue) })
   }
 
   function takeDue(): void {

@@ -38,7 +38,7 @@ export function resultPreviewProperty(
     manager.registerTask({ id: 'a', subagentName: 'talker', goalPrompt: 'talk' })
     manager.completeTask('a', result)
     const message = create(manager).leaseReminder()?.text ?? ''
-    const [, , notification = ''] = /\nOutput of task a:\n(`+)json\n([^]*)\n\1/.exec(message) ?? []
+    const [, , notification = ''] = /\nOutput of task a .*:\n(`+)json\n([^]*)\n\1/.exec(message) ?? []
     assert.equal(message, Buffer.from(message).toString(), 'F3: a character was split')
     assert.ok(!/\\ud[89a-f]/.test(message), 'F3: a character was split')
     const whole = formatCompletionNotification(manager.getTask('a')!)

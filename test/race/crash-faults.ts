@@ -112,6 +112,37 @@ export const crashFaults: readonly CrashFault[] = [
     }),
   },
   {
+    name: 'accepted-lost-at-the-end',
+    invariant: 'K5',
+    description: 'a clean end does not confirm what was accepted',
+    breakManager: withPersistence((persistence) => {
+      persistence.confirmOwner = () => undefined
+    }),
+  },
+  {
+    name: 'sent-given-up-at-the-end',
+    invariant: 'K4',
+    description: 'a message whose turn was open at a clean end counts as refused',
+    breakManager: withPersistence((persistence) => {
+      persistence.keepSent = () => undefined
+    }),
+  },
+  {
+    name: 'repeat-not-confirmed',
+    invariant: 'K5',
+    description: 'a repeat that was accepted is unconfirmed like any other message',
+    breakManager: withPersistence((persistence, registry) => {
+      const onAccepted = persistence.onAccepted.bind(persistence)
+      persistence.onAccepted = (id, carried) => {
+        const entries = [...(registry.ledger.lease(id)?.entries ?? [])]
+        const records = entries.map(({ record }) => record)
+        for (const entry of entries) entry.record = { ...entry.record, isRepeat: undefined } as unknown as AsyncTaskInfo
+        onAccepted(id, carried)
+        entries.forEach((entry, at) => Object.assign(entry, { record: records[at] }))
+      }
+    }),
+  },
+  {
     name: 'abort-before-write',
     invariant: 'K6',
     description: 'a cancellation aborts the run, and is written then',

@@ -23,6 +23,8 @@ interface TaskNotes {
   isCancelled: boolean
   /** How often the transcript has its end, as what. */
   told: Status[]
+  /** It was delivered, and no message is uncertain of it: the store says so, or its host ended cleanly. */
+  isConfirmed: boolean
 }
 
 /** What the judge knows, and the transcript of the host. */
@@ -67,7 +69,7 @@ export class Judge {
   /** A task is about to be launched. */
   announce(id: string): void {
     this.notes.tasks[id] = {
-      ...{ isAdmitted: false, isRefused: false, isCancelled: false },
+      ...{ isAdmitted: false, isRefused: false, isCancelled: false, isConfirmed: false },
       ...{ stored: undefined, heard: undefined, attempts: [], told: [] },
     }
   }
@@ -102,9 +104,18 @@ export class Judge {
   }
 
   /** A message leaves. */
-  handOut(deliveryId: string): void {
+  handOut(deliveryId: string, taskIds: readonly string[]): void {
     this.#check(!this.notes.handedOut.includes(deliveryId), `K3: ${deliveryId} was used for two messages`)
     this.notes.handedOut.push(deliveryId)
+    for (const id of taskIds) {
+      this.#check(!this.#task(id).isConfirmed, `K5: ${id} was confirmed, and is delivered again`)
+    }
+  }
+
+  /** A host has ended cleanly with these records: it needs none of the messages that it accepted again. */
+  end(records: readonly AsyncTaskInfo[]): void {
+    if (!this.#terms.isDiskSound) return
+    for (const { id, delivery } of records) if (delivery === 'delivered') this.#task(id).isConfirmed = true
   }
 
   /** The agent reads a message. */
@@ -122,13 +133,17 @@ export class Judge {
 
   // After each turn
 
-  /** An end that was stored stays as it is. */
-  look({ tasks }: StoreContents): void {
-    for (const { id, status } of tasks) {
+  /** An end that was stored stays as it is, and so does its confirmation. A repeat that was accepted is confirmed. */
+  look({ tasks, deliveries }: StoreContents): void {
+    const uncertain = new Set(deliveries.flatMap(({ taskIds }) => taskIds))
+    for (const { id, status, delivery, record } of tasks) {
       if (status === 'running') continue
       const task = this.#task(id)
       task.stored ??= status
       this.#expectEnd(id, status, 'K7', 'is stored')
+      if (delivery !== 'delivered') continue
+      if (!uncertain.has(id)) task.isConfirmed = true
+      else this.#check(record['isRepeat'] !== true, `K5: the repeat of ${id} was accepted, and is not confirmed`)
     }
   }
 

@@ -13,6 +13,8 @@ export type CrashStep =
   | { readonly do: 'turn'; readonly isAccepted: boolean }
   /** The host confirms the latest message of its transcript. */
   | { readonly do: 'confirm' }
+  /** The host ends cleanly, and the next one starts on its store. */
+  | { readonly do: 'restart' }
 
 export interface CrashScript {
   /** What `wasDelivered` says; `silent`: there is none. */
@@ -42,6 +44,7 @@ const step: fc.Arbitrary<CrashStep> = fc.oneof(
   { weight: 2, arbitrary: turn },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('launch child' as const), nth }) },
   { weight: 1, arbitrary: fc.constant({ do: 'confirm' as const }) },
+  { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
 )
 
 /** One task from its launch to its delivery. */
@@ -52,6 +55,13 @@ const life: fc.Arbitrary<CrashStep[]> = fc
     turn,
   )
   .map((steps) => [...steps])
+
+/** One task, and a clean end of its host, which may be delivering it. */
+const restarted: fc.Arbitrary<CrashStep[]> = fc.constant([
+  { do: 'register' },
+  { do: 'complete', nth: 0 },
+  { do: 'restart' },
+])
 
 /** A run that is cancelled. */
 const cancelled: fc.Arbitrary<CrashStep[]> = fc.constant([{ do: 'launch' }, { do: 'cancel', nth: 0 }])
@@ -81,6 +91,7 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
     { weight: 3, arbitrary: life },
     { weight: 1, arbitrary: family },
     { weight: 1, arbitrary: cancelled },
+    { weight: 1, arbitrary: restarted },
     { weight: 3, arbitrary: fc.array(step, { minLength: 1, maxLength: 4 }) },
   ),
   user: fc.array(step, { maxLength: 3 }),

@@ -1,4 +1,7 @@
-/** One life of an agent host in a race with crashes: the real manager, reminders and auto-trigger, on the store of the race. */
+/**
+ * One life of an agent host in a race with crashes: the real manager, reminders and auto-trigger, on the store of the race. A host that ends cleanly
+ * is followed by another one in the same life.
+ */
 import {
   createAgentTasks,
   type AgentTasks,
@@ -27,6 +30,12 @@ export interface CrashSabotage {
   readonly breakManager?: (manager: AsyncTaskManager) => void
 }
 
+/** A message, and the records as it has them. */
+interface Message {
+  readonly deliveryId: string
+  readonly records: readonly AsyncTaskInfo[]
+}
+
 /** The agent did not read a message. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError'
@@ -36,28 +45,35 @@ class RefusedError extends Error {
 const EXPECTED = ['store', 'delivery', 'late-result']
 
 export class CrashWorld {
-  readonly tasks: AgentTasks
+  tasks: AgentTasks
   readonly judge: Judge
   readonly #race: Race<Disk>
   readonly #script: CrashScript
+  readonly #sabotage: CrashSabotage
+  #names = 0
 
-  constructor(race: Race<Disk>, script: CrashScript, { wrapStore, breakManager }: CrashSabotage) {
-    const { notifyCancelled, maxAsyncTasks, answers, failing, attempts } = script
+  constructor(race: Race<Disk>, script: CrashScript, sabotage: CrashSabotage) {
+    const { notifyCancelled, answers, failing, attempts } = script
     this.#race = race
     this.#script = script
+    this.#sabotage = sabotage
     // An answer that comes later may come too late: the clock races, too.
     const isExact = answers === 'at once'
     this.judge = new Judge(race.disk.notes, { notifyCancelled, isExact, attempts, isDiskSound: failing.length === 0 })
     this.look()
-    const disk = this.#failing(race.store)
+    this.tasks = this.#start()
+  }
+
+  #start(): AgentTasks {
+    const { notifyCancelled, maxAsyncTasks, attempts } = this.#script
+    const { clock, store, life } = this.#race
+    const { wrapStore, breakManager } = this.#sabotage
+    const disk = this.#failing(store)
     const wasDelivered = this.#wasDelivered()
-    let names = 0
-    this.tasks = createAgentTasks({
+    const tasks = createAgentTasks({
       store: wrapStore?.(disk) ?? disk,
-      clock: race.clock,
-      maxAsyncTasks,
-      notifyCancelled,
-      createId: (prefix) => `${prefix}-${race.life}-${(names += 1)}`,
+      ...{ clock, maxAsyncTasks, notifyCancelled },
+      createId: (prefix) => `${prefix}-${life}-${(this.#names += 1)}`,
       onError: (error, { source }) => {
         if (!EXPECTED.includes(source)) this.judge.notes.problems.push(`A2: ${source} reported ${String(error)}`)
       },
@@ -65,11 +81,13 @@ export class CrashWorld {
       turnTimeoutMs: Infinity,
       findRunner: () => ({ run: this.#run, retry: { attempts, on: ['interrupted'] } }),
       isAgentBusy: () => false,
-      triggerAgentTurn: (_, { deliveryId, taskIds }) => this.#turn(deliveryId, taskIds),
+      triggerAgentTurn: (_, { deliveryId, taskIds, signal }) => this.#turn(deliveryId, taskIds, signal),
       ...(wasDelivered && { wasDelivered }),
     })
-    breakManager?.(this.manager)
-    this.manager.settled$.subscribe((record) => this.judge.hear(record))
+    const manager = tasks.getAsyncTaskManager()
+    breakManager?.(manager)
+    manager.settled$.subscribe((record) => this.judge.hear(record))
+    return tasks
   }
 
   get manager(): AsyncTaskManager {
@@ -109,10 +127,24 @@ export class CrashWorld {
         return this.#remind(step.isAccepted)
       case 'confirm':
         return this.tasks.confirm(this.judge.notes.transcript.at(-1) ?? '')
+      case 'restart':
+        return this.#restart()
     }
   }
 
   // Steps
+
+  /** A clean end, and a new start. */
+  async #restart(): Promise<string> {
+    const { tasks } = this
+    const disposal = tasks.dispose()
+    this.judge.end(tasks.getAsyncTaskManager().getAllTasks())
+    await disposal
+    if (this.tasks !== tasks) return 'restarted by another'
+    this.look()
+    this.tasks = this.#start()
+    return 'restarted'
+  }
 
   #launchChild(parentId: string | undefined): string {
     const parent = parentId === undefined ? undefined : this.manager.getTask(parentId)
@@ -152,48 +184,65 @@ export class CrashWorld {
     return isCancelled
   }
 
-  /** A turn that the host starts itself. The message is in the transcript after it was accepted. */
+  /** A turn that the host starts itself. The message is in the transcript after it was accepted; a repeat, before: it is confirmed at once. */
   async #remind(isAccepted: boolean): Promise<string> {
-    const carried: { deliveryId: string; records: AsyncTaskInfo[] }[] = []
-    const readTurn = ({ reminder }: Turn): void => {
-      if (reminder === undefined) return
-      const { deliveryId, taskIds } = reminder
-      this.judge.handOut(deliveryId)
-      // The records as the message has them.
-      carried.push({ deliveryId, records: this.#records(taskIds) })
-    }
+    const { tasks } = this
+    const { registry } = tasks.getAsyncTaskManager()
+    const hasEnded = (): boolean => registry.isDisposed
     try {
       if (this.#script.isSlow) {
-        await this.tasks.withTurn(async (turn) => {
-          readTurn(turn)
+        const carried = await tasks.withTurn(async (turn) => {
+          const message = this.#read(turn)
           await this.#race.pause('a turn of the host')
-          if (!isAccepted) throw new RefusedError()
+          if (!isAccepted || hasEnded()) throw new RefusedError()
+          if (turn.reminder?.isRepeat !== true) return message
+          await this.#append(message)
+          if (hasEnded()) throw new RefusedError()
+          return undefined
         })
+        await this.#appendLater(carried)
       } else {
-        readTurn(this.tasks.beforeTurn())
-        this.tasks.afterTurn({ accepted: isAccepted })
+        const turn = tasks.beforeTurn()
+        const message = this.#read(turn)
+        if (isAccepted && turn.reminder?.isRepeat === true) {
+          await this.#append(message)
+          turn.reminder.acknowledge()
+        } else {
+          tasks.afterTurn({ accepted: isAccepted })
+          if (isAccepted) await this.#appendLater(message)
+        }
       }
     } catch (error) {
       if (error instanceof StoreError || error instanceof RefusedError) return error.name
       throw error
     }
-    if (!isAccepted) return 'refused'
-    // The acceptance may be on the disk before the transcript is.
+    return isAccepted ? 'accepted' : 'refused'
+  }
+
+  /** The message of a turn, with the records as it has them. */
+  #read({ reminder }: Turn): Message | undefined {
+    if (reminder === undefined) return undefined
+    const { deliveryId, taskIds } = reminder
+    this.judge.handOut(deliveryId, taskIds)
+    return { deliveryId, records: this.#records(taskIds) }
+  }
+
+  /** The acceptance may be on the disk before the transcript is. */
+  async #appendLater(message: Message | undefined): Promise<void> {
     for (let ticks = 0; ticks < 4; ticks += 1) await Promise.resolve()
-    for (const { deliveryId, records } of carried) await this.#append(deliveryId, records)
-    return 'accepted'
+    await this.#append(message)
   }
 
   /** A turn of the auto-trigger. The message is in the transcript before it is accepted. */
-  async #turn(deliveryId: string, taskIds: readonly string[]): Promise<void> {
+  async #turn(deliveryId: string, taskIds: readonly string[], signal: AbortSignal): Promise<void> {
     const { used } = this.#race.disk
     const outcome = this.#script.turns[used.turns] ?? 'accept'
     used.turns += 1
-    this.judge.handOut(deliveryId)
+    this.judge.handOut(deliveryId, taskIds)
     const records = this.#records(taskIds)
     if (this.#script.isSlow) await this.#race.pause('the agent reads')
     if (outcome === 'refuse') throw new RefusedError()
-    await this.#append(deliveryId, records)
+    await this.#append({ deliveryId, records }, signal)
     if (this.#script.isSlow) await this.#race.pause('the agent answers')
   }
 
@@ -201,8 +250,12 @@ export class CrashWorld {
     return taskIds.flatMap((id) => this.manager.getTask(id) ?? [])
   }
 
-  #append(deliveryId: string, records: readonly AsyncTaskInfo[]): Promise<void> {
-    return this.#race.message('the transcript', () => {
+  /** A host that has ended writes nothing more. */
+  async #append(message: Message | undefined, signal?: AbortSignal): Promise<void> {
+    if (message === undefined) return
+    const { deliveryId, records } = message
+    await this.#race.message('the transcript', () => {
+      if (signal?.aborted === true) return
       this.#race.note(`${deliveryId} tells ${records.map(({ id, status }) => `${id} ${status}`).join(', ')}`)
       this.judge.tell(deliveryId, records)
     })

@@ -12,6 +12,8 @@ import {
   type Tab,
   type Tabs,
 } from '../../src/extension/debuggee.js'
+import { createFrameSessions } from '../../src/extension/frame-sessions.js'
+import { refusalOf } from '../../src/extension/page-access.js'
 import { chromiumPath } from './chromium.js'
 import { connectDevTools, type DevTools } from './devtools.js'
 import { socketUrlOf } from './extension-browser.js'
@@ -116,8 +118,7 @@ export async function devtoolsTabs(devtools: DevTools): Promise<DevtoolsTabs> {
       }
       return { id: ids.get(currentId) ?? 0, debuggee }
     },
-    refusal: (url) =>
-      url.startsWith('chrome:') ? new BrowserError('PAGE_NOT_ALLOWED', `${url} is a page of the browser.`) : undefined,
+    refusal: refusalOf,
     takeBack: async () => {
       const debuggee = debuggees.get(currentId ?? '')
       debuggees.delete(currentId ?? '')
@@ -136,17 +137,26 @@ async function attach(devtools: DevTools, targetId: string): Promise<AttachedDeb
   const leaving = new AbortController()
   // One for each command in flight.
   setMaxListeners(0, leaving.signal)
+  const allowed = createFrameSessions(refusalOf)
   let left: Promise<unknown> = Promise.resolve()
   const stop = devtools.onEvent(({ method, params, sessionId }) => {
     if (sessionId === undefined || !sessions.has(sessionId)) return
     if (method === 'Target.attachedToTarget') sessions.add(params['sessionId'] as string)
     const event = { method, params, sessionId: sessionId === own ? undefined : sessionId } as DebuggeeEvent
+    allowed.take(event)
     for (const listener of [...listeners]) listener(event)
   })
+  const detach = (reason: BrowserError): void => {
+    stop()
+    leaving.abort(reason)
+    left = devtools.send('Target.detachFromTarget', { sessionId: own }).catch(() => undefined)
+  }
   return {
     send: async (method, params, { sessionId = own, signal } = {}) => {
       signal?.throwIfAborted()
       leaving.signal.throwIfAborted()
+      const refusal = allowed.refusalIn(sessionId === own ? undefined : sessionId)
+      if (refusal !== undefined) throw refusal
       const answer = devtools.send(method, params, sessionId).catch((error: unknown) => {
         throw new ProtocolRefusal(method, (error as Error).message)
       })
@@ -157,11 +167,9 @@ async function attach(devtools: DevTools, targetId: string): Promise<AttachedDeb
       return () => void listeners.delete(listener)
     },
     detached: leaving.signal,
-    detach: (reason) => {
-      stop()
-      leaving.abort(reason)
-      left = devtools.send('Target.detachFromTarget', { sessionId: own }).catch(() => undefined)
-    },
+    sessions: allowed,
+    end: detach,
+    detach,
     get left() {
       return left
     },

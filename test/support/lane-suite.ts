@@ -170,7 +170,11 @@ export function laneSuite(kind: string, open: OpenServers): void {
         ...[400, 'INVALID_TASK', expect.stringContaining('commands[0].args') as string],
       ])
       expect(await refused({ ...some, instanceId: 'nobody' })).toEqual([
-        ...[404, 'INVALID_INSTANCE', 'Instance not found: nobody'],
+        ...[
+          404,
+          'INVALID_INSTANCE',
+          expect.stringMatching(/^Instance not found: nobody\. Known instances: /) as string,
+        ],
       ])
       // Fields that nobody knows are dropped.
       const { body } = await post('/tasks', { ...anywhere, unknown: 1, metadata: { kept: [1] } })

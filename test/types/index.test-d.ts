@@ -160,6 +160,12 @@ export function aRunnerIsTyped(): void {
     }),
   ).toExtend<Runner>()
   expectTypeOf(processRunner({ command: 'node', args: ['-v'] })).toExtend<Runner>()
+  expectTypeOf(processRunner({ command: 'node' })).returns.resolves.toEqualTypeOf<OutputObject>()
+  manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => 'text')
+  // @ts-expect-error a number is no result
+  manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => 42)
+  // @ts-expect-error no such field
+  manager.launch({ subagentName: 's', goalPrompt: 'g', dependsOn: [] }, () => 'text')
   // @ts-expect-error there is no shell
   processRunner({ command: 'node', shell: true })
   // @ts-expect-error a command is one program
@@ -171,7 +177,19 @@ export function aRunnerIsTyped(): void {
 
 export async function theHostIsTyped(): Promise<void> {
   const host = createAgentTasks({
-    subagents: { helper: () => ({ final_message: 'done' }) },
+    subagents: {
+      helper: () => ({ final_message: 'done' }),
+      echo: () => 'text',
+      later: async () => Promise.resolve('text'),
+      asker: {
+        run: async (_request, context) => {
+          const answer = await context.ask({ message: 'Which?', choices: ['a', 'b'] })
+          // @ts-expect-error choices are texts
+          void context.ask({ message: 'Which?', choices: [1] })
+          return String(answer.content?.['answer'])
+        },
+      },
+    },
     isAgentBusy: new BehaviorSubject(false),
     triggerAgentTurn: (text, delivery) => {
       expectTypeOf(text).toEqualTypeOf<string>()
@@ -189,6 +207,18 @@ export async function theHostIsTyped(): Promise<void> {
   createAgentTasks({ isAgentBusy: () => 'no', triggerAgentTurn: () => undefined })
   // @ts-expect-error no such setting
   createAgentTasks({ settings: { 'task-max': 3 } })
+}
+
+export function answersAndReasonsAreTyped(): void {
+  expectTypeOf(manager.cancelTask('a', 'why')).toEqualTypeOf<boolean>()
+  expectTypeOf(manager.cancelTask('a', { reason: 'why' })).toEqualTypeOf<boolean>()
+  // @ts-expect-error a reason is text
+  manager.cancelTask('a', 5)
+  for (const answer of ['yes', 5, true, { name: 'Ada' }, { action: 'decline' }] as const) {
+    manager.answerTask('a', 'q', answer)
+  }
+  // @ts-expect-error an answer has a value
+  manager.answerTask('a', 'q', undefined)
 }
 
 export function theTriggerIsTyped(): void {

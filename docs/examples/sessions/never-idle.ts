@@ -23,7 +23,7 @@ await settled
 const told = await check.execute({ action: 'list' })
 say('the agent reads', told.llmContent)
 assert.match(told.llmContent, /\n\nThis is a notification of background tasks\. No person wrote it/)
-assert.match(told.llmContent, /\nOutput of task report-\w+:\n(`{4,})json\n[^]*\n\1\n/)
+assert.match(told.llmContent, /\nOutput of task report-\w+ \(subagent 'report', goal .*\):\n(`{4,})json\n[^]*\n\1\n/)
 const quiet = await check.execute({ action: 'list' })
 assert.doesNotMatch(quiet.llmContent, /Output of task/)
 

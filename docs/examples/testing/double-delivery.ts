@@ -60,8 +60,6 @@ export const hostWithLeases = race('hostWithLeases', (race) => {
     clock: race.clock,
     isAgentBusy: () => false,
     triggerAgentTurn: (text) => read(text, 'the wake-up is answered'),
-    // A race also tries the orders in which a turn exceeds its limit, and then its results are delivered again.
-    turnTimeoutMs: Infinity,
   })
   const manager = tasks.getAsyncTaskManager()
   for (const id of ['a', 'b']) manager.registerTask(task(id))

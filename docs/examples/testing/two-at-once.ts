@@ -30,8 +30,6 @@ const race = (name: string, createLane: CreateLane): RaceOptions<World> => ({
   },
   invariants: { 'one command at a time': ({ commands }) => commands.running <= 1 },
   atEnd: { 'both have run': ({ commands }) => commands.ended === 2 },
-  // The commands have no time limit here: their timers must not race with them.
-  time: 'waits',
 })
 
 /** Wrong: it checks `isRunning`, awaits, and then sets it, so that two submits pass the check. */

@@ -11,12 +11,10 @@ export interface ClusterKeys {
   task(taskId: string): string
   /** The events of a task. */
   log(taskId: string): string
-  /** The queue of an instance. */
+  /** The name of the queue of an instance. */
   queue(instanceId: string): string
-  /** The jobs of an instance that wait, which are BullMQ's. */
-  waiting(instanceId: string): string
-  /** The lock of a job, which is BullMQ's. */
-  lock(instanceId: string, jobId: string): string
+  /** What BullMQ's keys of that queue begin with: only scripts know more of them (`lua/bullmq-layout.lua`). */
+  queueKey(instanceId: string): string
 }
 
 /** @param name of the cluster: several may share a Redis */
@@ -32,7 +30,6 @@ export function clusterKeys(name: string): ClusterKeys {
     task: (taskId) => `${own}task:${taskId}`,
     log: (taskId) => `${own}log:${taskId}`,
     queue,
-    waiting: (instanceId) => `${prefix}:${queue(instanceId)}:wait`,
-    lock: (instanceId, jobId) => `${prefix}:${queue(instanceId)}:${jobId}:lock`,
+    queueKey: (instanceId) => `${prefix}:${queue(instanceId)}`,
   }
 }

@@ -43,7 +43,7 @@ export interface ClusterNodeOptions {
 
 /** A submission that was not answered is given up after this time, in ms. */
 const JOIN_MS = 10_000
-/** How long an instance that has connected is welcomed at the latest, in ms, when Redis does not answer. */
+/** How long the welcome of an instance waits at most for its claim, in ms: Redis may be away. */
 const ANNOUNCE_MS = 1000
 /** How long an instance that has connected may take to tell its tools, in ms. */
 const TOOLS_MS = 10_000
@@ -225,7 +225,12 @@ export class ClusterNode {
     // Redis may have been away for a while: the instance may have connected elsewhere by now.
     const epoch = await redis.nextEpoch()
     if (!this.#mayHave(entry)) return
-    const claimed = await redis.claim(instanceId, this.id, epoch, isTaken, clock.now(), { kind })
+    // Empty fields replace those of an earlier connection.
+    const { port, userAgent = '' } = instance.peer ?? {}
+    const claimed = await redis.claim(instanceId, this.id, epoch, isTaken, clock.now(), {
+      ...{ kind, userAgent },
+      port: port === undefined ? '' : String(port),
+    })
     if (!this.#mayHave(entry)) {
       if ('epoch' in claimed) await redis.lose(instanceId, this.id, claimed.epoch)
       return
@@ -238,7 +243,7 @@ export class ClusterNode {
     const lane = new InstanceLane({
       ...{ instanceId, epoch: claimed.epoch, node: this.id, redis, tasks, instances },
       queue: this.queueOf(instanceId),
-      lockOf: (jobId) => keys.lock(instanceId, jobId),
+      queueKey: keys.queueKey(instanceId),
       lockMs: this.#lifeMs,
       now: () => clock.now(),
       log: (line) => log('error', line),
@@ -342,10 +347,9 @@ export class ClusterNode {
   async #settleStalled({ instanceId, ids: [jobId = ''] }: Stray): Promise<void> {
     const { redis, keys, clock } = this.#options
     const token = `${this.id}:sweep`
-    const lockOf = (id: string): string => keys.lock(instanceId, id)
-    if (!(await redis.seize(lockOf(jobId), token, this.#lifeMs))) return
+    if (!(await redis.seize(instanceId, jobId, token, this.#lifeMs))) return
     const job = await this.queueOf(instanceId).job(jobId)
-    const options = { redis, lockOf, now: () => clock.now(), instanceId }
+    const options = { redis, queueKey: keys.queueKey(instanceId), now: () => clock.now(), instanceId }
     if (job !== undefined) await settleStray(job, options, token, 'the node that it was connected to is gone')
   }
 

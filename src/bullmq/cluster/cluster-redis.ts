@@ -1,7 +1,7 @@
 /** The scripts of a cluster as functions, on one connection. */
 import type { Redis } from 'ioredis'
 import type { ServerConfig } from '../../protocol/server-config.js'
-import { runScript, type Script } from '../script.js'
+import { runScript, type Named, type Script, type ScriptValue } from '../script.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import * as scripts from './cluster-scripts.js'
 import { SUMMARY_FIELDS, toSummary, toTask, type ClusterTask, type Fields } from './task-fields.js'
@@ -43,13 +43,19 @@ export interface ListedInstance {
   readonly queued: number
   /** As JSON. */
   readonly tools: string | undefined
+  readonly connectedAt?: number
+  readonly port?: number
+  readonly userAgent?: string
 }
 
 export type ClusterRedis = ReturnType<typeof createClusterRedis>
 
 export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { readonly maxRetained: number }) {
-  const run = (one: Script, ...args: readonly (string | number)[]): Promise<unknown> =>
-    runScript(redis, one, [keys.own], args)
+  const run = <Argument extends string>(
+    one: Script<'own', Argument>,
+    args: Named<Argument, ScriptValue>,
+    further: readonly ScriptValue[] = [],
+  ): Promise<unknown> => runScript(redis, one, { own: keys.own }, args, further)
   const flat = (fields: Fields): string[] => Object.entries(fields).flat()
 
   return {
@@ -73,48 +79,53 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       of: { record: string; summary: string; createdAt: number; bytes: number; key: string },
       most: { queue: number; bytes: number },
     ) =>
-      run(
-        scripts.ACCEPT,
-        ...[instanceId ?? '', of.record, of.createdAt, most.queue, of.bytes, most.bytes, of.key, of.summary],
-      ) as Promise<[code: string, taskId: string, instanceId: string, position: number]>,
+      run(scripts.ACCEPT, {
+        ...{ asked: instanceId ?? '', ...of, maxQueue: most.queue, maxBytes: most.bytes },
+      }) as Promise<[code: string, taskId: string, instanceId: string, position: number]>,
 
-    confirm: async (taskId: string): Promise<boolean> => (await run(scripts.CONFIRM, taskId)) === 1,
+    confirm: async (taskId: string): Promise<boolean> => (await run(scripts.CONFIRM, { task: taskId })) === 1,
 
     abandon: async (taskId: string, leastAgeMs = 0): Promise<boolean> =>
-      (await run(scripts.ABANDON, taskId, leastAgeMs)) === 1,
+      (await run(scripts.ABANDON, { task: taskId, leastAgeMs })) === 1,
 
-    begin: (taskId: string, lock: string, token: string, epoch: number, at: number) =>
-      run(scripts.BEGIN, taskId, lock, token, epoch, at) as Promise<Beginning>,
+    /** @param queue BullMQ's, which the task is a job of */
+    begin: (taskId: string, queue: string, token: string, epoch: number, at: number) =>
+      run(scripts.BEGIN, { id: taskId, queue, token, epoch, at }) as Promise<Beginning>,
 
-    record: (taskId: string, lock: string, token: string, write: TaskWrite) => {
+    /** @param queue BullMQ's, which the task is a job of */
+    record: (taskId: string, queue: string, token: string, write: TaskWrite) => {
+      const { isEnd, bytes, dropped } = write
       const fields = flat(write.fields)
-      return run(
-        scripts.RECORD,
-        ...[taskId, lock, token, write.isEnd ? 1 : 0, LOG_MS, limits.maxRetained, write.bytes],
-        ...[fields.length, ...fields, write.dropped.length, ...write.dropped],
-        ...write.events.flatMap(({ seq, json }) => [seq, json]),
-      ) as Promise<'ok' | 'over' | 'stale'>
+      const events = write.events.flatMap(({ seq, json }) => [seq, json])
+      const args = {
+        ...{ id: taskId, queue, token, isEnd: isEnd ? 1 : 0, logMs: LOG_MS, maxRetained: limits.maxRetained, bytes },
+        ...{ fieldParts: fields.length, drops: dropped.length },
+      }
+      return run(scripts.RECORD, args, [...fields, ...dropped, ...events]) as Promise<'ok' | 'over' | 'stale'>
     },
 
     endQueued: async (taskId: string, message: string, fields: Fields): Promise<boolean> =>
-      (await run(scripts.END_QUEUED, taskId, LOG_MS, limits.maxRetained, message, ...flat(fields))) === 1,
+      (await run(
+        scripts.END_QUEUED,
+        { id: taskId, logMs: LOG_MS, maxRetained: limits.maxRetained, message },
+        flat(fields),
+      )) === 1,
 
     askCancel: async (taskId: string, why: string): Promise<boolean> =>
-      (await run(scripts.ASK_CANCEL, taskId, why)) === 1,
+      (await run(scripts.ASK_CANCEL, { task: taskId, reason: why })) === 1,
 
     /** The epoch of a connection, later than all before it. */
     nextEpoch: () => redis.incr(`${keys.own}epoch`),
 
     /** Resolves with the epoch, or with the node that has the instance, or had it later. */
     claim: async (instanceId: string, node: string, epoch: number, isForced: boolean, at: number, fields: Fields) => {
-      const [isClaimed, holder] = (await run(
-        scripts.CLAIM,
-        ...[instanceId, node, epoch, isForced ? 1 : 0, at, ...flat(fields)],
-      )) as [number, string]
+      const args = { inst: instanceId, node, epoch, force: isForced ? 1 : 0, at }
+      const [isClaimed, holder] = (await run(scripts.CLAIM, args, flat(fields))) as [number, string]
       return isClaimed === 1 ? { epoch } : { holder }
     },
 
-    describe: (instanceId: string, epoch: number, tools: string) => run(scripts.DESCRIBE, instanceId, epoch, tools),
+    describe: (instanceId: string, epoch: number, tools: string) =>
+      run(scripts.DESCRIBE, { inst: instanceId, epoch, tools }),
 
     /** What is known of an instance. */
     instance: (instanceId: string): Promise<Fields> => redis.hgetall(`${keys.own}inst:${instanceId}`),
@@ -122,15 +133,21 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     instances: async (): Promise<ListedInstance[]> => {
       const ids = await redis.zrange(`${keys.own}instances`, 0, -1)
       const reads = redis.pipeline()
-      for (const id of ids) reads.hmget(`${keys.own}inst:${id}`, 'kind', 'node', 'tools').zcard(`${keys.own}live:${id}`)
+      for (const id of ids) {
+        const fields = ['kind', 'node', 'tools', 'connectedAt', 'port', 'userAgent']
+        reads.hmget(`${keys.own}inst:${id}`, ...fields).zcard(`${keys.own}live:${id}`)
+      }
       const answers = ((await reads.exec()) ?? []).map(([, answer]) => answer)
       const rows = ids.map((id, index) => {
-        const [kind, node, tools] = answers[2 * index] as (string | null)[]
+        const [kind, node, tools, connectedAt, port, userAgent] = answers[2 * index] as (string | null)[]
         return {
           id,
           kind: kind ?? 'local',
           node: node ?? '',
           tools: tools ?? undefined,
+          ...(isGiven(connectedAt) && { connectedAt: Number(connectedAt) }),
+          ...(isGiven(port) && { port: Number(port) }),
+          ...(isGiven(userAgent) && { userAgent }),
           queued: Number(answers[2 * index + 1]),
         }
       })
@@ -171,10 +188,10 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       return json === null ? undefined : (JSON.parse(json) as TaskLimits)
     },
 
-    lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, instanceId, node, epoch),
+    lose: (instanceId: string, node: string, epoch: number) => run(scripts.LOSE, { inst: instanceId, node, epoch }),
 
     register: (instanceId: string, secret: string, registration: string, graceMs: number, most: number) =>
-      run(scripts.REGISTER, instanceId, secret, registration, graceMs, most) as Promise<
+      run(scripts.REGISTER, { inst: instanceId, secret, registration, graceMs, most }) as Promise<
         'OK' | 'IN_USE' | 'AWAITED' | number
       >,
 
@@ -182,19 +199,19 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       node: string,
       lifeMs: number,
       instances: readonly { readonly id: string; readonly epoch: number }[],
-      runs: readonly { readonly taskId: string; readonly lock: string; readonly token: string }[],
+      runs: readonly { readonly taskId: string; readonly queue: string; readonly token: string }[],
     ) =>
-      run(
-        scripts.RENEW,
-        ...[node, lifeMs, instances.length, ...instances.flatMap(({ id, epoch }) => [id, epoch, keys.waiting(id)])],
-        ...runs.flatMap(({ taskId, lock, token }) => [taskId, lock, token]),
-      ) as Promise<string[]>,
+      run(scripts.RENEW, { node, life: lifeMs, instances: instances.length }, [
+        ...instances.flatMap(({ id, epoch }) => [id, epoch, keys.queueKey(id)]),
+        ...runs.flatMap(({ taskId, queue, token }) => [taskId, queue, token]),
+      ]) as Promise<string[]>,
 
-    leave: (node: string) => run(scripts.LEAVE, node),
+    leave: (node: string) => run(scripts.LEAVE, { node }),
 
     /** @param againMs for so long nobody else looks; 0: look in any case */
     survey: async (graceMs: number, joinMs: number, retentionMs: number, againMs = 0): Promise<Stray[]> => {
-      const found = (await run(scripts.SURVEY, keys.prefix, graceMs, joinMs, retentionMs, againMs)) as string[]
+      const args = { prefix: keys.prefix, graceMs, joinMs, retentionMs, againMs }
+      const found = (await run(scripts.SURVEY, args)) as string[]
       return Array.from({ length: found.length / 3 }, (_, index) => ({
         kind: found[3 * index] as Stray['kind'],
         instanceId: found[3 * index + 1] ?? '',
@@ -202,15 +219,17 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       }))
     },
 
-    /** Takes the lock of a job that has none. */
-    seize: async (lock: string, token: string, lifeMs: number): Promise<boolean> =>
-      (await run(scripts.SEIZE, lock, token, lifeMs, 0, '', '')) === 1,
+    /** Takes the lock of a job of an instance that runs, and that no connection has. */
+    seize: async (instanceId: string, jobId: string, token: string, lifeMs: number): Promise<boolean> =>
+      (await runScript(redis, scripts.SEIZE, {}, { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs })) === 1,
 
-    /** Takes the lock of a job from an earlier connection of its instance. */
-    seizeFromEarlier: async (lock: string, token: string, lifeMs: number, instanceId: string, epoch: number) =>
-      (await run(scripts.SEIZE, lock, token, lifeMs, 1, instanceId, epoch)) === 1,
+    /** Takes the lock of a job that runs from an earlier connection of its instance. */
+    seizeFromEarlier: async (instanceId: string, jobId: string, token: string, lifeMs: number, epoch: number) => {
+      const args = { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs, inst: instanceId, epoch }
+      return (await run(scripts.SEIZE_FROM_EARLIER, args)) === 1
+    },
 
-    announceWork: (instanceId: string) => run(scripts.ANNOUNCE_WORK, instanceId),
+    announceWork: (instanceId: string) => run(scripts.ANNOUNCE_WORK, { inst: instanceId }),
   }
 }
 
@@ -222,3 +241,6 @@ export interface KeptEvent {
 
 export const toEvents = (entries: readonly [id: string, fields: string[]][]): KeptEvent[] =>
   entries.map(([id, fields]) => ({ seq: Number.parseInt(id, 10), json: fields[1] ?? '' }))
+
+const isGiven = (field: string | null | undefined): field is string =>
+  field !== null && field !== undefined && field !== ''

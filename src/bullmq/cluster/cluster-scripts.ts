@@ -1,323 +1,497 @@
-/**
- * What a cluster changes in Redis, each as one step.
- *
- * A task runs while the lock of its job is held by the token of one connection of its instance (`<node>:<epoch>`): `begin` and `record` change nothing for
- * another token (N1), nor for a task that has ended (S1). Times are those of Redis, so that the clocks of the nodes do not matter.
- */
+/** Made from the files of `lua/` by `npm run lua`: change those. */
 import { script } from '../script.js'
 
-const PRELUDE = `
-local P = KEYS[1]
+const cluster = `
+local own = unpack(KEYS)
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + math.floor(t[2] / 1000) end
 local function queueOf(prefix, inst)
   return prefix..':i-'..inst:gsub("[^%w%-_.!~*'()]", function(c) return string.format('%%%02X', c:byte()) end)
 end
 local function announce(...)
-  redis.call('XADD', P..'feed', 'MAXLEN', '~', 20000, '*', 'n', redis.call('INCR', P..'n'), ...)
+  redis.call('XADD', own..'feed', 'MAXLEN', '~', 20000, '*', 'n', redis.call('INCR', own..'n'), ...)
 end
 local function isConnected(inst)
-  local node = redis.call('HGET', P..'inst:'..inst, 'node')
-  return node and node ~= '' and redis.call('EXISTS', P..'node:'..node) == 1
+  local node = redis.call('HGET', own..'inst:'..inst, 'node')
+  return node and node ~= '' and redis.call('EXISTS', own..'node:'..node) == 1
 end
 local function setLost(inst)
-  local key = P..'inst:'..inst
+  local key = own..'inst:'..inst
   redis.call('HSET', key, 'node', '', 'lostAt', now())
-  if redis.call('HEXISTS', key, 'secret') == 1 then redis.call('SADD', P..'waiting', inst) end
+  if redis.call('HEXISTS', key, 'secret') == 1 then redis.call('SADD', own..'waiting', inst) end
   announce('t', 'instance', 'inst', inst, 'node', '')
 end
 local function isOver(status) return status == 'completed' or status == 'failed' or status == 'cancelled' end
 local function forget(id)
-  local task = redis.call('HMGET', P..'task:'..id, 'instanceId', 'bytes', 'key')
-  if not task[1] then redis.call('ZREM', P..'ended', id); return end
-  redis.call('DEL', P..'task:'..id, P..'log:'..id)
-  for _, set in ipairs({'tasks', 'ended', 'joining', 'of:'..task[1], 'live:'..task[1]}) do redis.call('ZREM', P..set, id) end
-  redis.call('DECRBY', P..'bytes', task[2] or 0)
-  if task[3] and task[3] ~= '' then redis.call('DEL', P..'key:'..task[3]) end
+  local task = redis.call('HMGET', own..'task:'..id, 'instanceId', 'bytes', 'key')
+  if not task[1] then redis.call('ZREM', own..'ended', id); return end
+  redis.call('DEL', own..'task:'..id, own..'log:'..id)
+  for _, set in ipairs({'tasks', 'ended', 'joining', 'of:'..task[1], 'live:'..task[1]}) do redis.call('ZREM', own..set, id) end
+  redis.call('DECRBY', own..'bytes', task[2] or 0)
+  if task[3] and task[3] ~= '' then redis.call('DEL', own..'key:'..task[3]) end
 end
 local function forgetOldest()
-  local oldest = redis.call('ZRANGE', P..'ended', 0, 0)[1]
+  local oldest = redis.call('ZRANGE', own..'ended', 0, 0)[1]
   if oldest then forget(oldest) end
   return oldest
 end
 local function append(id, inst, seq, message)
-  redis.call('XADD', P..'log:'..id, seq..'-0', 'm', message)
+  redis.call('XADD', own..'log:'..id, seq..'-0', 'm', message)
   announce('t', 'event', 'id', id, 'inst', inst, 'seq', seq, 'm', #message <= 4096 and message or '')
 end
 local function keepEnd(id, inst, logMs, maxRetained)
-  redis.call('ZREM', P..'live:'..inst, id)
-  redis.call('ZADD', P..'ended', now(), id)
-  redis.call('PEXPIRE', P..'log:'..id, logMs)
-  while redis.call('ZCARD', P..'ended') > tonumber(maxRetained) do forgetOldest() end
+  redis.call('ZREM', own..'live:'..inst, id)
+  redis.call('ZADD', own..'ended', now(), id)
+  redis.call('PEXPIRE', own..'log:'..id, logMs)
+  while redis.call('ZCARD', own..'ended') > tonumber(maxRetained) do forgetOldest() end
 end
 `
 
-/** Takes a task, if there is room; it becomes a job next. 'KNOWN': its key was used; 'JOINING': and that task is not confirmed yet; 'REUSED': for another task. instance, submission, time, most tasks, bytes, most bytes, key, request */
-export const ACCEPT = script(`${PRELUDE}
-local inst, record, createdAt, maxQueue, bytes, maxBytes, key, summary = unpack(ARGV)
-local asked = inst
+const bullmqLayout = `
+local bull = {}
+function bull.read(queue, id)
+  local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
+  if not job[1] then return 'missing', '' end
+  if job[3] then
+    if job[4] then return 'completed', job[4] end
+    return tonumber(job[6] or 0) > 0 and 'interrupted' or 'failed', job[5] or ''
+  end
+  if not job[2] then return 'waiting', '' end
+  return bull.holder(queue, id) and 'active' or 'silent', ''
+end
+function bull.holder(queue, id)
+  return redis.call('GET', queue .. ':' .. id .. ':lock')
+end
+local function lock(queue, id, token, ms)
+  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
+  return true
+end
+function bull.seize(queue, id, token, ms)
+  return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
+end
+function bull.replace(queue, id, token, ms)
+  local state = bull.read(queue, id)
+  return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
+end
+function bull.keep(queue, id, token, ms)
+  local holder = bull.holder(queue, id)
+  if holder then return holder == token end
+  return bull.seize(queue, id, token, ms)
+end
+function bull.extend(queue, id, token, ms)
+  if bull.holder(queue, id) ~= token then return false end
+  redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
+  return true
+end
+function bull.hasWaiting(queue)
+  return redis.call('LLEN', queue .. ':wait') > 0
+end
+function bull.isIdle(queue)
+  return redis.call('LLEN', queue .. ':active') == 0
+end
+function bull.silent(queue)
+  local found = {}
+  for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
+    if not bull.holder(queue, id) then found[#found + 1] = id end
+  end
+  return found
+end
+function bull.obliterate(queue)
+  local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
+  for _, set in ipairs({ 'completed', 'failed' }) do
+    for _, id in ipairs(redis.call('ZRANGE', queue .. ':' .. set, 0, -1)) do jobs[#jobs + 1] = id end
+  end
+  for _, id in ipairs(jobs) do
+    redis.call('DEL', queue .. ':' .. id, queue .. ':' .. id .. ':lock', queue .. ':' .. id .. ':logs')
+  end
+  for _, key in ipairs({ 'meta', 'events', 'id', 'marker', 'pc', 'wait', 'paused', 'completed', 'failed', 'stalled', 'stalled-check' }) do
+    redis.call('DEL', queue .. ':' .. key)
+  end
+end
+`
+
+/**
+ * Gives up a task that did not become a job, and that was not answered yet.
+ * @returns 1, or 0 when it is confirmed, begun, or younger than `leastAgeMs`.
+ */
+export const ABANDON = script(
+  ['own'],
+  ['task', 'leastAgeMs'],
+  `${cluster}
+local task, leastAgeMs = unpack(ARGV)
+local since = redis.call('ZSCORE', own..'joining', task)
+if not since or since + leastAgeMs > now() or redis.call('HGET', own..'task:'..task, 'status') ~= 'queued' then return 0 end
+forget(task)
+return 1
+`,
+)
+
+/**
+ * Takes a task, if there is room; it becomes a job next. `asked` is the instance that the client named (empty: any), `key` its idempotency key (empty: none).
+ * @returns a code, and then the task, its instance and its position. KNOWN: the key was used for this task; JOINING: and it is not confirmed yet; REUSED: the
+ * key was used for another task.
+ */
+export const ACCEPT = script(
+  ['own'],
+  ['asked', 'record', 'summary', 'createdAt', 'maxQueue', 'bytes', 'maxBytes', 'key'],
+  `${cluster}
+local asked, record, summary, createdAt, maxQueue, bytes, maxBytes, key = unpack(ARGV)
+local inst = asked
 if key ~= '' then
-  local known = redis.call('GET', P..'key:'..key)
-  if known and redis.call('EXISTS', P..'task:'..known) == 1 then
-    local place = redis.call('HMGET', P..'task:'..known, 'instanceId', 'position', 'record', 'asked')
+  local known = redis.call('GET', own..'key:'..key)
+  if known and redis.call('EXISTS', own..'task:'..known) == 1 then
+    local place = redis.call('HMGET', own..'task:'..known, 'instanceId', 'position', 'record', 'asked')
     if place[3] ~= record or place[4] ~= asked then return {'REUSED'} end
-    return {redis.call('ZSCORE', P..'joining', known) and 'JOINING' or 'KNOWN', known, place[1], tonumber(place[2])}
+    return {redis.call('ZSCORE', own..'joining', known) and 'JOINING' or 'KNOWN', known, place[1], tonumber(place[2])}
   end
 end
 if inst == '' then
-  for _, one in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
+  for _, one in ipairs(redis.call('ZRANGE', own..'instances', 0, -1)) do
     if isConnected(one) then inst = one break end
   end
   if inst == '' then return {'NO_INSTANCE'} end
-elseif redis.call('EXISTS', P..'inst:'..inst) == 0 then return {'INVALID_INSTANCE'}
+elseif redis.call('EXISTS', own..'inst:'..inst) == 0 then return {'INVALID_INSTANCE'}
 elseif not isConnected(inst) then return {'NOT_CONNECTED'} end
-local depth = redis.call('ZCARD', P..'live:'..inst)
+local depth = redis.call('ZCARD', own..'live:'..inst)
 if depth >= tonumber(maxQueue) then return {'QUEUE_FULL'} end
-while tonumber(redis.call('GET', P..'bytes') or 0) + bytes > tonumber(maxBytes) do
+while tonumber(redis.call('GET', own..'bytes') or 0) + bytes > tonumber(maxBytes) do
   if not forgetOldest() then return {'NO_ROOM'} end
 end
-local place = redis.call('INCR', P..'place')
+local place = redis.call('INCR', own..'place')
 local digits, rest, text = '0123456789abcdefghijklmnopqrstuvwxyz', place, ''
 repeat
   text = digits:sub(rest % 36 + 1, rest % 36 + 1)..text
   rest = math.floor(rest / 36)
 until rest == 0
 local id = 'task_'..createdAt..'_'..text
-redis.call('HSET', P..'task:'..id, 'record', record, 'summary', summary, 'instanceId', inst, 'asked', asked, 'place', place,
+redis.call('HSET', own..'task:'..id, 'record', record, 'summary', summary, 'instanceId', inst, 'asked', asked, 'place', place,
   'position', depth + 1, 'status', 'queued', 'createdAt', createdAt, 'seq', 0, 'index', 0, 'bytes', bytes, 'key', key)
-redis.call('ZADD', P..'tasks', place, id)
-redis.call('ZADD', P..'of:'..inst, place, id)
-redis.call('ZADD', P..'live:'..inst, place, id)
-redis.call('ZADD', P..'joining', now(), id)
-redis.call('INCRBY', P..'bytes', bytes)
-if key ~= '' then redis.call('SET', P..'key:'..key, id) end
+redis.call('ZADD', own..'tasks', place, id)
+redis.call('ZADD', own..'of:'..inst, place, id)
+redis.call('ZADD', own..'live:'..inst, place, id)
+redis.call('ZADD', own..'joining', now(), id)
+redis.call('INCRBY', own..'bytes', bytes)
+if key ~= '' then redis.call('SET', own..'key:'..key, id) end
 return {'OK', id, inst, depth + 1}
-`)
-
-/** The task is a job: its submission may be answered. 0 when it was given up meanwhile. task */
-export const CONFIRM = script(`${PRELUDE}
-local inst = redis.call('HGET', P..'task:'..ARGV[1], 'instanceId')
-if not inst then return 0 end
-redis.call('ZREM', P..'joining', ARGV[1])
-announce('t', 'work', 'inst', inst)
-return 1
-`)
-
-/** Gives up a task that did not become a job, and that nobody was told of. task, least age in ms */
-export const ABANDON = script(`${PRELUDE}
-local since = redis.call('ZSCORE', P..'joining', ARGV[1])
-if not since or since + ARGV[2] > now() or redis.call('HGET', P..'task:'..ARGV[1], 'status') ~= 'queued' then return 0 end
-forget(ARGV[1])
-return 1
-`)
-
-/** Starts a task that was fetched. Nothing of it has run when this did not return 'run'; 'joining': its submission is not confirmed yet; 'stale': the instance has another connection; 'unlocked': its lock has ended. task, lock, token, epoch, time */
-export const BEGIN = script(`${PRELUDE}
-local id, lock, token, epoch, at = unpack(ARGV)
-local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'owner')
-if not task[1] then return 'gone' end
-if isOver(task[1]) then return 'over' end
-if redis.call('ZSCORE', P..'joining', id) then return 'joining' end
-if redis.call('HGET', P..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
-if redis.call('GET', lock) ~= token then return 'unlocked' end
-if task[1] ~= 'queued' then return task[3] == token and 'run' or 'begun' end
-redis.call('HSET', P..'task:'..id, 'status', 'running', 'startedAt', at, 'owner', token)
-return 'run'
-`)
+`,
+)
 
 /**
- * Writes events of a running task, and what they change of its record. task, lock, token, 1 at its end, life of the log, most ended tasks, bytes;
- * the number of fields, the fields; the number of reports to drop, their places; then the place and the message of each event
+ * A job has left the queue of an instance by other means than its end: there may be work.
  */
-export const RECORD = script(`${PRELUDE}
-local id, lock, token, isEnd, logMs, maxRetained, bytes = unpack(ARGV, 1, 7)
-local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'seq')
-if not task[1] then return 'over' end
-local isMine = redis.call('GET', lock) == token
--- A connection that was lost sends again what it got no answer to.
-if isOver(task[1]) then return isMine and isEnd == '1' and tonumber(task[3]) >= tonumber(ARGV[#ARGV - 1]) and 'ok' or 'over' end
-if not isMine then return 'stale' end
-local at = 8
-local count = tonumber(ARGV[at])
-for i = at + 1, at + count, 2 do redis.call('HSET', P..'task:'..id, ARGV[i], ARGV[i + 1]) end
-at = at + count + 1
-count = tonumber(ARGV[at])
-for i = at + 1, at + count do redis.call('XDEL', P..'log:'..id, ARGV[i]..'-0') end
-at = at + count + 1
-local last = tonumber(task[3])
-for i = at, #ARGV, 2 do
-  local seq = tonumber(ARGV[i])
-  if seq > last then append(id, task[2], ARGV[i], ARGV[i + 1]); last = seq end
-end
-redis.call('HSET', P..'task:'..id, 'seq', last)
-if tonumber(bytes) > 0 then
-  redis.call('HINCRBY', P..'task:'..id, 'bytes', bytes)
-  redis.call('INCRBY', P..'bytes', bytes)
-end
-if isEnd == '1' then keepEnd(id, task[2], logMs, maxRetained) end
-return 'ok'
-`)
+export const ANNOUNCE_WORK = script(
+  ['own'],
+  ['inst'],
+  `${cluster}
+local inst = unpack(ARGV)
+announce('t', 'work', 'inst', inst)
+return 1
+`,
+)
 
-/** Ends a task that has not begun. task, life of the log, most ended tasks, message, fields */
-export const END_QUEUED = script(`${PRELUDE}
+/**
+ * Asks the node that runs a task to cancel it.
+ * @returns 1, or 0 when the task does not run.
+ */
+export const ASK_CANCEL = script(
+  ['own'],
+  ['task', 'reason'],
+  `${cluster}
+local task, reason = unpack(ARGV)
+local status = redis.call('HGET', own..'task:'..task, 'status')
+if status ~= 'running' then return 0 end
+redis.call('HSET', own..'task:'..task, 'cancel', reason)
+announce('t', 'cancel', 'id', task, 'm', reason)
+return 1
+`,
+)
+
+/**
+ * Starts a task that was fetched. Nothing of it has run when this does not return `run`.
+ * @returns `run`; `joining` when its submission is not confirmed yet; `stale` when the instance has another connection; `unlocked` when the lock of its job is
+ * not the token's; `begun` when it was started under another token; `over` or `gone` when there is nothing to start.
+ */
+export const BEGIN = script(
+  ['own'],
+  ['id', 'queue', 'token', 'epoch', 'at'],
+  `${bullmqLayout}${cluster}
+local id, queue, token, epoch, at = unpack(ARGV)
+local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'owner')
+if not task[1] then return 'gone' end
+if isOver(task[1]) then return 'over' end
+if redis.call('ZSCORE', own..'joining', id) then return 'joining' end
+if redis.call('HGET', own..'inst:'..task[2], 'epoch') ~= epoch then return 'stale' end
+if bull.holder(queue, id) ~= token then return 'unlocked' end
+if task[1] ~= 'queued' then return task[3] == token and 'run' or 'begun' end
+redis.call('HSET', own..'task:'..id, 'status', 'running', 'startedAt', at, 'owner', token)
+return 'run'
+`,
+)
+
+/**
+ * Makes an instance one of a node, unless a later connection of it was. `force` is 1 to take it from another node. What follows are its fields and values.
+ * @returns 1, or 0 and the node that has it.
+ */
+export const CLAIM = script(
+  ['own'],
+  ['inst', 'node', 'epoch', 'force', 'at'],
+  `${cluster}
+local inst, node, epoch, force, at = unpack(ARGV, 1, 5)
+local fields = 6
+local key = own..'inst:'..inst
+local holder, latest = unpack(redis.call('HMGET', key, 'node', 'epoch'))
+if latest and tonumber(latest) > tonumber(epoch) then return {0, holder or ''} end
+if holder and holder ~= '' and holder ~= node and force ~= '1' and redis.call('EXISTS', own..'node:'..holder) == 1 then return {0, holder} end
+redis.call('HSET', key, 'node', node, 'connectedAt', at, 'epoch', epoch)
+redis.call('HDEL', key, 'lostAt', 'registeredAt')
+redis.call('SREM', own..'waiting', inst)
+for i = fields, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+redis.call('ZADD', own..'instances', 'NX', redis.call('INCR', own..'serial'), inst)
+announce('t', 'instance', 'inst', inst, 'node', node)
+return {1, ''}
+`,
+)
+
+/**
+ * The task is a job now: its submission may be answered.
+ * @returns 1, or 0 when it was given up meanwhile.
+ */
+export const CONFIRM = script(
+  ['own'],
+  ['task'],
+  `${cluster}
+local task = unpack(ARGV)
+local inst = redis.call('HGET', own..'task:'..task, 'instanceId')
+if not inst then return 0 end
+redis.call('ZREM', own..'joining', task)
+announce('t', 'work', 'inst', inst)
+return 1
+`,
+)
+
+/**
+ * Stores the tools of an instance, under the epoch of its connection.
+ */
+export const DESCRIBE = script(
+  ['own'],
+  ['inst', 'epoch', 'tools'],
+  `${cluster}
+local inst, epoch, tools = unpack(ARGV)
+if redis.call('HGET', own..'inst:'..inst, 'epoch') ~= epoch then return 0 end
+return redis.call('HSET', own..'inst:'..inst, 'tools', tools)
+`,
+)
+
+/**
+ * Ends a task that has not begun. What follows are the fields and their values.
+ * @returns 1, or 0 when it has begun or ended.
+ */
+export const END_QUEUED = script(
+  ['own'],
+  ['id', 'logMs', 'maxRetained', 'message'],
+  `${cluster}
 local id, logMs, maxRetained, message = unpack(ARGV, 1, 4)
-local task = redis.call('HMGET', P..'task:'..id, 'status', 'instanceId', 'seq')
+local fields = 5
+local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'seq')
 if task[1] ~= 'queued' then return 0 end
-for i = 5, #ARGV, 2 do redis.call('HSET', P..'task:'..id, ARGV[i], ARGV[i + 1]) end
+for i = fields, #ARGV, 2 do redis.call('HSET', own..'task:'..id, ARGV[i], ARGV[i + 1]) end
 local seq = task[3] + 1
-redis.call('HSET', P..'task:'..id, 'seq', seq)
+redis.call('HSET', own..'task:'..id, 'seq', seq)
 append(id, task[2], seq, message)
 keepEnd(id, task[2], logMs, maxRetained)
 return 1
-`)
-
-/** Asks the node that runs a task to cancel it. task, reason */
-export const ASK_CANCEL = script(`${PRELUDE}
-local status = redis.call('HGET', P..'task:'..ARGV[1], 'status')
-if status ~= 'running' then return 0 end
-redis.call('HSET', P..'task:'..ARGV[1], 'cancel', ARGV[2])
-announce('t', 'cancel', 'id', ARGV[1], 'm', ARGV[2])
-return 1
-`)
-
-/** Makes an instance one of a node, unless a later connection of it was. instance, node, epoch of the connection, 1 to take it from another node, time, then its fields. Returns 1, or 0 and the node that has it. */
-export const CLAIM = script(`${PRELUDE}
-local inst, node, epoch, force, at = unpack(ARGV, 1, 5)
-local key = P..'inst:'..inst
-local holder, latest = unpack(redis.call('HMGET', key, 'node', 'epoch'))
-if latest and tonumber(latest) > tonumber(epoch) then return {0, holder or ''} end
-if holder and holder ~= '' and holder ~= node and force ~= '1' and redis.call('EXISTS', P..'node:'..holder) == 1 then return {0, holder} end
-redis.call('HSET', key, 'node', node, 'connectedAt', at, 'epoch', epoch)
-redis.call('HDEL', key, 'lostAt', 'registeredAt')
-redis.call('SREM', P..'waiting', inst)
-for i = 6, #ARGV, 2 do redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
-redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
-announce('t', 'instance', 'inst', inst, 'node', node)
-return {1, ''}
-`)
-
-/** The tools of an instance. instance, epoch, tools */
-export const DESCRIBE = script(`${PRELUDE}
-if redis.call('HGET', P..'inst:'..ARGV[1], 'epoch') ~= ARGV[2] then return 0 end
-return redis.call('HSET', P..'inst:'..ARGV[1], 'tools', ARGV[3])
-`)
-
-/** An instance has lost its connection. instance, node, epoch */
-export const LOSE = script(`${PRELUDE}
-local key = P..'inst:'..ARGV[1]
-local one = redis.call('HMGET', key, 'node', 'epoch')
-if one[1] ~= ARGV[2] or one[2] ~= ARGV[3] then return 0 end
-setLost(ARGV[1])
-return 1
-`)
-
-/** Registers a worker, which connects later. instance, digest of its secret, registration, grace, most that are not connected, if fewer are connected */
-export const REGISTER = script(`${PRELUDE}
-local inst, secret, registration, graceMs, most = unpack(ARGV)
-local key = P..'inst:'..inst
-local registeredAt = redis.call('HGET', key, 'registeredAt')
-if isConnected(inst) then return 'IN_USE' end
-if redis.call('ZCARD', P..'live:'..inst) > 0 then return 'AWAITED' end
-if registeredAt and registeredAt + graceMs > now() then return 'IN_USE' end
-local waiting = redis.call('SCARD', P..'waiting')
-if waiting >= math.max(tonumber(most), redis.call('ZCARD', P..'instances') - waiting) then return waiting end
-redis.call('HSET', key, 'node', '', 'lostAt', now(), 'registeredAt', now(), 'secret', secret, 'registration', registration, 'kind', 'websocket')
-redis.call('SADD', P..'waiting', inst)
-redis.call('ZADD', P..'instances', 'NX', redis.call('INCR', P..'serial'), inst)
-return 'OK'
-`)
+`,
+)
 
 /**
- * A node lives, and holds its instances and its locks. node, life, number of instances; instance, epoch and waiting list of each; then task, lock and token
- * of each run. Returns for each instance 'ok', 'work' when tasks wait for it, 'lost', or 'taken' by another node; for each run its request to cancel
- * ('+reason'), 'ok' or 'lost'.
+ * A node has ended.
  */
-export const RENEW = script(`${PRELUDE}
-local node, life, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
-redis.call('SET', P..'node:'..node, 1, 'PX', life)
+export const LEAVE = script(
+  ['own'],
+  ['node'],
+  `${cluster}
+local node = unpack(ARGV)
+return redis.call('DEL', own..'node:'..node)
+`,
+)
+
+/**
+ * An instance has lost its connection to a node.
+ * @returns 1, or 0 when it has another connection.
+ */
+export const LOSE = script(
+  ['own'],
+  ['inst', 'node', 'epoch'],
+  `${cluster}
+local inst, node, epoch = unpack(ARGV)
+local key = own..'inst:'..inst
+local one = redis.call('HMGET', key, 'node', 'epoch')
+if one[1] ~= node or one[2] ~= epoch then return 0 end
+setLost(inst)
+return 1
+`,
+)
+
+/**
+ * Writes events of a running task, and what they change of its record. What follows are the fields and their values (`fieldParts` in all), the places of
+ * reports to drop (`drops`), and then the place and the message of each event.
+ * @returns `ok`; `over` when the task has ended; `stale` when the lock of its job is not the token's.
+ */
+export const RECORD = script(
+  ['own'],
+  ['id', 'queue', 'token', 'isEnd', 'logMs', 'maxRetained', 'bytes', 'fieldParts', 'drops'],
+  `${bullmqLayout}${cluster}
+local id, queue, token, isEnd, logMs, maxRetained, bytes, fieldParts, drops = unpack(ARGV, 1, 9)
+local fields = 10
+local dropped = fields + fieldParts
+local events = dropped + drops
+local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'seq')
+if not task[1] then return 'over' end
+local isMine = bull.holder(queue, id) == token
+if isOver(task[1]) then return isMine and isEnd == '1' and tonumber(task[3]) >= tonumber(ARGV[#ARGV - 1]) and 'ok' or 'over' end
+if not isMine then return 'stale' end
+for i = fields, dropped - 1, 2 do redis.call('HSET', own..'task:'..id, ARGV[i], ARGV[i + 1]) end
+for i = dropped, events - 1 do redis.call('XDEL', own..'log:'..id, ARGV[i]..'-0') end
+local last = tonumber(task[3])
+for i = events, #ARGV, 2 do
+  local seq = tonumber(ARGV[i])
+  if seq > last then append(id, task[2], ARGV[i], ARGV[i + 1]); last = seq end
+end
+redis.call('HSET', own..'task:'..id, 'seq', last)
+if tonumber(bytes) > 0 then
+  redis.call('HINCRBY', own..'task:'..id, 'bytes', bytes)
+  redis.call('INCRBY', own..'bytes', bytes)
+end
+if isEnd == '1' then keepEnd(id, task[2], logMs, maxRetained) end
+return 'ok'
+`,
+)
+
+/**
+ * Registers a worker, which connects later. `secret` is the digest of its secret; at most `most` are registered and not connected, if fewer are connected.
+ * @returns `OK`, `IN_USE`, `AWAITED`, or how many are not connected when there is no room.
+ */
+export const REGISTER = script(
+  ['own'],
+  ['inst', 'secret', 'registration', 'graceMs', 'most'],
+  `${cluster}
+local inst, secret, registration, graceMs, most = unpack(ARGV)
+local key = own..'inst:'..inst
+local registeredAt = redis.call('HGET', key, 'registeredAt')
+if isConnected(inst) then return 'IN_USE' end
+if redis.call('ZCARD', own..'live:'..inst) > 0 then return 'AWAITED' end
+if registeredAt and registeredAt + graceMs > now() then return 'IN_USE' end
+local waiting = redis.call('SCARD', own..'waiting')
+if waiting >= math.max(tonumber(most), redis.call('ZCARD', own..'instances') - waiting) then return waiting end
+redis.call('HSET', key, 'node', '', 'lostAt', now(), 'registeredAt', now(), 'secret', secret, 'registration', registration, 'kind', 'websocket')
+redis.call('SADD', own..'waiting', inst)
+redis.call('ZADD', own..'instances', 'NX', redis.call('INCR', own..'serial'), inst)
+return 'OK'
+`,
+)
+
+/**
+ * A node lives, and holds its instances and its locks. What follows are the id, the epoch and the queue of each instance (`instances` in all), and then the
+ * task, its queue and the token of each run.
+ * @returns for each instance `ok`, `work` when tasks wait for it, `lost`, or `taken` by another node; for each run `+` and why it is to be cancelled, `ok`, or
+ * `lost`.
+ */
+export const RENEW = script(
+  ['own'],
+  ['node', 'life', 'instances'],
+  `${bullmqLayout}${cluster}
+local node, life, instances = unpack(ARGV, 1, 3)
+redis.call('SET', own..'node:'..node, 1, 'PX', life)
 local answers = {}
 local at = 4
-for i = 1, count do
-  local one = redis.call('HMGET', P..'inst:'..ARGV[at], 'node', 'epoch')
+for _ = 1, tonumber(instances) do
+  local one = redis.call('HMGET', own..'inst:'..ARGV[at], 'node', 'epoch')
   if one[1] == node and one[2] == ARGV[at + 1] then
-    answers[#answers + 1] = redis.call('LLEN', ARGV[at + 2]) > 0 and 'work' or 'ok'
+    answers[#answers + 1] = bull.hasWaiting(ARGV[at + 2]) and 'work' or 'ok'
   elseif not one[2] or one[2] == ARGV[at + 1] then answers[#answers + 1] = 'lost'
   else answers[#answers + 1] = 'taken' end
   at = at + 3
 end
 for i = at, #ARGV, 3 do
-  if redis.call('GET', ARGV[i + 1]) ~= ARGV[i + 2] then answers[#answers + 1] = 'lost'
+  if not bull.extend(ARGV[i + 1], ARGV[i], ARGV[i + 2], life) then answers[#answers + 1] = 'lost'
   else
-    redis.call('PEXPIRE', ARGV[i + 1], life)
-    local why = redis.call('HGET', P..'task:'..ARGV[i], 'cancel')
+    local why = redis.call('HGET', own..'task:'..ARGV[i], 'cancel')
     answers[#answers + 1] = why and '+'..why or 'ok'
   end
 end
 return answers
-`)
-
-/** A node has ended. node */
-export const LEAVE = script(`${PRELUDE} return redis.call('DEL', P..'node:'..ARGV[1])`)
+`,
+)
 
 /**
- * What nobody looks after. BullMQ's prefix, grace of instances, age of a submission that was given up, age of ended tasks, time after which the cluster is
- * looked at again. Returns for each: 'stalled', instance, job; 'awaited', instance, tasks; 'joining', '', tasks
+ * Takes the lock of a job from an earlier connection of its instance.
+ * @returns 1, or 0 when the instance has a later connection, or the job has ended.
  */
-export const SURVEY = script(`${PRELUDE}
+export const SEIZE_FROM_EARLIER = script(
+  ['own'],
+  ['queue', 'id', 'token', 'lifeMs', 'inst', 'epoch'],
+  `${bullmqLayout}${cluster}
+local queue, id, token, lifeMs, inst, epoch = unpack(ARGV)
+if redis.call('HGET', own..'inst:'..inst, 'epoch') ~= epoch or bull.holder(queue, id) == token then return 0 end
+return bull.replace(queue, id, token, lifeMs) and 1 or 0
+`,
+)
+
+/**
+ * Takes the lock of a job that no living connection has.
+ * @returns 1, or 0 when it has ended or is locked.
+ */
+export const SEIZE = script(
+  [],
+  ['queue', 'id', 'token', 'lifeMs'],
+  `${bullmqLayout}
+local queue, id, token, lifeMs = unpack(ARGV)
+return bull.seize(queue, id, token, lifeMs) and 1 or 0
+`,
+)
+
+/**
+ * Finds what nobody looks after, forgets instances that did not come back, and tasks that ended long ago. The next look within `againMs` finds nothing (0: it
+ * does). `prefix` is that of the queues.
+ * @returns for each finding `stalled`, the instance and the job; `awaited`, the instance and its tasks; `joining`, nothing and the tasks.
+ */
+export const SURVEY = script(
+  ['own'],
+  ['prefix', 'graceMs', 'joinMs', 'retentionMs', 'againMs'],
+  `${bullmqLayout}${cluster}
 local prefix, graceMs, joinMs, retentionMs, againMs = unpack(ARGV)
-if tonumber(againMs) > 0 and not redis.call('SET', P..'surveyed', 1, 'NX', 'PX', againMs) then return {} end
+if tonumber(againMs) > 0 and not redis.call('SET', own..'surveyed', 1, 'NX', 'PX', againMs) then return {} end
 local at = now()
 local found = {}
 local nodes = {}
 local function lives(node)
-  if nodes[node] == nil then nodes[node] = redis.call('EXISTS', P..'node:'..node) == 1 end
+  if nodes[node] == nil then nodes[node] = redis.call('EXISTS', own..'node:'..node) == 1 end
   return nodes[node]
 end
-for _, inst in ipairs(redis.call('ZRANGE', P..'instances', 0, -1)) do
-  local key = P..'inst:'..inst
+for _, inst in ipairs(redis.call('ZRANGE', own..'instances', 0, -1)) do
+  local key = own..'inst:'..inst
   local one = redis.call('HMGET', key, 'node', 'lostAt')
   local queue = queueOf(prefix, inst)
   if one[1] and one[1] ~= '' and not lives(one[1]) then
     setLost(inst)
   elseif one[1] == '' and one[2] and one[2] + graceMs <= at then
-    local waiting = redis.call('ZRANGE', P..'live:'..inst, 0, 99)
+    local waiting = redis.call('ZRANGE', own..'live:'..inst, 0, 99)
     if #waiting > 0 then
       found[#found + 1] = 'awaited'; found[#found + 1] = inst; found[#found + 1] = table.concat(waiting, ' ')
-    elseif redis.call('LLEN', queue..':active') == 0 then
-      for _, state in ipairs({'completed', 'failed'}) do
-        for _, job in ipairs(redis.call('ZRANGE', queue..':'..state, 0, -1)) do redis.call('DEL', queue..':'..job) end
-      end
-      for _, job in ipairs(redis.call('LRANGE', queue..':wait', 0, -1)) do redis.call('DEL', queue..':'..job) end
-      for _, part in ipairs({'meta', 'events', 'id', 'marker', 'wait', 'completed', 'failed', 'stalled'}) do
-        redis.call('DEL', queue..':'..part)
-      end
+    elseif bull.isIdle(queue) then
+      bull.obliterate(queue)
       redis.call('DEL', key)
-      redis.call('ZREM', P..'instances', inst)
-      redis.call('SREM', P..'waiting', inst)
+      redis.call('ZREM', own..'instances', inst)
+      redis.call('SREM', own..'waiting', inst)
       announce('t', 'forgotten', 'inst', inst)
     end
   end
-  for _, job in ipairs(redis.call('LRANGE', queue..':active', 0, -1)) do
-    if redis.call('EXISTS', queue..':'..job..':lock') == 0 then
-      found[#found + 1] = 'stalled'; found[#found + 1] = inst; found[#found + 1] = job
-    end
+  for _, job in ipairs(bull.silent(queue)) do
+    found[#found + 1] = 'stalled'; found[#found + 1] = inst; found[#found + 1] = job
   end
 end
-local given = redis.call('ZRANGEBYSCORE', P..'joining', '-inf', at - joinMs, 'LIMIT', 0, 100)
+local given = redis.call('ZRANGEBYSCORE', own..'joining', '-inf', at - joinMs, 'LIMIT', 0, 100)
 if #given > 0 then found[#found + 1] = 'joining'; found[#found + 1] = ''; found[#found + 1] = table.concat(given, ' ') end
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', P..'ended', '-inf', at - retentionMs, 'LIMIT', 0, 1000)) do forget(id) end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', own..'ended', '-inf', at - retentionMs, 'LIMIT', 0, 1000)) do forget(id) end
 return found
-`)
-
-/** Takes the lock of a job that no living connection has. lock, token, life, 1 to take it from an earlier epoch, instance, epoch */
-export const SEIZE = script(`${PRELUDE}
-local lock, token, life, force, inst, epoch = unpack(ARGV)
-if force == '1' then
-  if redis.call('HGET', P..'inst:'..inst, 'epoch') ~= epoch or redis.call('GET', lock) == token then return 0 end
-  redis.call('SET', lock, token, 'PX', life)
-  return 1
-end
-return redis.call('SET', lock, token, 'NX', 'PX', life) and 1 or 0
-`)
-
-/** A job has left an instance's queue by other means than its end: there may be work. instance */
-export const ANNOUNCE_WORK = script(`${PRELUDE} announce('t', 'work', 'inst', ARGV[1]); return 1`)
+`,
+)

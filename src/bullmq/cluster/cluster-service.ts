@@ -17,6 +17,7 @@ import {
   type TaskQuery,
   type TaskService,
 } from '../../server/task-service.js'
+import { instanceNotFound } from '../../instances/not-found.js'
 import { toTaskEvent } from './feed-event.js'
 import type { ClusterRedis } from './cluster-redis.js'
 import type { InstanceQueue } from './instance-queue.js'
@@ -80,6 +81,10 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     }
     const [code, taskId, accepted, position] = await inTime(accepting).catch(giveUp)
     if (code === 'KNOWN') return { taskId, queuePosition: position }
+    if (code === 'INVALID_INSTANCE' && instanceId !== undefined) {
+      const known = (await inTime(redis.instances())).map(({ id }) => id)
+      return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, known))
+    }
     if (code !== 'OK' && code !== 'JOINING') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
     // Also for one whose first node has died before it was confirmed: the same job again changes nothing.
     await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
@@ -103,7 +108,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
     return submitted
   }
 
-  async function list({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }: TaskQuery): Promise<Listed> {
+  async function list({ instanceId, status = 'all', limit = DEFAULT_LIST_LIMIT, cursor }: TaskQuery): Promise<Listed> {
     let before = cursor === undefined ? Infinity : cursors.read(cursor)
     if (before === undefined) return INVALID_CURSOR
     const found: { readonly place: number; readonly summary: Listing }[] = []
@@ -167,8 +172,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
 
 type Listing = Extract<Listed, { tasks: unknown }>['tasks'][number]
 
-const isWanted = (status: TaskStatus, wanted: TaskStatus | undefined): boolean =>
-  wanted === undefined || status === wanted
+const isWanted = (status: TaskStatus, wanted: TaskStatus | 'all'): boolean => wanted === 'all' || status === wanted
 
 const NOT_CANCELLED: Cancelled = {
   success: false,
@@ -180,7 +184,6 @@ const refusals: Readonly<Record<string, (instanceId: string, limits: ServerConfi
   REUSED: () =>
     refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.'),
   NO_INSTANCE: () => refusal('NO_INSTANCE', 'No instance is connected'),
-  INVALID_INSTANCE: (id) => refusal('INVALID_INSTANCE', `Instance not found: ${id}`),
   NOT_CONNECTED: (id) => refusal('NOT_CONNECTED', `Instance not connected: ${id}`),
   QUEUE_FULL: (_id, { maxQueueSize }) => refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`),
   NO_ROOM: (_id, { maxBytes }) =>

@@ -1,7 +1,7 @@
 /** What happens in the cluster, read from one stream by each node: nothing is missed while Redis is away, and nothing comes twice. */
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
+import { pause } from '../timing.js'
 
 /** One entry of the stream. */
 export interface FeedEntry {
@@ -58,7 +58,9 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
         await read()
       } catch (error) {
         if (isClosed()) return
-        log(`The feed of the cluster could not be read: ${describeFailure(error)}. It is read again.`)
+        log(
+          `The feed of the cluster could not be read: ${describeFailure(error).replace(/\.$/, '')}. It is read again.`,
+        )
         await pause(RETRY_MS)
       }
     }

@@ -113,7 +113,7 @@ export class HostedTasks implements ClusterTasks {
   }
 
   listTasks(): readonly Task[] {
-    return Array.from(this.#ended.values(), ({ task }) => task)
+    return Array.from(this.#ended.values(), ({ task }) => task).reverse()
   }
 
   async listInstances(): Promise<InstanceSummary[]> {

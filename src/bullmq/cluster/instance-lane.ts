@@ -23,7 +23,8 @@ export interface InstanceLaneOptions {
   readonly node: string
   readonly queue: InstanceQueue
   readonly redis: ClusterRedis
-  readonly lockOf: (jobId: string) => string
+  /** What BullMQ's keys of that queue begin with. */
+  readonly queueKey: string
   readonly lockMs: number
   readonly tasks: TaskManager
   readonly instances: InstanceManager
@@ -63,11 +64,11 @@ export class InstanceLane {
 
   /** Fails what an earlier connection of the instance has left, and begins to fetch. */
   async open(): Promise<void> {
-    const { queue, redis, lockOf, lockMs } = this.#options
+    const { queue, redis, lockMs } = this.#options
     await queue.prepare()
     for (const job of await queue.active()) {
       const id = job.id ?? ''
-      if (await redis.seizeFromEarlier(lockOf(id), this.token, lockMs, this.instanceId, this.epoch)) {
+      if (await redis.seizeFromEarlier(this.instanceId, id, this.token, lockMs, this.epoch)) {
         await settleStray(job, this.#options, this.token, 'its connection was lost')
       }
     }
@@ -133,9 +134,9 @@ export class InstanceLane {
   }
 
   async #begin(id: string): Promise<Exclude<Awaited<ReturnType<ClusterRedis['begin']>>, 'joining'>> {
-    const { redis, lockOf, now } = this.#options
+    const { redis, queueKey, now } = this.#options
     while (!this.#isClosed && !this.#isHeld) {
-      const state = await redis.begin(id, lockOf(id), this.token, this.epoch, now())
+      const state = await redis.begin(id, queueKey, this.token, this.epoch, now())
       if (state !== 'joining') return state
       // Its submission is about to be confirmed, or given up.
       await pause(JOIN_PAUSE_MS)
@@ -144,19 +145,22 @@ export class InstanceLane {
   }
 
   async #perform(job: Job<TaskJob>, found: ClusterTask): Promise<void> {
-    const { redis, lockOf, tasks, instances } = this.#options
+    const { redis, queueKey: queue, tasks, instances } = this.#options
     const { task, submitted, place, seq } = found
-    const lock = lockOf(task.id)
     const entry = instances.get(this.instanceId)
     if (entry === undefined || this.#isClosed) {
-      await endStray(found, { redis, lock, token: this.token, now: this.#options.now }, 'it was not connected any more')
+      await endStray(
+        found,
+        { redis, queue, token: this.token, now: this.#options.now },
+        'it was not connected any more',
+      )
       await finishJob(job, this.token)
       return
     }
     const run = new TaskRun(
       {
-        ...{ taskId: task.id, lock, token: this.token },
-        write: (write) => redis.record(task.id, lock, this.token, write),
+        ...{ taskId: task.id, queue, token: this.token },
+        write: (write) => redis.record(task.id, queue, this.token, write),
         onLost: () => void tasks.cancelTask(task.id, 'another connection of the instance has it'),
       },
       seq,
@@ -191,13 +195,13 @@ function listeners(run: TaskRun, tasks: TaskManager) {
 
 interface Fence {
   readonly redis: ClusterRedis
-  readonly lock: string
+  readonly queue: string
   readonly token: string
   readonly now: () => number
 }
 
 /** Ends a task whose connection is gone while it ran; as cancelled if that was asked for. */
-async function endStray(found: ClusterTask, { redis, lock, token, now }: Fence, why: string): Promise<void> {
+async function endStray(found: ClusterTask, { redis, queue, token, now }: Fence, why: string): Promise<void> {
   const { task, message } = endTask(
     found,
     (ended) => {
@@ -207,7 +211,7 @@ async function endStray(found: ClusterTask, { redis, lock, token, now }: Fence, 
     now(),
   )
   const events = [{ seq: found.seq + 1, json: toJson(eventWithInlineResults(message)) }]
-  await redis.record(task.id, lock, token, { fields: endFields(task), events, dropped: [], isEnd: true, bytes: 0 })
+  await redis.record(task.id, queue, token, { fields: endFields(task), events, dropped: [], isEnd: true, bytes: 0 })
 }
 
 /**
@@ -216,7 +220,7 @@ async function endStray(found: ClusterTask, { redis, lock, token, now }: Fence, 
  */
 export async function settleStray(
   job: Job<TaskJob>,
-  { redis, lockOf, now, instanceId }: Pick<InstanceLaneOptions, 'redis' | 'lockOf' | 'now' | 'instanceId'>,
+  { redis, queueKey, now, instanceId }: Pick<InstanceLaneOptions, 'redis' | 'queueKey' | 'now' | 'instanceId'>,
   token: string,
   why: string,
 ): Promise<void> {
@@ -224,7 +228,7 @@ export async function settleStray(
   const found = await redis.read(id)
   if (found?.task.status === 'queued') await job.moveToWait(token)
   else {
-    if (found?.task.status === 'running') await endStray(found, { redis, lock: lockOf(id), token, now }, why)
+    if (found?.task.status === 'running') await endStray(found, { redis, queue: queueKey, token, now }, why)
     await finishJob(job, token)
   }
   await redis.announceWork(instanceId)

@@ -88,7 +88,9 @@ export class LogReader {
         await this.#read()
       } catch (error) {
         if (this.#tasks.size === 0) break
-        this.#options.log(`The events of tasks could not be read: ${describeFailure(error)}. They are read again.`)
+        this.#options.log(
+          `The events of tasks could not be read: ${describeFailure(error).replace(/\.$/, '')}. They are read again.`,
+        )
         await pause(RETRY_MS)
       }
     }

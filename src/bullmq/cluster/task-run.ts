@@ -14,7 +14,8 @@ const MAX_WAITING_REPORTS = 100
 
 export interface TaskRunOptions {
   readonly taskId: string
-  readonly lock: string
+  /** What BullMQ's keys of its queue begin with. */
+  readonly queue: string
   readonly token: string
   readonly write: (write: TaskWrite) => Promise<'ok' | 'over' | 'stale'>
   /** Another connection has the task, or it has ended: nothing of it counts any longer. */
@@ -26,7 +27,7 @@ export type RunEnd = 'ended' | 'lost'
 
 export class TaskRun {
   readonly taskId: string
-  readonly lock: string
+  readonly queue: string
   readonly token: string
   /** Resolves when its end is written, or when another connection has it. */
   readonly settled: Promise<RunEnd>
@@ -47,9 +48,9 @@ export class TaskRun {
 
   /** @param seq the place of its last event */
   constructor(options: TaskRunOptions, seq: number) {
-    const { taskId, lock, token } = options
+    const { taskId, queue, token } = options
     this.taskId = taskId
-    this.lock = lock
+    this.queue = queue
     this.token = token
     this.#options = options
     this.#seq = seq

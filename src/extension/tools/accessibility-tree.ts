@@ -30,12 +30,31 @@ const ROLES: Readonly<Record<string, string>> = {
 const TRANSPARENT = ['none', 'presentation', 'MenuListPopup', 'RootWebArea', 'InlineTextBox']
 const DROPPED = ['ListMarker', 'LineBreak', 'InlineTextBox']
 
-/** The nodes below the root of a frame's tree. */
+/** The nodes below the root of a frame's tree. Those in a node are made before it: pages nest deeper than functions can be called. */
 export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]))
   const [root] = nodes
-  return root === undefined ? [] : nodesOf(root, byId)
+  if (root === undefined) return []
+  const order = [root]
+  for (const node of order) {
+    for (const id of childIds(node)) {
+      const child = byId.get(id)
+      if (child !== undefined) order.push(child)
+    }
+  }
+  const made = new Map<string, readonly TreeNode[]>()
+  for (const node of order.reverse()) {
+    made.set(
+      node.nodeId,
+      nodesOf(node, (id) => made.get(id) ?? []),
+    )
+  }
+  return made.get(root.nodeId) ?? []
 }
+
+/** A field is described by its value, without what it is made of. */
+const childIds = ({ childIds: ids = [], properties }: AXNode): readonly string[] =>
+  properties?.some(({ name, value }) => name === 'editable' && value.value === 'plaintext') === true ? [] : ids
 
 /** The elements of `nodes` that show frames. */
 export const frameOwners = (nodes: readonly AXNode[]): readonly number[] =>
@@ -43,19 +62,12 @@ export const frameOwners = (nodes: readonly AXNode[]): readonly number[] =>
     role?.value === 'Iframe' && !ignored && backendDOMNodeId !== undefined ? [backendDOMNodeId] : [],
   )
 
-function nodesOf(node: AXNode, byId: ReadonlyMap<string, AXNode>): readonly TreeNode[] {
+/** @param madeOf what the children have become */
+function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): readonly TreeNode[] {
   const axRole = textOf(node.role)
   if (DROPPED.includes(axRole)) return []
   const properties = new Map(node.properties?.map(({ name, value }) => [name, value.value as unknown]))
-  const isField = properties.get('editable') === 'plaintext'
-  const children = isField
-    ? []
-    : joinTexts(
-        (node.childIds ?? []).flatMap((id) => {
-          const child = byId.get(id)
-          return child === undefined ? [] : nodesOf(child, byId)
-        }),
-      )
+  const children = joinTexts(childIds(node).flatMap(madeOf))
   if (node.ignored || TRANSPARENT.includes(axRole)) return children
   const role = ROLES[axRole] ?? axRole.toLowerCase()
   const name = cutText(plain(textOf(node.name)), TEXT_CHARS)

@@ -1,6 +1,6 @@
 /** Elements of a page by their handles. */
 import { ProtocolRefusal } from '../debuggee.js'
-import { worldOf, type Frame } from './frames.js'
+import { scriptError, worldOf, type Frame } from './frames.js'
 import { OBJECT_GROUP, type Page } from './page.js'
 
 export interface Element {
@@ -16,7 +16,9 @@ export async function handleOf(page: Page, frame: Frame, backendNodeId: number, 
   const executionContextId = await worldOf(page, frame, signal)
   const params = { backendNodeId, executionContextId, objectGroup: OBJECT_GROUP }
   const { object } = await page.debuggee.send('DOM.resolveNode', params, options)
-  return object.objectId ?? ''
+  // For an element of another frame the browser answers null.
+  if (object.objectId === undefined) throw new ProtocolRefusal('DOM.resolveNode', 'The frame has no such element.')
+  return object.objectId
 }
 
 /** Calls a function of the tools with the element as `this`. Returns what it returns, by value. */
@@ -32,7 +34,7 @@ export async function callOn<T>(
     { objectId, functionDeclaration, arguments: args.map((value) => ({ value })), returnByValue: true },
     { sessionId: frame.sessionId, signal },
   )
-  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text)
+  if (exceptionDetails !== undefined) throw scriptError(exceptionDetails)
   return result.value as T
 }
 

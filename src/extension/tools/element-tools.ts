@@ -4,8 +4,10 @@ import type { InstanceTool } from '../../protocol/instance-tools.js'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { callOn, scrollIntoView, type Element } from './element-handles.js'
 import { findElement, reachElement } from './elements.js'
+import { mainFrameOf, worldOf } from './frames.js'
+import { guardKeyboard } from './input-guard.js'
 import { pressKey, typeKeys } from './keyboard.js'
-import { keyOf, modifierOf, parseKeys, type Modifier } from './keys.js'
+import { keyOf, modifierOf, parseKeys, pastes, type Modifier } from './keys.js'
 import { clickAt, movePointer } from './mouse.js'
 import { PUT_CARET_LAST, SELECT_OPTIONS, SELECT_TEXT, TEXT_FIELD } from './page-scripts.js'
 import { ELEMENT, pageTool, type PageCall, type Toolkit } from './toolkit.js'
@@ -96,7 +98,14 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
             `arguments.key: got ${JSON.stringify(key)}, expected a character or a key such as Enter, ArrowLeft, F1, Control+a.`,
           )
         }
+        if (pastes(press)) {
+          throw new BrowserError(
+            'INVALID_ARGUMENTS',
+            'arguments.key: it would paste the clipboard of the person. Use browser_type for a text.',
+          )
+        }
         return call.perform(async () => {
+          await worldOf(call.page, mainFrameOf(call.page), call.signal)
           await pressKey(call.page, press, call.signal)
           return `Pressed ${key}.`
         })
@@ -156,8 +165,10 @@ async function focusField({ page, times, signal }: PageCall, target: string, isS
 
 async function replaceText({ page, signal }: PageCall, element: Element, text: string): Promise<void> {
   const hasText = await callOn<boolean>(page, element, SELECT_TEXT, [], signal)
-  if (text !== '') await page.debuggee.send('Input.insertText', { text }, { signal })
-  else if (hasText) {
+  if (text !== '') {
+    await guardKeyboard(page, signal)
+    await page.debuggee.send('Input.insertText', { text }, { signal })
+  } else if (hasText) {
     const press = parseKeys('Delete', false)
     if (press !== undefined) await pressKey(page, press, signal)
   }

@@ -2,6 +2,8 @@
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { exceptionText } from './console-log.js'
 import type { Element } from './element-handles.js'
+import { mainFrameOf, worldOf } from './frames.js'
+import { indented } from './kept-text.js'
 import { OBJECT_GROUP, type Page } from './page.js'
 import { navigatedError } from './perform.js'
 
@@ -15,7 +17,7 @@ interface Answer {
   readonly problem?: unknown
 }
 
-/** The page may return a promise; what it resolves to is converted to JSON in the page. */
+/** The page may return a promise; what it resolves to is converted to JSON in the page, which knows its `toJSON`. */
 const wrap = (source: string, isOfElement: boolean): string => `async function () {
   const given = (${source}
   )
@@ -26,6 +28,7 @@ const wrap = (source: string, isOfElement: boolean): string => `async function (
   } catch (error) {
     return { problem: String(error) }
   }
+  if (typeof json !== 'string') return {}
   return json.length > ${MAX_CHARS} ? { chars: json.length } : { json }
 }`
 
@@ -55,7 +58,7 @@ export async function evaluate(
       { sessionId, signal },
     )
     if (exceptionDetails !== undefined) {
-      throw new BrowserError('PAGE_ERROR', exceptionText(exceptionDetails).slice(0, STACK_CHARS))
+      throw new BrowserError('PAGE_ERROR', indented(exceptionText(exceptionDetails).slice(0, STACK_CHARS)))
     }
     return jsonOf(Object(result.value) as Answer)
   } catch (error) {
@@ -65,27 +68,46 @@ export async function evaluate(
   }
 }
 
-/** The handle of the element, or of the global object, for scripts of the page. */
-async function receiverOf({ debuggee }: Page, element: Element | undefined, signal: AbortSignal): Promise<string> {
-  if (element === undefined) {
-    const params = { expression: 'globalThis', objectGroup: OBJECT_GROUP }
-    const { result } = await debuggee.send('Runtime.evaluate', params, { signal })
-    return result.objectId ?? ''
-  }
-  const { backendNodeId, frame } = element
+/** The handle of the element, or of the global object, for scripts of the page. It is good for the document that was checked. */
+async function receiverOf(page: Page, element: Element | undefined, signal: AbortSignal): Promise<string> {
+  const frame = element?.frame ?? mainFrameOf(page)
+  const objectId = element === undefined ? await globalOf(page, signal) : await objectOf(page, element, signal)
+  await worldOf(page, frame, signal)
+  return objectId
+}
+
+async function globalOf({ debuggee }: Page, signal: AbortSignal): Promise<string> {
+  const params = { expression: 'globalThis', objectGroup: OBJECT_GROUP }
+  const { result } = await debuggee.send('Runtime.evaluate', params, { signal })
+  return result.objectId ?? ''
+}
+
+async function objectOf({ debuggee }: Page, { backendNodeId, frame }: Element, signal: AbortSignal): Promise<string> {
   const params = { backendNodeId, objectGroup: OBJECT_GROUP }
   const { object } = await debuggee.send('DOM.resolveNode', params, { sessionId: frame.sessionId, signal })
   if (object.objectId === undefined) throw new ProtocolRefusal('DOM.resolveNode', 'There is no such element.')
   return object.objectId
 }
 
+/** A page can replace `JSON.stringify`: what it returns is read, and written anew. */
 function jsonOf({ json, chars, problem }: Answer): string {
-  if (typeof json === 'string' && json.length <= MAX_CHARS) return json
-  if (typeof chars === 'number') {
+  if (json === 'undefined') return json
+  const written = typeof json === 'string' && json.length <= MAX_CHARS ? rewritten(json) : undefined
+  if (written !== undefined && written.length <= MAX_CHARS) return written
+  if (typeof chars === 'number' || written !== undefined) {
     throw new BrowserError(
       'RESULT_TOO_LARGE',
-      `The result has ${chars} characters of JSON; at most ${MAX_CHARS} are returned. Return less, or a part at a time.`,
+      `The result has ${Number(chars ?? written?.length)} characters of JSON; at most ${MAX_CHARS} are returned. Return less, or a part at a time.`,
     )
   }
-  throw new BrowserError('RESULT_NOT_JSON', `The result cannot be written as JSON: ${String(problem).slice(0, 500)}`)
+  const why = typeof problem === 'string' ? indented(problem.slice(0, 500)) : 'the page returned something else.'
+  throw new BrowserError('RESULT_NOT_JSON', `The result cannot be written as JSON: ${why}`)
+}
+
+function rewritten(json: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2)
+  } catch {
+    return undefined
+  }
 }

@@ -41,7 +41,7 @@ export async function boxInWindow(page: Page, element: Element, signal: AbortSig
 }
 
 /** The elements that show a frame and the frames around it, from the inside. */
-async function ownersOf(page: Page, frame: Frame, signal: AbortSignal): Promise<readonly Element[]> {
+export async function ownersOf(page: Page, frame: Frame, signal: AbortSignal): Promise<readonly Element[]> {
   const owners: Element[] = []
   if (frame.parentId === undefined) return owners
   const frames = await framesOf(page, signal)

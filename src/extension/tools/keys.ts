@@ -109,6 +109,12 @@ export function parseKeys(keys: string, isMac: boolean): KeyPress | undefined {
   return { modifiers: modifiers as Modifier[], key }
 }
 
+/** Whether the browser would paste the clipboard. */
+export function pastes({ modifiers, key: { code } }: KeyPress): boolean {
+  if (code === 'KeyV') return modifiers.includes('Control') || modifiers.includes('Meta')
+  return code === 'Insert' && modifiers.includes('Shift')
+}
+
 const keyNamed = (name: string): Key | undefined =>
   named.get(name) ?? (Array.from(name).length === 1 ? keyOf(name) : undefined)
 

@@ -4,6 +4,7 @@ import type { InstanceTool } from '../../protocol/instance-tools.js'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { LEVELS } from './console-log.js'
 import { mainFrameOf, worldOf } from './frames.js'
+import { indented } from './kept-text.js'
 import type { NetworkRequest } from './network-log.js'
 import type { Page } from './page.js'
 import { pageTool, type Toolkit } from './toolkit.js'
@@ -24,13 +25,18 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
         level: z.enum(LEVELS).default('info').describe('The least severe level. Default: info'),
         all: z.boolean().optional().describe('Whether to include the messages of the pages before, in this tab'),
       }),
-      run: ({ level, all = false }, { page: { console } }) => {
+      run: ({ level, all = false }, { page: { console, isFlooding } }) => {
         const lines = console
           .list(level, all)
           .map(({ level: of, text, source }) => `[${of.toUpperCase()}] ${indented(text)}${source}`)
         const dropped = all && console.dropped > 0 ? [`${console.dropped} earlier messages are no longer kept.`] : []
         return Promise.resolve(
-          ['### Console', ...dropped, ...(lines.length === 0 ? ['No messages.'] : lastLines(lines))].join('\n'),
+          [
+            '### Console',
+            ...(isFlooding('Runtime') || isFlooding('Log') ? [TOO_MUCH] : []),
+            ...dropped,
+            ...(lines.length === 0 ? ['No messages.'] : lastLines(lines)),
+          ].join('\n'),
         )
       },
     }),
@@ -58,6 +64,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
         })
         return [
           '### Network',
+          ...(page.isFlooding('Network') ? [TOO_MANY] : []),
           ...(network.dropped > 0 ? [`The first ${network.dropped} are no longer kept.`] : []),
           ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
           ...(hidden > 0 ? [`${hidden} more with static.`] : []),
@@ -70,6 +77,11 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
 const FETCHED = ['Document', 'Fetch', 'XHR', 'WebSocket', 'EventSource', 'Ping', 'Preflight', 'CSPViolationReport']
 
 const isStatic = ({ type, isSuccess }: NetworkRequest): boolean => isSuccess && !FETCHED.includes(type)
+
+/** Said once the browser was asked to report no more. */
+const TOO_MUCH = 'The page has logged more than can be recorded. The rest is left out until another page is loaded.'
+const TOO_MANY =
+  'The page has made more requests than can be recorded. The rest is left out until another page is loaded.'
 
 const MATCHES = `(filter, urls) => {
   const pattern = new RegExp(filter)
@@ -98,9 +110,6 @@ async function matches(page: Page, filter: string, urls: readonly string[], sign
     }
   })
 }
-
-/** What a page logs could look like lines of the result. */
-const indented = (text: string): string => text.replace(/[\n\r\u0085\u2028\u2029]+/g, '\n    ')
 
 /** The last lines that fit into a result. */
 function lastLines(lines: readonly string[]): readonly string[] {

@@ -1,5 +1,6 @@
 /** The mouse of a tab. */
 import type { Point } from './frame-points.js'
+import { guardMouse } from './input-guard.js'
 import { MODIFIER_BITS, type Modifier } from './keys.js'
 import type { Page } from './page.js'
 
@@ -10,6 +11,7 @@ export interface ClickOptions {
 }
 
 export async function movePointer(page: Page, at: Point, signal: AbortSignal, modifiers = 0): Promise<void> {
+  await guardMouse(page, at, signal)
   await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: at.x, y: at.y, modifiers }, { signal })
 }
 
@@ -18,6 +20,7 @@ export async function clickAt(page: Page, at: Point, options: ClickOptions, sign
   const { button, count } = options
   await movePointer(page, at, signal, modifiers)
   for (let clickCount = 1; clickCount <= count; clickCount += 1) {
+    await guardMouse(page, at, signal)
     const event = { x: at.x, y: at.y, button, clickCount, modifiers }
     await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...event }, { signal })
     await page.debuggee.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...event }, { signal })

@@ -1,36 +1,54 @@
 /** Functions that run in a page, as source text. They only read, but for those that select. */
 
+/**
+ * Reads properties and calls methods of the browser also where those of a form or a document are hidden by elements with their names
+ * (`<input name="getAttribute">`).
+ */
+const NATIVE = `
+  const native = (object, name) => {
+    for (let from = Object.getPrototypeOf(object); from; from = Object.getPrototypeOf(from)) {
+      const property = Object.getOwnPropertyDescriptor(from, name)
+      if (property) return property
+    }
+    return {}
+  }
+  const get = (object, name) => native(object, name).get?.call(object)
+  const call = (object, name, ...args) => native(object, name).value.call(object, ...args)`
+
 /** Names an element as a person would look for it in the source. */
-const DESCRIBE = `
+const DESCRIBE = `${NATIVE}
   const plain = (text) => text.replace(/\\s+/g, ' ').trim().slice(0, 80)
   const describe = (element) => {
-    const names = ['id', 'class', 'name', 'type', 'aria-label'].filter((name) => element.getAttribute(name))
-    const attributes = names.map((name) => ' ' + name + '="' + plain(element.getAttribute(name)) + '"').join('')
-    const text = plain(element.textContent ?? '')
-    return '<' + element.localName.slice(0, 80) + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
-  }`
+    const attribute = (name) => call(element, 'getAttribute', name)
+    const names = ['id', 'class', 'name', 'type', 'aria-label'].filter(attribute)
+    const attributes = names.map((name) => ' ' + name + '="' + plain(attribute(name)) + '"').join('')
+    const text = plain(get(element, 'textContent') ?? '')
+    return '<' + get(element, 'localName').slice(0, 80) + attributes + '>' + (text === '' ? '' : ' "' + text + '"')
+  }
+  const isDisabled = (element) =>
+    call(element, 'matches', ':disabled') || call(element, 'closest', '[aria-disabled="true"]') !== null`
 
 /** What is hit at a point of the window, and whether that is the element: as the tree of the element sees it, which may be a closed one. */
 const HIT = `
-  const hitAt = (element, x, y) => element.getRootNode().elementFromPoint(x, y)
+  const hitAt = (element, x, y) => call(call(element, 'getRootNode'), 'elementFromPoint', x, y)
+  const around = (node) => get(node, 'assignedSlot') ?? get(node, 'parentElement') ?? get(call(node, 'getRootNode'), 'host')
   const isWithin = (hit, element) => {
-    for (let node = hit; node; node = node.assignedSlot ?? node.parentElement ?? node.getRootNode().host) {
-      if (node === element) return true
-    }
-    if (hit.closest('label')?.control === element) return true
-    const filled = [...element.querySelectorAll('slot')].flatMap((slot) => slot.assignedElements({ flatten: true }))
-    if (filled.some((one) => one.contains(hit))) return true
-    return getComputedStyle(element).pointerEvents === 'none' && hit.contains(element)
+    for (let node = hit; node; node = around(node)) if (node === element) return true
+    const label = call(hit, 'closest', 'label')
+    if (label && get(label, 'control') === element) return true
+    const slots = [...call(element, 'querySelectorAll', 'slot')]
+    const filled = slots.flatMap((slot) => call(slot, 'assignedElements', { flatten: true }))
+    if (filled.some((one) => call(one, 'contains', hit))) return true
+    return getComputedStyle(element).pointerEvents === 'none' && call(hit, 'contains', element)
   }`
 
 /** `this`: the element. Returns its state, and for `ready` a point of the frame where it is hit. */
 export const PROBE = `function () {
   ${DESCRIBE}
   ${HIT}
-  if (!this.isConnected) return { state: 'gone' }
+  if (!get(this, 'isConnected')) return { state: 'gone' }
   const what = describe(this)
-  const isDisabled = this.matches(':disabled') || this.closest('[aria-disabled="true"]') !== null
-  const rects = [...this.getClientRects()].filter(({ width, height }) => width > 0 && height > 0)
+  const rects = [...call(this, 'getClientRects')].filter(({ width, height }) => width > 0 && height > 0)
   if (rects.length === 0 || getComputedStyle(this).visibility !== 'visible') return { state: 'invisible', what }
   let cover
   for (const { left, top, right, bottom } of rects) {
@@ -40,7 +58,7 @@ export const PROBE = `function () {
     for (const [h, v] of [[0.5, 0.5], [0.5, 0.25], [0.5, 0.75], [0.25, 0.5], [0.75, 0.5]]) {
       const [x, y] = [x1 + (x2 - x1) * h, y1 + (y2 - y1) * v]
       const hit = hitAt(this, x, y)
-      if (hit !== null && isWithin(hit, this)) return { state: 'ready', what, isDisabled, x, y }
+      if (hit !== null && isWithin(hit, this)) return { state: 'ready', what, isDisabled: isDisabled(this), x, y }
       cover ??= hit
     }
   }
@@ -69,19 +87,33 @@ export const FRAME_POINT = `function (x, y) {
 
 /** `this`: the element. The rectangle of what it shows, in its frame. */
 export const BOX = `function () {
-  const { left, top, width, height } = this.getBoundingClientRect()
+  ${NATIVE}
+  const { left, top, width, height } = call(this, 'getBoundingClientRect')
   return { x: left, y: top, width, height }
+}`
+
+/** `this`: the element that shows a frame; arguments: a point of its frame. Whether the mouse reaches it there. */
+export const IS_HIT = `function (x, y) {
+  ${NATIVE}
+  return call(call(this, 'getRootNode'), 'elementFromPoint', x, y) === this
+}`
+
+/** `this`: the element that shows a frame. Whether the frame has the focus. */
+export const HAS_FOCUS = `function () {
+  ${NATIVE}
+  return get(call(this, 'getRootNode'), 'activeElement') === this
 }`
 
 /** `this`: the element. How text gets into it: \`text\`, \`keys\` (a field with parts, such as a date) or why it does not. */
 export const TEXT_FIELD = `function () {
   ${DESCRIBE}
   const what = describe(this)
-  if (this.matches(':disabled') || this.closest('[aria-disabled="true"]') !== null) return { kind: 'disabled', what }
-  if (this.isContentEditable) return { kind: 'text', what }
-  if (this.localName === 'textarea' || this.localName === 'input') {
+  if (isDisabled(this)) return { kind: 'disabled', what }
+  if (get(this, 'isContentEditable')) return { kind: 'text', what }
+  const name = get(this, 'localName')
+  if (name === 'textarea' || name === 'input') {
     if (this.readOnly) return { kind: 'readonly', what }
-    if (this.localName === 'textarea') return { kind: 'text', what }
+    if (name === 'textarea') return { kind: 'text', what }
     if (['text', 'search', 'url', 'email', 'tel', 'password', 'number'].includes(this.type)) return { kind: 'text', what }
     if (['date', 'time', 'datetime-local', 'month', 'week'].includes(this.type)) return { kind: 'keys', what }
   }
@@ -90,16 +122,19 @@ export const TEXT_FIELD = `function () {
 
 /** `this`: the field that has the focus. Selects all of its text, so that what is typed replaces it. */
 export const SELECT_TEXT = `function () {
-  if (this.select) this.select()
+  ${NATIVE}
+  const { value: select } = native(this, 'select')
+  if (select) select.call(this)
   else getSelection().selectAllChildren(this)
-  return this.select ? this.value !== '' : this.textContent !== ''
+  return (select ? this.value : get(this, 'textContent')) !== ''
 }`
 
 /** `this`: the field that has the focus. What is typed goes after its text. */
 export const PUT_CARET_LAST = `function () {
+  ${NATIVE}
   try {
-    if (this.setSelectionRange) this.setSelectionRange(this.value.length, this.value.length)
-    else if (this.isContentEditable) {
+    if (native(this, 'setSelectionRange').value) this.setSelectionRange(this.value.length, this.value.length)
+    else if (get(this, 'isContentEditable')) {
       getSelection().selectAllChildren(this)
       getSelection().collapseToEnd()
     }
@@ -112,7 +147,7 @@ export const PUT_CARET_LAST = `function () {
 export const SELECT_OPTIONS = `function (wanted) {
   ${DESCRIBE}
   const what = describe(this)
-  if (this.localName !== 'select') return { state: 'other', what }
+  if (get(this, 'localName') !== 'select') return { state: 'other', what }
   if (this.matches(':disabled')) return { state: 'disabled', what }
   if (wanted.length > 1 && !this.multiple) return { state: 'single', what }
   const label = (option) => option.label.replace(/\\s+/g, ' ').trim()
@@ -132,15 +167,34 @@ export const SELECT_OPTIONS = `function (wanted) {
 
 /** Argument: a CSS selector. The elements that match it, as an array. */
 export const QUERY = `function (selector) {
-  return [...document.querySelectorAll(selector)]
+  return [...Document.prototype.querySelectorAll.call(document, selector)]
+}`
+
+/** All elements of the document, with those of its shadow trees. */
+const ALL_ELEMENTS = `
+  const shadowRootsIn = (root) =>
+    [...call(root, 'querySelectorAll', '*')].map((one) => get(one, 'shadowRoot')).filter((one) => one)
+  const rootsIn = (first) => {
+    const roots = [first]
+    for (const root of roots) for (const inner of shadowRootsIn(root)) roots.push(inner)
+    return roots
+  }`
+
+/** The number of elements of a frame. */
+export const ELEMENTS = `function () {
+  ${NATIVE}
+  ${ALL_ELEMENTS}
+  return rootsIn(document).reduce((sum, root) => sum + call(root, 'querySelectorAll', '*').length, 0)
 }`
 
 /** Argument: texts. Which of them the frame shows, without regard to case and kinds of space. */
 export const SHOWN_TEXTS = `function (texts) {
+  ${NATIVE}
+  ${ALL_ELEMENTS}
   const plain = (text) => text.replace(/\\s+/g, ' ').trim().toLowerCase()
-  const shown = (root) => [root.innerText ?? [...root.children].map((child) => child.innerText ?? '').join(' ')]
-    .concat([...root.querySelectorAll('*')].filter((one) => one.shadowRoot).flatMap((one) => shown(one.shadowRoot)))
-  const all = document.body ? plain(shown(document.body).join(' ')) : ''
+  const textOf = (root) => get(root, 'innerText') ?? [...get(root, 'children')].map((child) => get(child, 'innerText') ?? '').join(' ')
+  const body = get(document, 'body')
+  const all = body ? plain(rootsIn(body).map(textOf).join(' ')) : ''
   return texts.map((text) => all.includes(plain(text)))
 }`
 

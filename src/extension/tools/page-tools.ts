@@ -7,7 +7,7 @@ import { scrollIntoView } from './element-handles.js'
 import { findElement } from './elements.js'
 import { evaluate } from './evaluate.js'
 import { boxInWindow } from './frame-points.js'
-import { callIn, framesOf, mainFrameOf } from './frames.js'
+import { callIn, framesOf, mainFrameOf, readDocument } from './frames.js'
 import { PIXEL_RATIO, SHOWN_TEXTS } from './page-scripts.js'
 import { navigatedError, pageLines } from './perform.js'
 import { takePicture } from './screenshot.js'
@@ -74,7 +74,10 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
         type: z.enum(['png', 'jpeg', 'webp']).optional().describe('The format. Default: png'),
         fullPage: z.boolean().optional().describe('Whether to show all of the page, not only what the window shows'),
       }),
-      run: (input, call) => unlessDialog(call.page, () => takeScreenshot(input, call)),
+      run: (input, call) =>
+        unlessDialog(call.page, () =>
+          readDocument(call.page, mainFrameOf(call.page), call.signal, () => takeScreenshot(input, call)),
+        ).catch((error: unknown) => Promise.reject(navigatedError(error) as Error)),
     }),
     pageTool(toolkit, {
       name: 'browser_handle_dialog',
@@ -146,6 +149,8 @@ async function waitFor({ time, text, textGone }: WaitInput, call: PageCall): Pro
 
 function noneWhileLoading(error: unknown): boolean[] {
   if (error instanceof ProtocolRefusal) return []
+  // It shows another page since the frames were listed.
+  if (error instanceof BrowserError && error.code === 'PAGE_NOT_ALLOWED') return []
   throw error
 }
 

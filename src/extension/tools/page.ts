@@ -1,7 +1,8 @@
 /** A tab that the tools act in: its frames, and what it does meanwhile. */
-import { BrowserError, type Debuggee, type DebuggeeEvent } from '../debuggee.js'
+import { BrowserError, type Debuggee, type DebuggeeEvent, type Tabs } from '../debuggee.js'
 import { createConsoleLog } from './console-log.js'
 import { createDialogs } from './dialogs.js'
+import { createFloods, type DispensableDomain } from './floods.js'
 import { createLoading } from './loading.js'
 import { createNetworkLog } from './network-log.js'
 import { createRefs, type RefCounter } from './refs.js'
@@ -13,16 +14,39 @@ const ANSWER_MS = 10_000
 /** Handles of elements that a command made; they are released after it. */
 export const OBJECT_GROUP = 'agent-tasks'
 
+export interface PageOptions {
+  /** Numbers the refs. */
+  readonly counter: RefCounter
+  /** Which frames may be acted in. */
+  readonly refusal: Tabs['refusal']
+  /** The tabs whose pages have logged without end. They are not listened to when they are attached again. */
+  readonly flooding: Set<number>
+}
+
 /** Prepares a tab. @throws BrowserError `PAGE_HANGS` when it does not answer */
-export async function openPage(id: number, debuggee: Debuggee, counter: RefCounter, signal: AbortSignal) {
+export async function openPage(
+  id: number,
+  debuggee: Debuggee,
+  { counter, refusal, flooding }: PageOptions,
+  signal: AbortSignal,
+) {
   const consoleLog = createConsoleLog()
   const network = createNetworkLog()
   const dialogs = createDialogs()
   const refs = createRefs(counter)
-  /** The sessions of frames in other processes, by the id of the frame. */
-  const sessions = new Map<string, string>()
+  /** What was disabled, by session. */
+  const disabled = new Map<string | undefined, Set<DispensableDomain>>()
+  const floods = createFloods({
+    onFlood: (domain, sessionId) => {
+      if (domain !== 'Network') flooding.add(id)
+      disabled.set(sessionId, new Set(disabled.get(sessionId)).add(domain))
+      debuggee.send(`${domain}.disable`, undefined, { sessionId }).catch(() => undefined)
+    },
+    onEndless: () => debuggee.end(floodError()),
+  })
   const observe: ((event: DebuggeeEvent) => void)[] = [consoleLog.take, network.take, dialogs.take, takeFrames]
   const stop = debuggee.onEvent((event) => {
+    if (floods.take(event)) return
     for (const take of observe) take(event)
   })
   debuggee.detached.addEventListener('abort', stop, { once: true })
@@ -32,15 +56,13 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
   function takeFrames({ method, params, sessionId }: DebuggeeEvent): void {
     switch (method) {
       case 'Target.attachedToTarget':
-        sessions.set(params.targetInfo.targetId, params.sessionId)
         void enable(params.sessionId, debuggee.detached).catch(() => undefined)
-        break
-      case 'Target.detachedFromTarget':
-        for (const [frameId, id] of sessions) if (id === params.sessionId) sessions.delete(frameId)
         break
       case 'Page.frameNavigated':
         refs.forget(params.frame.id)
-        if (sessionId === undefined && params.frame.id === mainFrameId) consoleLog.startPage()
+        if (sessionId !== undefined || params.frame.id !== mainFrameId) break
+        consoleLog.startPage()
+        startLogs()
         break
       case 'Inspector.targetCrashed':
         crash.abort(new BrowserError('PAGE_CRASHED', 'The page has crashed. Go to it again with browser_navigate.'))
@@ -55,15 +77,28 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
     }
   }
 
+  /** Another page is heard again. */
+  function startLogs(): void {
+    for (const [sessionId, domains] of disabled) {
+      floods.forget(sessionId)
+      for (const domain of domains) debuggee.send(`${domain}.enable`, {}, { sessionId }).catch(() => undefined)
+    }
+    disabled.clear()
+    flooding.delete(id)
+  }
+
   async function enable(sessionId: string | undefined, signal: AbortSignal): Promise<void> {
     const options = { sessionId, signal }
     // Bodies are not read: the browser need not keep them.
     const noBodies = { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }
+    const isHeard = !flooding.has(id)
+    if (!isHeard) disabled.set(sessionId, new Set<DispensableDomain>(['Runtime', 'Log']))
     await Promise.all([
+      ...(isHeard
+        ? [debuggee.send('Runtime.enable', undefined, options), debuggee.send('Log.enable', undefined, options)]
+        : []),
       debuggee.send('Page.enable', {}, options),
-      debuggee.send('Runtime.enable', undefined, options),
       debuggee.send('Network.enable', noBodies, options),
-      debuggee.send('Log.enable', undefined, options),
       debuggee.send('DOM.enable', {}, options),
       debuggee.send('Target.setAutoAttach', AUTO_ATTACH, options),
     ])
@@ -82,14 +117,13 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
       // A page in a background tab or window acts as if it had the focus, so that it takes keys.
       await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal: limited })
       return {
-        ...{ id, debuggee, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
+        ...{ id, debuggee, refusal, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
+        /** Whether a part of the page has logged, or asked for, more than can be handled. */
+        isFlooding: (domain: DispensableDomain): boolean =>
+          [...disabled.values()].some((domains) => domains.has(domain)),
         /** Aborts when it crashes; another one when it is loaded again. */
         get crashed(): AbortSignal {
           return crash.signal
-        },
-        /** The sessions of all its processes; undefined is the tab's own. */
-        get sessionIds(): readonly (string | undefined)[] {
-          return [undefined, ...sessions.values()]
         },
       }
     })
@@ -100,6 +134,12 @@ export async function openPage(id: number, debuggee: Debuggee, counter: RefCount
 }
 
 export type Page = Awaited<ReturnType<typeof openPage>>
+
+const floodError = (): BrowserError =>
+  new BrowserError(
+    'PAGE_HANGS',
+    'The page makes more events than can be handled, such as messages of the console, and was let go. Try again, or use another tab.',
+  )
 
 const AUTO_ATTACH = {
   ...{ autoAttach: true, waitForDebuggerOnStart: false, flatten: true },

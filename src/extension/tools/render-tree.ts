@@ -39,11 +39,12 @@ export function renderTree(
     left += 1
   }
 
-  function visit(node: TreeNode, level: number): void {
+  /** Adds the lines of a node. Returns what is in it. */
+  function visit(node: TreeNode, level: number): readonly TreeNode[] {
     const indent = '  '.repeat(level)
     if (node.role === 'text') {
       add(() => `${indent}- text: ${quoted(node.name)}`)
-      return
+      return []
     }
     const all = node.role === 'iframe' ? [...node.children, ...of.contentOf(node)] : node.children
     const [only] = all
@@ -58,10 +59,16 @@ export function renderTree(
       return `${indent}- ${node.role}${name}${states}${colon}${text === undefined ? '' : ` ${quoted(text)}`}`
     })
     if (url !== undefined) add(() => `${indent}  - /url: ${url}`)
-    for (const child of children) visit(child, level + 1)
+    return children
   }
 
-  for (const node of nodes) visit(node, 0)
+  // Pages nest deeper than functions can be called.
+  const open = [nodes.values()]
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const { value: node } = level.next()
+    if (node === undefined) open.pop()
+    else open.push(visit(node, open.length - 1).values())
+  }
   return { text: lines.join('\n'), left }
 }
 

@@ -1,9 +1,10 @@
 /** Reads what a page shows, with all its frames. */
-import { ProtocolRefusal } from '../debuggee.js'
+import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { frameOwners, treeOf, type TreeNode } from './accessibility-tree.js'
 import type { Element } from './element-handles.js'
-import { framesOf, type Frame } from './frames.js'
+import { framesOf, mainFrameOf, readDocument, type Frame } from './frames.js'
 import type { Page } from './page.js'
+import { ELEMENTS } from './page-scripts.js'
 import { renderTree } from './render-tree.js'
 
 export interface SnapshotOptions {
@@ -15,6 +16,8 @@ export interface SnapshotOptions {
 const MAX_BYTES = 128 * 1024
 /** The most frames that a snapshot shows. */
 const MAX_FRAMES = 50
+/** The most elements that are read: the browser takes seconds for more, in which the page does nothing else. */
+const MAX_ELEMENTS = 50_000
 
 interface FrameTree {
   readonly frame: Frame
@@ -42,8 +45,11 @@ export async function takeSnapshot(
     },
     contentOf: (node) => contents.get(node)?.nodes ?? [],
   })
+  const refused = page.debuggee.sessions.refused.length
+  const without =
+    refused === 0 ? '' : `\nFrames that may not be acted in, such as that of the PDF viewer, are left out: ${refused}.`
   const rest = `\nThe snapshot is cut: ${left} more lines. Give a target, a ref of this snapshot, or a depth.`
-  return `### Snapshot\n\`\`\`yaml\n${text}\n\`\`\`${left > 0 ? rest : ''}`
+  return `### Snapshot\n\`\`\`yaml\n${text}\n\`\`\`${left > 0 ? rest : ''}${without}`
 }
 
 async function readFrames(
@@ -55,11 +61,16 @@ async function readFrames(
 ): Promise<readonly TreeNode[]> {
   const frames = await framesOf(page, signal)
   let room = MAX_FRAMES
+  let elements = 0
 
   async function read(frame: Frame): Promise<readonly TreeNode[]> {
     room -= 1
     const options = { sessionId: frame.sessionId, signal }
-    const { nodes } = await page.debuggee.send('Accessibility.getFullAXTree', { frameId: frame.id }, options)
+    const nodes = await readDocument(page, frame, signal, async (world) => {
+      elements += await countElements(page, frame, world, signal)
+      if (elements > MAX_ELEMENTS) throw tooManyError()
+      return (await page.debuggee.send('Accessibility.getFullAXTree', { frameId: frame.id }, options)).nodes
+    })
     const tree = treeOf(nodes)
     const owners = new Set(frameOwners(nodes))
     for (const node of flat(tree)) {
@@ -75,20 +86,40 @@ async function readFrames(
         if (inner !== undefined) contents.set(node, { frame: inner, nodes: await read(inner) })
       } catch (error) {
         // The frame has gone, or shows another page already.
-        if (!(error instanceof ProtocolRefusal)) throw error
+        if (!(error instanceof ProtocolRefusal) && !isNotAllowed(error)) throw error
       }
     }
     return tree
   }
 
-  const main = frames.get(from?.id ?? page.mainFrameId) ?? [...frames.values()][0]
-  return main === undefined ? [] : read(main)
+  // A main frame that is left out says why.
+  return read(frames.get(from?.id ?? page.mainFrameId) ?? mainFrameOf(page))
 }
 
+async function countElements({ debuggee }: Page, { sessionId }: Frame, contextId: number, signal: AbortSignal) {
+  const params = { functionDeclaration: ELEMENTS, executionContextId: contextId, returnByValue: true }
+  const { result } = await debuggee.send('Runtime.callFunctionOn', params, { sessionId, signal })
+  return Number(result.value)
+}
+
+const isNotAllowed = (error: unknown): boolean => error instanceof BrowserError && error.code === 'PAGE_NOT_ALLOWED'
+
+const tooManyError = (): BrowserError =>
+  new BrowserError(
+    'RESULT_TOO_LARGE',
+    `The page has more than ${MAX_ELEMENTS} elements. Ask for what you need with browser_evaluate, and use CSS selectors.`,
+  )
+
+/** Nodes before those in them. Pages nest deeper than functions can be called. */
 function* flat(nodes: readonly TreeNode[]): Iterable<TreeNode> {
-  for (const node of nodes) {
-    yield node
-    yield* flat(node.children)
+  const open = [nodes.values()]
+  for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
+    const { value: node } = level.next()
+    if (node === undefined) open.pop()
+    else {
+      yield node
+      open.push(node.children.values())
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.j
 import { BrowserError, type Tabs } from '../debuggee.js'
 import { addressOf } from './addresses.js'
 import { dialogText } from './dialogs.js'
+import { endDialogs, startScripts } from './leaving.js'
 import type { Page } from './page.js'
 import { perform, stopLoading, type Performance } from './perform.js'
 import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
@@ -101,25 +102,35 @@ async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Prom
   const isOpen = async (): Promise<boolean> => (await tabs.list(signal)).some((tab) => tab.id === id)
   const current = (await tabs.list(signal)).find(({ isCurrent }) => isCurrent)
   const page = current?.id === id ? await toolkit.openCurrent(signal) : undefined
-  page?.dialogs.assertNone()
+  const ended = page === undefined ? [] : await endDialogs(page, signal)
   await tabs.close(id, signal)
   await until(async () => page?.dialogs.open !== undefined || !(await isOpen()), { ms: times.actionMs, signal })
   const dialog = page?.dialogs.open
   if (dialog !== undefined) return ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]
-  if (!(await isOpen())) return []
+  if (!(await isOpen())) return ended
+  if (page !== undefined && ended.length > 0) await startScripts(page, signal)
   throw new BrowserError('PAGE_HANGS', 'The tab has not closed: its page does not answer, or asks whether to leave it.')
 }
 
 async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Promise<string> {
   const page = await toolkit.openCurrent(signal)
-  page.dialogs.assertNone()
   const call: Performance = { ...toolkit, page, signal: whileAttached(page, signal) }
   try {
-    return await perform(call, () => goTo(call, url))
+    const ended = await leaveDialogs(call)
+    return [...ended, await perform(call, () => goTo(call, url))].join('\n')
   } catch (error) {
     if (signal.aborted) stopLoading(page)
     throw error
   }
+}
+
+/** Leaves a page that shows a dialog for an empty one, in which scripts can run again. */
+async function leaveDialogs(call: Performance): Promise<readonly string[]> {
+  const ended = await endDialogs(call.page, call.signal)
+  if (ended.length === 0) return ended
+  await goTo(call, 'about:blank')
+  await startScripts(call.page, call.signal)
+  return ended
 }
 
 async function goTo({ page, times, signal }: Performance, url: string): Promise<string> {

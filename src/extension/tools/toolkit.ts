@@ -78,12 +78,13 @@ export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSig
 
 /** Prepares each tab once, when it is used first. */
 export function createPages(tabs: Tabs, counter: RefCounter): Toolkit['openCurrent'] {
+  const options = { counter, refusal: tabs.refusal, flooding: new Set<number>() }
   const pages = new WeakMap<object, Promise<Page>>()
   return async (signal) => {
     const { id, debuggee } = await tabs.current(signal)
     let page = pages.get(debuggee)
     if (page === undefined) {
-      page = openPage(id, debuggee, counter, signal)
+      page = openPage(id, debuggee, options, signal)
       pages.set(debuggee, page)
       page.catch(() => pages.delete(debuggee))
     }

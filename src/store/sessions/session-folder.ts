@@ -9,8 +9,9 @@
  * | `sessions-lock`, `sessions-owner` | the lock of the folder |
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { readRegular } from '../../regular-file.js'
 import type { Store } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { lockStore } from '../sqlite/owner-lock.js'
@@ -21,6 +22,9 @@ import type { SessionFiles } from './session-store.js'
 
 /** How long a process waits for another one that starts or ends, in ms. */
 const LOCK_MS = 10_000
+
+/** The longest file with a session key, in bytes (1 MiB). */
+const KEY_BYTES = 1024 * 1024
 
 /** What belongs to a store, in the order in which it is removed: a log without its database would be taken for that of the next one. */
 const SUFFIXES = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock'] as const
@@ -111,7 +115,7 @@ function writeKey(folder: string, key: string): void {
 
 function readKey(file: string): string | undefined {
   try {
-    const { session } = JSON.parse(readFileSync(file, 'utf8')) as { readonly session?: unknown }
+    const { session } = JSON.parse(readRegular(file, KEY_BYTES) ?? '') as { readonly session?: unknown }
     return typeof session === 'string' ? session : undefined
   } catch {
     return undefined

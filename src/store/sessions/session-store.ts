@@ -58,6 +58,9 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
   let own: OwnedFile | undefined
   let isSealed = false
   return {
+    get name() {
+      return own?.store.name
+    },
     directory: files.directory,
     earlierTasks,
     open: () => {

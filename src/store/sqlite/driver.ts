@@ -26,7 +26,8 @@ interface Driver {
  */
 const SAFE_VERSION = [3, 51, 3] as const
 
-const PEER = '@photostructure/sqlite'
+/** What is installed where Node's own SQLite is missing or not safe. */
+export const SQLITE_PACKAGE = '@photostructure/sqlite'
 
 let loaded: Driver | undefined
 
@@ -39,17 +40,23 @@ export function openDatabase(file: string, options: { readonly readOnly?: boolea
   return new loaded.DatabaseSync(file, options)
 }
 
+/** Whether stores need `SQLITE_PACKAGE` in this Node. */
+export function needsSqlitePackage(): boolean {
+  const version = process.versions['sqlite']
+  return version === undefined || !isSafe(version)
+}
+
 function loadDriver(): Driver {
   const version = process.versions['sqlite']
-  const builtin = version !== undefined && isSafe(version) ? process.getBuiltinModule('node:sqlite') : undefined
+  const builtin = needsSqlitePackage() ? undefined : process.getBuiltinModule('node:sqlite')
   if (builtin !== undefined) return builtin as unknown as Driver
   try {
-    return createRequire(import.meta.url)(PEER) as Driver
+    return createRequire(import.meta.url)(SQLITE_PACKAGE) as Driver
   } catch (cause) {
     const found = version === undefined ? `Node ${process.version} has none` : `Node ${process.version} has ${version}`
     throw new StoreError(
       'STORE_UNAVAILABLE',
-      `A store needs SQLite ${SAFE_VERSION.join('.')} or later; ${found}. Run: npm install ${PEER}@1.2`,
+      `A store needs SQLite ${SAFE_VERSION.join('.')} or later; ${found}. Run: npm install ${SQLITE_PACKAGE}@1.2`,
       { cause },
     )
   }

@@ -1,5 +1,5 @@
 /** Brings a file of an older layout to the present one. */
-import { rmSync } from 'node:fs'
+import { closeSync, openSync, rmSync } from 'node:fs'
 import type { Database } from './driver.js'
 
 /** The steps from each layout to the next: the first leads from 1 to 2. */
@@ -20,6 +20,8 @@ export function migrate(
   const copy = `${file}-layout-${from}`
   // What an earlier attempt left that did not get as far as the transaction.
   rmSync(copy, { force: true })
+  // SQLite would create it readable for everybody.
+  closeSync(openSync(copy, 'wx', 0o600))
   // SQLite makes the copy: one made with fs would miss the write-ahead log, and drop the locks of this process.
   database.prepare('VACUUM INTO ?').run(copy)
   database.exec('BEGIN IMMEDIATE')

@@ -5,7 +5,8 @@
  *
  * Nothing may open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
  */
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readRegular } from '../../regular-file.js'
 import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database } from './driver.js'
@@ -17,6 +18,9 @@ const BUSY_MS = 200
 
 /** How often an owner is looked up again, in ms. */
 const POLL_MS = 10
+
+/** The longest `FILE-owner`, in bytes: a path has at most a few thousand. */
+const OWNER_BYTES = 65_536
 
 /** What `FILE-owner` says. */
 interface Owner extends ProgramIdentity {
@@ -101,7 +105,7 @@ export function runningOwnerOf(file: string): number | undefined {
 /** The process that owns a store, or owned it when it died. */
 function ownerOf(file: string): Owner | undefined {
   try {
-    const owner = JSON.parse(readFileSync(`${file}-owner`, 'utf8')) as Owner
+    const owner = JSON.parse(readRegular(`${file}-owner`, OWNER_BYTES) ?? '') as Owner
     // A copy of a store has no owner.
     return owner.file === realPath(file) ? owner : undefined
   } catch {

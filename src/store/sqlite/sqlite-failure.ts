@@ -27,6 +27,12 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
+/** Whether the file, its disk or its readers are the reason of an error, and not the row that was to be written. */
+export function isOfFile(error: unknown): boolean {
+  const code = resultCode(error)
+  return code !== undefined && Object.values<number>(SQLITE).includes(code)
+}
+
 /** An error of SQLite or of the file system as a `StoreError` that names the file. */
 export function toStoreError(file: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error

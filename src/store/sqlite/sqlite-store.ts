@@ -4,12 +4,13 @@
  */
 import { resolve } from 'node:path'
 import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from '../store.js'
-import { StoreError, StoreInUseError } from '../store-errors.js'
+import { rowError, StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database, type Statement } from './driver.js'
 import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
-import { LAYOUT, readTable, textOf, valuesOf } from './schema.js'
-import { toStoreError } from './sqlite-failure.js'
+import { LAYOUT, LAYOUT_VERSION, readTable, textOf, valuesOf } from './schema.js'
+import { isOfFile, toStoreError } from './sqlite-failure.js'
+import { WatchedLog } from './watched-log.js'
 import {
   createFile,
   identityOf,
@@ -39,6 +40,7 @@ export function sqliteStore(path: string): Store {
   const file = resolve(path)
   let open: OpenFile | undefined
   return {
+    name: file,
     directory: `${file}-runs`,
     open: () => {
       if (open !== undefined) throw new StoreInUseError(file, process.pid)
@@ -87,6 +89,7 @@ class OpenFile {
   readonly #database: Database
   readonly #statements: Readonly<Record<StoreTable, { readonly put: Statement; readonly remove: Statement }>>
   readonly #unlock: () => void
+  readonly #log: WatchedLog
   #contents: StoreContents | undefined
   #removed = 0
 
@@ -106,10 +109,12 @@ class OpenFile {
       const contents = readChecked(file)
       this.#identity = identityOf(file)
       this.#database = database = openDatabase(file)
-      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA synchronous = FULL`)
+      // A copy that SQLite made of a store, as with VACUUM INTO, has no log.
+      database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
       this.#contents = migrate(database, file, version) ? readContents(database, file) : contents
-      // Fails for a file that cannot be written.
-      database.exec('BEGIN IMMEDIATE; COMMIT')
+      // Fails for a file that cannot be written: an empty transaction would not. It also creates the log.
+      database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${LAYOUT_VERSION}; COMMIT`)
+      this.#log = new WatchedLog(file, database)
       this.#statements = prepareStatements(database)
     } catch (error) {
       database?.close()
@@ -128,6 +133,7 @@ class OpenFile {
   write(changes: readonly StoreChange[]): void {
     if (changes.length === 0) return
     this.#checkIdentity()
+    this.#log.check()
     this.#database.exec('BEGIN IMMEDIATE')
     try {
       for (const change of changes) this.#apply(change)
@@ -136,6 +142,7 @@ class OpenFile {
       this.#rollBack()
       throw error
     }
+    this.#log.note()
     if (this.#removed < VACUUM_AFTER) return
     this.#removed = 0
     this.#database.exec('PRAGMA incremental_vacuum')
@@ -158,7 +165,11 @@ class OpenFile {
       remove.run(textOf(change.remove))
       this.#removed += 1
     } else {
-      put.run(...valuesOf(change.table, change.put))
+      try {
+        put.run(...valuesOf(change.table, change.put))
+      } catch (error) {
+        throw isOfFile(error) ? error : rowError(this.#file, { table: change.table, id: change.put.id }, error)
+      }
     }
   }
 

@@ -234,7 +234,7 @@ export function createLaneHost(options: LaneHostOptions): LaneHost {
       return clock.pending
     },
     observe: () => ({
-      tasks: tasks.listTasks(),
+      tasks: tasks.listTasks().reverse(),
       depths: Object.fromEntries(tasks.laneDepths),
       instances: instances.list().map(({ id, state }) => [id, state] as const),
       calls: calls.map(({ instanceId, isAnswered, call }) => ({

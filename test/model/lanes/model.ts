@@ -202,7 +202,8 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
       listed: Array.from(tasks.values(), ({ record }) => record)
         .filter((record) => instance === undefined || record.instanceId === instance)
         .filter((record) => status === undefined || record.status === status)
-        .map(({ id }) => id),
+        .map(({ id }) => id)
+        .reverse(),
     }),
     dispose: () => {
       if (isDisposed) return

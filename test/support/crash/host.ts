@@ -1,14 +1,14 @@
 /**
  * The host of `npm run crash`: it takes over what an earlier one left, launches and cancels tasks, and delivers their results into a transcript,
- * until it is killed. Its arguments: the folder, a seed, whether it may look into the transcript (`transcript` or `blind`), and `finish` for the
- * last one, which launches nothing and ends when nothing is owed.
+ * until it is killed, or ends cleanly because its parent says so. Its arguments: the folder, a seed, whether it may look into the transcript
+ * (`transcript` or `blind`), and `finish` for the last one, which launches nothing and ends when nothing is owed.
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AsyncTaskManager, processRunner, type Runner, type RunnerDefinition } from 'agent-tasks'
 import { sqliteStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
-import { MAX_ATTEMPTS } from './judge.js'
+import { END, MAX_ATTEMPTS } from './judge.js'
 
 const [folder = '', seed = '0', mode, last] = process.argv.slice(2)
 const isLast = last === 'finish'
@@ -70,6 +70,8 @@ function deliver(): void {
   const tasks = lease.tasks.map(({ id, status, isRepeat }) => `${id}=${status}${isRepeat === true ? '=repeat' : ''}`)
   note('transcript', `${lease.deliveryId} ${tasks.join(' ')}`)
   lease.acknowledge()
+  // By then its acceptance is on the disk.
+  setImmediate(() => note('accepted', lease.deliveryId))
 }
 
 function launch(): void {
@@ -98,4 +100,13 @@ if (isLast) {
   await manager.dispose()
   process.exit()
 }
-setInterval(launch, 5)
+const launching = setInterval(launch, 5)
+process.once('message', () => {
+  clearInterval(launching)
+  // It cancels what runs.
+  for (const { id } of manager.getActiveTasks()) note('cancellations', `asked ${id}`)
+  void manager.dispose().then(() => {
+    note('transcript', END)
+    process.exit()
+  })
+})

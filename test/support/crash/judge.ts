@@ -5,6 +5,9 @@ import { join } from 'node:path'
 /** How many runs a task may have. */
 export const MAX_ATTEMPTS = 3
 
+/** The line of a transcript for a clean end of its host. */
+export const END = 'end'
+
 /** The figures of one series of rounds; the last group are faults. */
 export interface Figures {
   readonly launches: number
@@ -16,6 +19,7 @@ export interface Figures {
   readonly interrupted: number
   readonly possibleRepeats: number
   readonly toldTwice: number
+  readonly cleanEnds: number
 }
 
 /** Ids of tasks; all lists must be empty. */
@@ -24,6 +28,8 @@ export interface Faults {
   readonly lost: readonly string[]
   /** Told more than once, without the mark of a possible repeat; where there is a transcript, told more than once at all. */
   readonly unmarked: readonly string[]
+  /** Told before a clean end and after it, or after a message that repeated them was accepted. */
+  readonly unconfirmed: readonly string[]
   /** Told although they were cancelled. */
   readonly toldCancelled: readonly string[]
   /** An attempt ran twice, or there were too many. */
@@ -37,7 +43,8 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
     return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
   }
   const launched = linesOf('launches')
-  const messages = linesOf('transcript').map((line) => line.split(' ').slice(1))
+  const transcript = linesOf('transcript')
+  const messages = transcript.filter((line) => line !== END).map((line) => line.split(' ').slice(1))
   const tellings = new Map<string, { readonly isMarked: boolean }[]>()
   for (const [id = '', , mark] of messages.flat().map((task) => task.split('='))) {
     tellings.set(id, [...(tellings.get(id) ?? []), { isMarked: mark === 'repeat' }])
@@ -62,14 +69,36 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
       interrupted: sum(2),
       possibleRepeats: [...tellings.values()].flat().filter(({ isMarked }) => isMarked).length,
       toldTwice: repeats.length,
+      cleanEnds: transcript.filter((line) => line === END).length,
     },
     faults: {
       lost: launched.filter((id) => !tellings.has(id) && !asked.has(id)),
       unmarked: repeats
         .filter(([, told]) => !isBlind || told.slice(1).some(({ isMarked }) => !isMarked))
         .map(([id]) => id),
+      unconfirmed: toldAgain(transcript, new Set(linesOf('accepted'))),
       toldCancelled: cancelled('done').filter((id) => tellings.has(id)),
       miscounted: runs.filter(isMiscounted),
     },
   }
+}
+
+/** The tasks that are told although no message was uncertain of them any more. */
+function toldAgain(transcript: readonly string[], accepted: ReadonlySet<string>): string[] {
+  const told = new Set<string>()
+  const confirmed = new Set<string>()
+  const faults: string[] = []
+  for (const line of transcript) {
+    if (line === END) {
+      for (const id of told) confirmed.add(id)
+      continue
+    }
+    const [deliveryId = '', ...tasks] = line.split(' ')
+    for (const [id = '', , mark] of tasks.map((task) => task.split('='))) {
+      if (confirmed.has(id)) faults.push(id)
+      told.add(id)
+      if (mark === 'repeat' && accepted.has(deliveryId)) confirmed.add(id)
+    }
+  }
+  return faults
 }

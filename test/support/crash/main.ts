@@ -1,8 +1,8 @@
 /**
- * `npm run crash -- --rounds N [--seed S]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left. Half
+ * `npm run crash -- --rounds N [--seed S]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
  * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
  * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
- * where there is no transcript; no attempt may run twice; no program may be left, and no process of others touched.
+ * where there is no transcript, and never after a clean end, or after the repeat was accepted; no attempt may run twice; no program may be left, and no process of others touched.
  */
 import { fork } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -24,8 +24,11 @@ const hostFile = fileURLToPath(new URL('host.ts', import.meta.url))
 
 type Mode = 'transcript' | 'blind'
 
-/** When a host is killed: so long after it has begun to take over, or after it has done so; undefined: it may finish. */
-type Kill = { readonly after: 'starting' | 'ready'; readonly ms: number } | undefined
+/**
+ * When a host is killed, or (`isClean`) ends because it is asked to: so long after it has begun to take over, or after it has done so; undefined: it
+ * may finish.
+ */
+type Kill = { readonly after: 'starting' | 'ready'; readonly ms: number; readonly isClean?: true } | undefined
 
 /** In the environment of every process that a host starts. */
 const MARK = 'AGENT_TASKS_CRASH_TEST'
@@ -41,10 +44,11 @@ function runHost(folder: string, mode: Mode, hostSeed: number, kill: Kill): Prom
     let errors = ''
     child.stderr?.on('data', (chunk: Buffer) => (errors += chunk.toString()))
     child.on('message', (message) => {
-      if (message === kill?.after) setTimeout(() => child.kill('SIGKILL'), kill.ms)
+      if (message !== kill?.after) return
+      setTimeout(() => (kill.isClean === true ? child.send('end') : child.kill('SIGKILL')), kill.ms)
     })
     child.once('exit', (code, signal) => {
-      const isExpected = kill === undefined ? code === 0 : signal === 'SIGKILL'
+      const isExpected = kill === undefined || kill.isClean === true ? code === 0 : signal === 'SIGKILL'
       if (isExpected) resolve()
       else reject(new Error(`the host ended with ${code ?? signal}: ${errors}`))
     })
@@ -80,9 +84,11 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-crash-'))
   const foreigners = Array.from({ length: 5 }, startForeigner)
   for (let life = 0; life < lives; life += 1) {
-    const kill: Kill = random.chance(0.25)
-      ? { after: 'starting', ms: random.below(60) }
-      : { after: 'ready', ms: random.below(250) }
+    const kill: Kill = random.chance(0.2)
+      ? { after: 'ready', ms: random.below(250), isClean: true }
+      : random.chance(0.25)
+        ? { after: 'starting', ms: random.below(60) }
+        : { after: 'ready', ms: random.below(250) }
     await runHost(folder, mode, seed + life, kill)
     if (!random.chance(0.3)) continue
     for (const id of random.pick(foreigners).plant(folder)) appendFileSync(join(folder, 'launches'), `${id}\n`)
@@ -97,6 +103,7 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
   const { launches, ends, deliveries, cancelled, adopted, retried, interrupted } = figures
   console.log(`${mode}: rounds ${lives}, seed ${seed}`)
   console.log(`  launches ${launches}, ends ${ends} (cancelled ${cancelled}), deliveries ${deliveries}`)
+  console.log(`  clean ends ${figures.cleanEnds}, told again although confirmed ${faults.unconfirmed.length}`)
   console.log(`  adopted ${adopted}, retried ${retried}, interrupted ${interrupted}`)
   console.log(
     `  lost ${faults.lost.length}, told twice ${figures.toldTwice}, possible repeats ${figures.possibleRepeats} (unmarked ${faults.unmarked.length})`,

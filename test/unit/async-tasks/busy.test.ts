@@ -2,6 +2,7 @@
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
+import { createManualClock } from '../../../src/testing/manual-clock.js'
 import type { OnError } from '../../../src/callbacks/error-report.js'
 
 function withResolvers<T>() {
@@ -12,11 +13,12 @@ function withResolvers<T>() {
 
 function watch(source: BusySource) {
   const report = vi.fn<OnError>()
-  const busy = new BusyWatch(source, report, 'main')
+  const clock = createManualClock()
+  const busy = new BusyWatch(source, report, 'main', clock)
   const onIdle = vi.fn()
   const subscription = busy.idle$.subscribe(onIdle)
   onTestFinished(() => subscription.unsubscribe())
-  return { busy, report, onIdle, subscription }
+  return { busy, report, onIdle, subscription, clock }
 }
 
 describe('a function', () => {
@@ -68,6 +70,38 @@ describe('a function that returns a promise', () => {
     expect(busy.isBusy()).toBe(true)
     expect(isAgentBusy).toHaveBeenCalledTimes(2)
     await turn()
+  })
+
+  it('is given up after 30 s, reported, and asked again; its late answer is not used', async () => {
+    const { promise, resolve } = withResolvers<boolean>()
+    const isAgentBusy = vi.fn(() => promise)
+    const { busy, report, clock } = watch(isAgentBusy)
+    const onAnswer = vi.fn()
+    busy.answered$.subscribe(onAnswer)
+    busy.isBusy()
+    clock.advance(29_999)
+    expect([busy.isBusy(), isAgentBusy.mock.calls.length]).toEqual([true, 1])
+    clock.advance(1)
+    const error = new Error('isAgentBusy has not answered within 30 s. It is called again.')
+    expect(report).toHaveBeenCalledExactlyOnceWith(error, { source: 'busy', owner: 'main' })
+    resolve(false)
+    await turn()
+    expect(onAnswer).not.toHaveBeenCalled()
+    isAgentBusy.mockReturnValue(Promise.resolve(true))
+    expect([busy.isBusy(), isAgentBusy.mock.calls.length]).toEqual([true, 2])
+    await turn()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('leaves no timer when it is dropped, and is asked again', () => {
+    const isAgentBusy = vi.fn(() => new Promise<boolean>(() => undefined))
+    const { busy, clock } = watch(isAgentBusy)
+    busy.isBusy()
+    busy.forget()
+    expect(clock.pending).toBe(0)
+    busy.isBusy()
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+    busy.forget()
   })
 
   it('is not used any more once it was replaced', async () => {

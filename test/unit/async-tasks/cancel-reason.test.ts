@@ -44,6 +44,20 @@ describe('cancelTask with a reason', () => {
     expect(manager.getTask('a')?.cancelReason).toBe('x'.repeat(999))
   })
 
+  it('F4: is also taken as the only argument, of a run for its children too', async () => {
+    const { manager, register } = setUpHost()
+    register('a')
+    expect(manager.cancelTask('a', WHY)).toBe(true)
+    expect(manager.getTask('a')?.cancelReason).toBe(WHY)
+    manager.launch({ id: 'parent', subagentName: 's', goalPrompt: 'g' }, (_input, context) => {
+      context.launch({ id: 'child', subagentName: 's', goalPrompt: 'g' }, () => new Promise(() => undefined))
+      return String(context.children.cancel('child', WHY))
+    })
+    await manager.waitFor(['parent'])
+    expect(manager.getTask('child')?.cancelReason).toBe(WHY)
+    expect(manager.getTask('parent')?.output).toEqual({ final_message: 'true' })
+  })
+
   it('F4: refuses a reason that is no text, and nothing has changed', () => {
     const { manager, register } = setUpHost()
     register('a')

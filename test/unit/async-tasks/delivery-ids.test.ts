@@ -53,7 +53,8 @@ async function hostWithRepeat(options: AgentTasksOptions = {}): Promise<{ host: 
   return { host, store }
 }
 
-const REPEAT = /^possible repeat: this result may have been delivered before.*\n\{\n {2}"agent_id": "a"/m
+const REPEAT =
+  /^possible repeat: this result may have been delivered before.*\nOutput of task a \(.*\):\n```json\n\{\n {2}"agent_id": "a"/m
 
 describe('with a store', () => {
   it('K3: a reminder names its delivery id, and without a store it does not', () => {

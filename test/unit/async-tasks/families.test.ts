@@ -191,6 +191,34 @@ describe('a run that launches a task', () => {
     expect(statuses('p', 'c')).toEqual(['completed', 'completed'])
   })
 
+  it.each([
+    ['the default limits', {}, 20],
+    ['one child at a time', { maxChildTasks: 1, maxFamilyDepth: 4 }, 3],
+  ])('F5: ends with all of its generations that wait for one another: with %s', async (_, limits, count) => {
+    const manager = new AsyncTaskManager({ clock: createManualClock(), whenFull: 'queue', ...limits })
+    const depths = manager.registry.families.limits.maxDepth
+    let ends = 0
+    const run =
+      (level: number): Runner =>
+      async (_input, { launch, children }) => {
+        const width = level === 0 ? count : level < depths ? 1 : 0
+        for (let n = 0; n < width; n += 1) launch({ subagentName: 'agent', goalPrompt: 'g' }, run(level + 1))
+        await children.waitFor()
+        ends += 1
+        return {}
+      }
+    manager.launch({ id: 'root', subagentName: 'agent', goalPrompt: 'g' }, run(0))
+    for (let ticks = 0; ticks < 5000 && manager.getTask('root')?.status === 'running'; ticks += 1) {
+      await Promise.resolve()
+    }
+    expect(manager.getTask('root')?.status).toBe('completed')
+    expect(ends).toBe(1 + count * depths)
+    expect(manager.registry.pools.all().map(({ inUse, queue }) => inUse + queue.size)).toEqual(
+      Array.from({ length: depths + 2 }, () => 0),
+    )
+    await manager.dispose()
+  })
+
   it('F5: takes a slot of its own kind, of which there are maxChildTasks', async () => {
     const { launch, open, manager } = setUp({ maxAsyncTasks: 2, maxChildTasks: 1 })
     await launch('p')

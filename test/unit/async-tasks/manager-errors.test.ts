@@ -54,6 +54,88 @@ describe('the error names the field', () => {
     expect(manager.canLaunchAsync()).toEqual({ allowed: true })
   })
 
+  it.each<[(manager: AsyncTaskManager) => unknown, string]>([
+    [
+      (manager) => manager.registerTask({ ...input, timeout: 5 } as never),
+      'input.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+    ],
+    [
+      (manager) => manager.registerTask({ ...input, kind: 'command' } as never),
+      'input.kind: got "command", expected no such field',
+    ],
+    [
+      (manager) => manager.launch({ ...input, dependsOn: ['b'] } as never, () => ({})),
+      'input.dependsOn: got an array of 1',
+    ],
+    [
+      (manager) => manager.launch({ ...input, retries: 3 } as never, () => ({})),
+      'input.retries: got 3, expected no such field',
+    ],
+    [
+      (manager) => manager.launch({ ...input, goal: 'g' } as never, () => ({})),
+      'input.goal: got "g", expected no such field; the nearest is goalPrompt.',
+    ],
+    [
+      (manager) => manager.launch(input, { run: () => ({}), timeoutMs: 5 } as never),
+      'runner.timeoutMs: got 5, expected one of the names run, name, description, retry, budget.',
+    ],
+    [
+      (manager) => manager.tryReserveAsyncSlot({ ttl: 5 } as never),
+      'options.ttl: got 5, expected no such field; the nearest is ttlMs.',
+    ],
+    [(manager) => manager.lease({ task_ids: [] } as never), 'request.task_ids'],
+    [
+      (manager) => manager.lease({ questions: [{ taskId: 'a', question: 'b' }] } as never),
+      'request.questions[0].question: got "b"',
+    ],
+    [(manager) => manager.releaseOwner('a', { heir: 'b' } as never), 'input.heir'],
+    [
+      (manager) => manager.cancelTask('a', { why: 'no' } as never),
+      'options.why: got "no", expected no such field; the fields are reason.',
+    ],
+    [
+      (manager) => manager.cancelAll({ owners: 'a' } as never),
+      'options.owners: got "a", expected no such field; the nearest is owner.',
+    ],
+    [
+      (manager) => manager.readOutput('a', { max: 1 } as never),
+      'options.max: got 1, expected no such field; the nearest is maxBytes.',
+    ],
+    [(manager) => manager.output$('a', { from: 1 } as never), 'options.from'],
+  ])('of an unknown field, with the nearest known one: %s', (act, message) => {
+    const { manager } = setUp()
+    expect(() => act(manager)).toThrow(InvalidInputError)
+    expect(() => act(manager)).toThrow(message)
+    expect(manager.getAllTasks()).toEqual([])
+  })
+
+  it('of an unknown field of a wait, and of what a run launches and asks', async () => {
+    const { manager } = setUp()
+    await expect(manager.waitFor(['a'], { timeout: 5 } as never)).rejects.toThrow(
+      'options.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+    )
+    const errors: unknown[] = []
+    manager.launch(input, async (_input, context) => {
+      for (const child of [{ owner: 'other' }, { timeout: 5 }]) {
+        try {
+          context.launch({ ...input, id: 'b', ...child }, () => ({}))
+        } catch (error) {
+          errors.push((error as Error).message)
+        }
+      }
+      await context
+        .ask({ message: 'Which?', shema: {} } as never)
+        .catch((error: unknown) => errors.push((error as Error).message))
+      return {}
+    })
+    await manager.waitFor(['a'])
+    expect(errors).toEqual([
+      expect.stringContaining('input.owner: got "other", expected no such field'),
+      'input.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+      expect.stringContaining('shema'),
+    ])
+  })
+
   it('names invalid progress in a report to onError, and continues', () => {
     const { manager, onError } = setUp()
     manager.registerTask(input)

@@ -453,18 +453,34 @@ describe('what is owed', () => {
 })
 
 describe('history', () => {
-  it('A7: an owed record is never pruned and does not stop pruning; acknowledging makes room', () => {
+  it('A7: an owed record is never pruned and does not count; of the delivered ones the earliest go', () => {
     const { manager } = setUp({ maxAsyncTasks: 1 }) // the history limit is 2
-    for (const id of ['a', 'b', 'c', 'd']) manager.registerTask(input(id))
-    for (const id of ['a', 'b', 'c', 'd']) manager.completeTask(id, {})
-    expect(manager.getAllTasks()).toHaveLength(4)
+    const idsOf = () => manager.getAllTasks().map((task) => task.id)
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) manager.registerTask(input(id))
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) manager.completeTask(id, {})
     manager.markNotified('b')
-    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['a', 'c', 'd'])
     manager.markNotified('d')
-    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['a', 'c'])
+    expect(idsOf()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
     manager.markNotified('a')
+    expect(idsOf()).toEqual(['b', 'c', 'd', 'e', 'f'])
+    manager.markNotified('c')
+    expect(idsOf()).toEqual(['c', 'd', 'e', 'f'])
     manager.setMaxAsyncTasks(0)
-    expect(manager.getAllTasks().map((task) => task.id)).toEqual(['c'])
+    expect(idsOf()).toEqual(['e', 'f'])
+  })
+
+  it('A7: a record that is owed again after it was delivered does not count, and is pruned when it is delivered again', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 })
+    const idsOf = () => manager.getAllTasks().map((task) => task.id)
+    for (const id of ['a', 'b', 'c']) manager.registerTask(input(id))
+    manager.completeTask('a', {})
+    const lease = manager.lease()
+    lease?.acknowledge()
+    for (let time = 0; time < 3; time += 1) expect(manager.redeliver(lease?.deliveryId ?? '')).toBe(time === 0)
+    for (const id of ['b', 'c']) manager.cancelTask(id)
+    expect(idsOf()).toEqual(['a', 'b', 'c'])
+    manager.markNotified('a')
+    expect(idsOf()).toEqual(['b', 'c'])
   })
 
   it('A7: the earliest to end goes first, although many end in one millisecond', () => {
@@ -602,6 +618,21 @@ describe('deadlines', () => {
     ])
   })
 
+  it.each<[object, RegExp]>([
+    [{ timeoutMs: 1000 }, /^Task timed out: it did not end within its limit of 1 s\.$/],
+    [{ budget: { seconds: 1, wrapUpMs: 0 } }, /^Budget exceeded: its limit is [^:]+(Spent: [^:]+)?$/],
+  ])('the error of a run that rejects with the reason of its abort is said once: %j', async (more, message) => {
+    const { manager, clock } = setUp()
+    manager.launch({ ...input('a'), ...more }, (_input, { signal }) => {
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(1000)
+    clock.advance(1)
+    await manager.waitFor(['a'])
+    expect(manager.getTask('a')?.error).toMatch(message)
+  })
+
   it('T4: what a run returns after its deadline is kept, and shown to the model', async () => {
     const { manager, clock } = setUp({ graceMs: 50 })
     manager.launch({ id: 'a', subagentName: 's', goalPrompt: 'g', timeoutMs: 10 }, async ({ id }, { signal }) => {
@@ -621,7 +652,7 @@ describe('deadlines', () => {
       status: 'failed',
       error: 'Task timed out: it did not end within its limit of 10 ms. It then returned a result, too late.',
       error_code: 'TASK_TIMEOUT',
-      late_output: { emitted_vars: {}, final_message: 'half of a' },
+      late_output: { final_message: 'half of a' },
     })
     const restored = AsyncTaskManager.restore(JSON.parse(JSON.stringify(manager.getAllTasks())) as never)
     expect(restored.getTask('a')).toMatchObject(late)
@@ -683,7 +714,7 @@ describe('restoring', () => {
       ['owed', 'broken'],
       [
         'ran',
-        'The process that ran this task ended before the task did. Launch it again if its result is still needed.',
+        `The process that ran this task (subagent 'helper', goal "do it") ended before the task did. Launch it again if its result is still needed.`,
       ],
     ])
     expect(restored.getTask('delivered')?.delivery).toBe('delivered')

@@ -75,6 +75,63 @@ describe('a run that asks', () => {
     expect(output()).toEqual({ answer: ['one', 'two'] })
   })
 
+  it('may be answered with what a model may answer: the value of the only field, or the fields', async () => {
+    const person = {
+      message: 'Who?',
+      schema: { type: 'object', properties: { name: { type: 'string' }, age: { type: 'number' } }, required: ['name'] },
+    }
+    const { manager, id, output } = setUp(async (context) => {
+      const answers = await Promise.all([context.ask('Text?'), context.ask(confirmation), context.ask(person)])
+      return answers.map(({ content }) => content)
+    })
+    await settle()
+    expect(() => manager.answerTask(id, 'question-2', 'perhaps')).toThrow('answer.content.confirm: got "perhaps"')
+    expect(() => manager.answerTask(id, 'question-3', { age: 7 })).toThrow('answer.content.name: got undefined')
+    expect(() => manager.answerTask(id, 'question-3', null as never)).toThrow('answer: got null, expected an object.')
+    expect(() => manager.answerTask(id, 'question-3', undefined as never)).toThrow('answer: got undefined')
+    expect(manager.answerTask(id, 'question-9', 'yes')).toBe(false)
+    expect(manager.answerTask(id, 'question-1', 'yes')).toBe(true)
+    expect(manager.answerTask(id, 'question-2', true)).toBe(true)
+    expect(manager.answerTask(id, 'question-3', { name: 'Ada', age: 36 })).toBe(true)
+    await settle()
+    expect(output()).toEqual({ answer: [{ answer: 'yes' }, { confirm: true }, { name: 'Ada', age: 36 }] })
+  })
+
+  it('may list choices instead of a schema', async () => {
+    const { manager, id, questions, output } = setUp((context) =>
+      context.ask({ message: 'Which branch?', choices: ['main', 'next'] }),
+    )
+    await settle()
+    expect(questions()?.[0]?.schema).toEqual({
+      type: 'object',
+      properties: { answer: { type: 'string', title: 'Answer', enum: ['main', 'next'] } },
+      required: ['answer'],
+    })
+    expect(() => manager.answerTask(id, 'question-1', 'other')).toThrow(
+      'answer.content.answer: got "other", expected one of "main", "next".',
+    )
+    expect(manager.answerTask(id, 'question-1', 'next')).toBe(true)
+    await settle()
+    expect(output()).toEqual({ answer: { action: 'accept', content: { answer: 'next' } } })
+  })
+
+  it.each<[object, string]>([
+    [{ choices: [] }, 'question.choices: got an empty array, expected at least 1'],
+    [{ choices: ['a', 'a'] }, 'expected choices that differ'],
+    [{ choices: [''] }, 'question.choices[0]: got ""'],
+    [{ choices: ['x'.repeat(501)] }, 'expected at most 500 characters'],
+    [
+      { choices: Array.from({ length: 101 }, (_, n) => String(n)) },
+      'question.choices: got an array of 101, expected at most 100',
+    ],
+    [{ choices: ['a'], schema: { type: 'object' } }, 'expected no choices next to a schema'],
+    [{ choises: ['a'] }, 'the nearest is choices'],
+  ])('refuses wrong choices: %#', async (more, message) => {
+    const { ended } = setUp((context) => context.ask({ message: 'Which?', ...more }))
+    await settle()
+    expect((ended.mock.calls[0]?.[0] as Error).message).toContain(message)
+  })
+
   it('may be declined an answer', async () => {
     const { manager, id, output } = setUp((context) => context.ask('Sure?'))
     await settle()
@@ -89,7 +146,7 @@ describe('a run that asks', () => {
     expect(() => answer({ confirm: 'yes' })).toThrow(
       new InvalidInputError('answer.content.confirm', 'yes', 'a boolean'),
     )
-    expect(() => manager.answerTask(id, 'question-1', { action: 'maybe' } as unknown as TaskAnswer)).toThrow(
+    expect(() => manager.answerTask(id, 'question-1', { action: 'maybe' })).toThrow(
       'answer.action',
     )
     expect(questions()).toHaveLength(1)

@@ -62,7 +62,7 @@ describe('a run that died with its process', () => {
       status: 'failed',
       delivery: 'owed',
       errorCode: 'INTERRUPTED',
-      error: 'The process that ran this task ended before the task did. Launch it again if its result is still needed.',
+      error: `The process that ran this task (subagent 'agent', goal "look into it") ended before the task did. Launch it again if its result is still needed.`,
     })
     expect(next.getTask('a')).not.toHaveProperty('attempt')
   })

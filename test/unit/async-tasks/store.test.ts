@@ -321,6 +321,32 @@ describe('after a crash', () => {
     expect(String(errors[0])).toMatch(/wasDelivered\("delivery.*has not answered within 30 s/)
   })
 
+  it('K4: a message whose answer does not come delays no other', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    const ids = ['a', 'b'].map((owner) => {
+      manager.registerTask(task(owner, owner))
+      manager.completeTask(owner, OUTPUT)
+      return manager.lease({ owner, exclusive: true })!.deliveryId
+    })
+    await tick()
+    const clock = createManualClock()
+    const asked: string[] = []
+    const next = afterCrash(store, {
+      clock,
+      wasDelivered: (id) => {
+        asked.push(id)
+        return id === ids[0] ? new Promise<boolean>(() => undefined) : Promise.resolve(false)
+      },
+      onError: () => undefined,
+    })
+    for (let turn = 0; turn < 10; turn += 1) await tick()
+    expect(asked).toEqual(ids)
+    expect(next.getPendingNotifications('b')).toMatchObject([{ id: 'b' }])
+    expect(next.getPendingNotifications('a')).toEqual([])
+    await next.dispose()
+  })
+
   it('A9: a host that does not answer leaves no timer, and no task of its messages changes, after dispose', async () => {
     const { store } = crashedWithMessage('sent')
     const clock = createManualClock()

@@ -78,3 +78,26 @@ it('F9: a run that has started has no wait', async () => {
   expect(runOf()).not.toHaveProperty('notBefore')
   expect(runOf()).not.toHaveProperty('delayMs')
 })
+
+it('F8: the longest wait for a slot goes on across crashes, and begins at the launch', async () => {
+  let store = memoryStore()
+  const options = { maxAsyncTasks: 0, whenFull: 'queue', queue: { maxWaitMs: 1_000 } } as const
+  const first = new AsyncTaskManager({ ...options, store, clock: createManualClock(5_000) })
+  onTestFinished(() => first.dispose())
+  first.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'g', params: {} }, untilAborted)
+  const statusAfter = async (start: number, ms: number): Promise<string | undefined> => {
+    store = store.copy()
+    const clock = createManualClock(start)
+    const manager = new AsyncTaskManager({ ...options, store, clock, findRunner: () => untilAborted })
+    onTestFinished(() => manager.dispose())
+    await manager.recovered
+    clock.advance(ms)
+    await tick()
+    return manager.getTask('a')?.status
+  }
+  expect(await statusAfter(5_400, 100)).toBe('queued')
+  expect(await statusAfter(5_800, 199)).toBe('queued')
+  // A clock that was set back makes no wait shorter.
+  expect(await statusAfter(1_000, 999)).toBe('queued')
+  expect(await statusAfter(5_800, 200)).toBe('failed')
+})

@@ -55,7 +55,14 @@ describe('where Redis is', () => {
       'rediss://user@redis.example',
       { host: 'redis.example' },
       { sentinels: [{ host: 'localhost', port: 1 }] },
-    ]) {
+      // ioredis takes these for options that are not set.
+      { host: 'redis.example', password: null },
+      { host: 'redis.example', password: '' },
+      { host: 'redis.example', path: '' },
+      { host: 'redis.example', path: null },
+      { host: 'redis.example', sentinels: null },
+      { host: '127.0.0.1', tls: { host: 'redis.example' } },
+    ] as RedisAccess['connection'][]) {
       expect(() => addressOf(connection)).toThrow(/a Redis with a password, or one on a loopback address/)
       expect(() => addressOf(connection, true)).not.toThrow()
     }
@@ -63,6 +70,9 @@ describe('where Redis is', () => {
       expect(() => addressOf(`redis://${host}`)).not.toThrow()
     }
     expect(() => addressOf('redis://:secret@redis.example')).not.toThrow()
+    for (const connection of [{}, { host: null }, { host: 'localhost', tls: {} }] as RedisAccess['connection'][]) {
+      expect(addressOf(connection).name).toBe('localhost:6379')
+    }
   })
 
   it('is refused with a prefix of keys, which BullMQ does not support', () => {

@@ -12,14 +12,12 @@ describe('what hosts and workers agree on', () => {
     expect(lockTimes(15_000)).toEqual({ lockDuration: 10_000, stalledInterval: 2500, pollMs: 5000 })
   })
 
-  it('are keys of BullMQ, and three more for each job', () => {
+  it('are three keys for each job, beside those of BullMQ', () => {
     const keys = jobKeys({ prefix: 'bull', queue: 'research' }, 'x-1')
-    expect(keys).toMatchObject({ job: 'bull:research:x-1', lock: 'bull:research:x-1:lock', up: 'bull:research:x-1:up' })
-    expect(keys.queueKeys).toEqual(
-      ['active', 'wait', 'paused', 'prioritized', 'delayed', 'stalled', 'failed', 'events'].map(
-        (name) => `bull:research:${name}`,
-      ),
-    )
+    expect(keys).toEqual({
+      ...{ id: 'x-1', queue: 'bull:research', agent: 'bull:research:x-1:agent' },
+      ...{ up: 'bull:research:x-1:up', down: 'bull:research:x-1:down' },
+    })
     expect(workersChannel({ prefix: 'bull', queue: 'research' })).toBe('bull:research:agent-workers')
     expect(hostChannel({ prefix: 'bull', queue: 'research' }, 'h')).toBe('bull:research:agent-host:h')
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { judgeRedis } from '../../../src/bullmq/redis-checks.js'
+import type { Redis } from 'ioredis'
+import { judgeRedis, reportFindings } from '../../../src/bullmq/redis-checks.js'
 
 interface Settings {
   readonly version?: string
@@ -67,4 +68,14 @@ describe('what a Redis says about itself', () => {
     expect(findings['appendfsync']).toBeUndefined()
     expect(judge({}, '')['appendfsync']).toBeUndefined()
   })
+})
+
+it('what may be lost is logged once in a process, for each Redis', async () => {
+  const redis = {
+    info: () => Promise.resolve(infoOf({ aof: '0' })),
+    config: () => Promise.resolve([]),
+  } as unknown as Redis
+  const lines: string[] = []
+  for (const name of ['one:1', 'one:1', 'two:2']) await reportFindings(redis, { name, log: (line) => lines.push(line) })
+  expect(lines.map((line) => line.split(',')[0])).toEqual(['Redis at one:1', 'Redis at two:2'])
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { every, pause, within } from '../../../src/bullmq/timing.js'
 
 describe('a time limit', () => {
@@ -20,4 +20,16 @@ it('something is done again and again until it is stopped', async () => {
   const before = times
   await pause(20)
   expect(times).toBe(before)
+})
+
+it('something that stops itself leaves no timer', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  let times = 0
+  const stop = every(10, () => {
+    times += 1
+    stop()
+  })
+  vi.advanceTimersByTime(100)
+  expect([times, vi.getTimerCount()]).toEqual([1, 0])
 })

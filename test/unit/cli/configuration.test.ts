@@ -9,6 +9,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { hashOf, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { checkNode, checkPackage } from '../../../src/cli/health-checks.js'
+import { needsSqlitePackage } from '../../../src/store/sqlite/driver.js'
 import { containing, jsonLines, matching, run, startCommandLine } from './command-line.js'
 
 async function configFile(content: unknown): Promise<string> {
@@ -89,6 +90,11 @@ describe('doctor', () => {
     expect(of('subagent a')).toMatchObject({ state: 'ok', detail: process.execPath })
     expect(of('subagent b')).toMatchObject({ state: 'ok', detail: matching(/^sh is \/.*sh$/) })
     expect(of('port 0')).toMatchObject({ state: 'ok' })
+    expect(of('port 3320')).toMatchObject({ state: matching(/^(ok|note)$/) })
+    // Node 20 has no SQLite of its own.
+    const sqlite = of('@photostructure/sqlite')
+    if (needsSqlitePackage()) expect(sqlite?.detail).toContain(`as Node ${process.versions.node} has no safe SQLite`)
+    else expect(sqlite).toBeUndefined()
   })
 
   it('F1: looks up the programs that commands may start', async () => {
@@ -196,7 +202,7 @@ describe('doctor', () => {
     const [http, socket] = [server.httpUrl, server.wsUrl].map((url) => new URL(url).port)
     const { of } = await findings({}, { PORT: http!, TASKS_WS_PORT: socket! })
     expect(of(`port ${http!}`)).toMatchObject({ state: 'ok', detail: containing('used by a task server ') })
-    expect(of(`port ${socket!}`)).toMatchObject({ state: 'ok', detail: 'used by a task server' })
+    expect(of(`port ${socket!}`)).toMatchObject({ state: 'ok', detail: 'used by the client socket of a task server' })
   })
 
   it('reports an address that this machine does not have', async () => {

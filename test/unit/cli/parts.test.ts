@@ -1,6 +1,8 @@
 // Parsers and formatters of the command line.
 import { EMPTY } from 'rxjs'
-import { describe, expect, it } from 'vitest'
+import { readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseInstanceOption, parseInstanceOptions } from '../../../src/cli/instance-option.js'
 import { describeError } from '../../../src/cli/failures.js'
 import { followTask } from '../../../src/cli/follow.js'
@@ -114,6 +116,18 @@ describe('a followed task', () => {
     expect((await follow([complete({ odd: 1 })])).text).toBe('{"odd":1}\n')
   })
 
+  it('prints the file of an image, not its base64', async () => {
+    const data = Buffer.from('a picture').toString('base64')
+    const image = { type: 'image', data, mimeType: 'image/png' }
+    const { text } = await follow([complete({ content: [image, { ...image, mimeType: 'image/../x' }] })])
+    const paths = text.trimEnd().split('\n')
+    expect(paths).toEqual([expect.stringMatching(/t1-1\.png$/), expect.stringMatching(/t1-2\.bin$/)])
+    onTestFinished(() => rm(dirname(paths[0]!), { recursive: true }))
+    expect(await readFile(paths[0]!, 'utf8')).toBe('a picture')
+    expect((await stat(paths[0]!)).mode & 0o777).toBe(0o600)
+    expect(dirname(paths[1]!)).toBe(dirname(paths[0]!))
+  })
+
   it('is an error when the events end before the task', async () => {
     await expect(follow([])).rejects.toThrow('The watch of t1 ended before the task.')
   })
@@ -209,8 +223,8 @@ describe('the output of a command', () => {
 describe('a prefix of a task id', () => {
   it('is looked up on all pages', async () => {
     const pages = [
-      { tasks: [{ id: 'task_1' }, { id: 'task_2' }], nextCursor: 'next' },
-      { tasks: [{ id: 'job_3' }, { id: 'task_20' }] },
+      { tasks: [{ id: 'task_1' }, { id: 'task_2', status: 'running' }], nextCursor: 'next' },
+      { tasks: [{ id: 'job_3' }, { id: 'task_20', status: 'failed' }] },
     ]
     const get = () => Promise.resolve(undefined)
     const list = ({ cursor }: { cursor?: string }) => Promise.resolve(pages[cursor === 'next' ? 1 : 0])
@@ -218,8 +232,9 @@ describe('a prefix of a task id', () => {
     expect(await findTaskId(client, 'job')).toBe('job_3')
     await expect(findTaskId(client, 'task_2')).rejects.toMatchObject({
       code: 'TASK_AMBIGUOUS',
-      message: 'task_2 could be task_2, task_20. Write more of the id.',
+      message: 'task_2 could be task_2 (running), task_20 (failed). Write more of the id.',
     })
+    expect(await findTaskId(client, 'task_2', ({ status }) => status === 'running')).toBe('task_2')
     await expect(findTaskId(client, '')).rejects.toMatchObject({ code: 'TASK_NOT_FOUND' })
   })
 })

@@ -1,4 +1,7 @@
 /** The client and the worker against the real server, over loopback. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { connectInstance, createTaskClient, instanceTool, type TaskClientOptions } from '../../../src/client/index.js'
@@ -55,6 +58,29 @@ function connectClient(options: TaskClientOptions) {
   onTestFinished(() => client.close())
   return client
 }
+
+it('gives its token to no server that it is redirected to', async () => {
+  const seen: string[] = []
+  const elsewhere = createServer((request, response) => {
+    seen.push(`${request.url} ${request.headers.authorization}`)
+    response.end('{}')
+  }).listen(0, '127.0.0.1')
+  await once(elsewhere, 'listening')
+  const address = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+  const redirecting = createServer((_request, response) => {
+    response.writeHead(307, { location: `${address}/register` }).end()
+  }).listen(0, '127.0.0.1')
+  await once(redirecting, 'listening')
+  onTestFinished(async () => {
+    for (const server of [elsewhere, redirecting]) await new Promise((resolve) => server.close(resolve))
+  })
+  const url = `http://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+  await expect(connectInstance(url, { tools: [add], token: 'secret' })).rejects.toMatchObject({
+    code: 'CONNECTION_FAILED',
+    message: expect.stringContaining('redirect') as string,
+  })
+  expect(seen).toEqual([])
+})
 
 const calc = (...tools: Parameters<typeof localInstance>[0]['tools']) =>
   localInstance({ id: 'calc', tools: [add, ...tools] })

@@ -2,7 +2,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { connectInstance, type ConnectInstanceOptions } from '../../../src/client/connect-instance.js'
+import { workerSocketOf } from '../../../src/client/endpoints.js'
 import type { FetchLike } from '../../../src/client/platform.js'
+import { WORKER_CLOSE } from '../../../src/protocol/instance-messages.js'
 import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
@@ -87,7 +89,119 @@ const toolCall = (callId: string, name: string, args: Record<string, unknown> = 
   commandId: 'cmd_1',
 })
 
+describe('connectTimeoutMs', () => {
+  /** The server answers after so many attempts; 503 counts as not there yet. */
+  const startsAfter = (failures: number) => {
+    let attempts = 0
+    const fetch: FetchLike = () => {
+      attempts += 1
+      if (attempts <= failures && attempts % 2 === 1) return Promise.reject(new TypeError('fetch failed'))
+      const body = { instanceId: 'worker_1', secret: 's', websocketUrl: 'ws://127.0.0.1:3300/worker' }
+      const isThere = attempts > failures
+      const text = JSON.stringify(isThere ? body : { error: 'The server is shutting down', code: 'SHUTTING_DOWN' })
+      return Promise.resolve({ ok: isThere, status: isThere ? 201 : 503, text: () => Promise.resolve(text) })
+    }
+    return { fetch, attempts: () => attempts }
+  }
+
+  it('waits for a server that is not there yet, with the back-off of reconnections', async () => {
+    const server = startsAfter(3)
+    const { clock, connecting, accept, errors } = setUp({ fetch: server.fetch, connectTimeoutMs: 1000 })
+    for (const [at, delay] of [100, 200, 400].entries()) {
+      await settle()
+      expect(server.attempts()).toBe(at + 1)
+      clock.advance(delay - 1)
+      await settle()
+      expect(server.attempts()).toBe(at + 1)
+      clock.advance(1)
+    }
+    await accept()
+    expect((await connecting).isConnected).toBe(true)
+    expect(errors).toHaveLength(3)
+  })
+
+  it('rejects with the last error when the time is over, after one last attempt', async () => {
+    const server = startsAfter(Infinity)
+    const { clock, connecting } = setUp({ fetch: server.fetch, connectTimeoutMs: 250 })
+    await settle()
+    clock.advance(100)
+    await settle()
+    clock.advance(150)
+    await expect(connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })
+    expect(server.attempts()).toBe(3)
+  })
+
+  it('is one attempt by default, and reports a refusal at once', async () => {
+    await expect(setUp({ fetch: startsAfter(1).fetch }).connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })
+    const body = JSON.stringify({ error: 'The token is not valid.', code: 'UNAUTHORIZED' })
+    const fetch: FetchLike = () => Promise.resolve({ ok: false, status: 401, text: () => Promise.resolve(body) })
+    const { connecting } = setUp({ fetch, connectTimeoutMs: Infinity })
+    await expect(connecting).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+
+  it('connects again when the server ends between the registration and the welcome', async () => {
+    const { clock, sockets, connecting, accept } = setUp({ connectTimeoutMs: 1000 })
+    await settle()
+    sockets.last.lose()
+    await settle()
+    clock.advance(100)
+    await accept()
+    expect((await connecting).isConnected).toBe(true)
+    const { sockets: others, connecting: alone } = setUp()
+    await settle()
+    others.last.lose()
+    await expect(alone).rejects.toMatchObject({ code: expect.any(String) as string })
+  })
+})
+
 describe('a worker', () => {
+  it.each([
+    ['ws://elsewhere.example/worker', 'http://127.0.0.1:3300'],
+    ['ws://127.0.0.1.elsewhere.example/worker', 'http://127.0.0.1:3300'],
+    ['http://127.0.0.1:3300/worker', 'http://127.0.0.1:3300'],
+    ['not a url', 'http://127.0.0.1:3300'],
+    ['ws://tasks.example/worker', 'https://tasks.example'],
+  ])('opens no socket at %s, which %s names', async (websocketUrl, url) => {
+    const sockets = scriptSockets()
+    const answer = JSON.stringify({ instanceId: 'worker_1', secret: 'secret', websocketUrl })
+    const fetch: FetchLike = () => Promise.resolve({ ok: true, status: 201, text: () => Promise.resolve(answer) })
+    const clock = createManualClock()
+    const options = { tools: [add], token: 'secret', fetch, WebSocket: sockets.WebSocket, clock }
+    await expect(connectInstance(url, options)).rejects.toMatchObject({
+      code: 'BAD_ANSWER',
+      message: expect.stringContaining('websocketUrl: got') as string,
+    })
+    expect(sockets.sockets).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+
+  it.each([
+    ['wss://tasks.example/worker', 'http://tasks.example', 'wss://tasks.example/worker'],
+    ['wss://tasks.example:8443/worker', 'https://tasks.example', 'wss://tasks.example:8443/worker'],
+    // The loopback address of a server on another machine is not that of this one.
+    ['ws://127.0.0.1:3300/worker', 'http://192.168.1.5:3300', 'ws://192.168.1.5:3300/worker'],
+    ['ws://[::1]:4000/worker', 'http://localhost:3300', 'ws://localhost:4000/worker'],
+    ['wss://127.0.0.1:3300/worker', 'https://tasks.example', 'wss://tasks.example:3300/worker'],
+  ])('for %s, which %s names, opens its socket at %s', (websocketUrl, url, opened) => {
+    expect(workerSocketOf(url, websocketUrl)).toBe(opened)
+  })
+
+  it('checks the address of each registration', async () => {
+    const { accept, answers, sockets, connecting, clock } = setUp()
+    const first = await accept()
+    const worker = await connecting
+    answers.push({
+      status: 201,
+      body: { instanceId: 'worker_1', secret: 'other', websocketUrl: 'ws://elsewhere.example/worker' },
+    })
+    first.lose(WORKER_CLOSE.refused)
+    await settle()
+    clock.advance(100)
+    await settle()
+    expect(sockets.sockets).toHaveLength(1)
+    expect(worker.isConnected).toBe(false)
+  })
+
   it('registers, sends hello with its secret and tools, and is connected after the welcome', async () => {
     const { connecting, posts, sockets } = setUp({ id: 'browser-1', token: 'server-token' })
     let isThere = false

@@ -182,7 +182,9 @@ describe('after a crash', () => {
     const ids = ['a', 'b', 'c', 'd'].map((name, at) => first.submit(name, { instanceId: at === 3 ? 'two' : 'one' }))
     const next = afterCrash(store)
     expect(next.tasks.recovered).toEqual({ queued: ids, interrupted: [] })
-    expect(next.tasks.listTasks().map(({ id, status }) => [id, status])).toEqual(ids.map((id) => [id, 'queued']))
+    expect(next.tasks.listTasks().map(({ id, status }) => [id, status])).toEqual(
+      ids.toReversed().map((id) => [id, 'queued']),
+    )
     expect(ids.map((id) => next.tasks.placeOf(id))).toEqual([1, 2, 3, 4])
     await next.settle()
     expect(next.calls).toEqual([])
@@ -292,7 +294,7 @@ describe('after a crash', () => {
     }
     const next = afterCrash(store, { retentionMs: 60_000, maxRetained: 2 })
     await next.settle()
-    expect(next.tasks.listTasks().map(({ id }) => id)).toEqual(ids.slice(1))
+    expect(next.tasks.listTasks().map(({ id }) => id)).toEqual(ids.slice(1).reverse())
     expect(next.store.contents().commandTasks.map(({ id }) => id)).toEqual(ids.slice(1))
     expect(next.store.contents().commands.map(({ taskId }) => taskId)).toEqual(ids.slice(1))
     const third = createCommandHost({ store: next.store.copy(), retentionMs: 60_000 })
@@ -448,5 +450,43 @@ describe('a store', () => {
     await host.dispose()
     expect(log.at(-1)).toBe('close')
     await new AsyncTaskManager({ store }).dispose()
+  })
+})
+
+describe('the last place in the order of submission', () => {
+  it('K12: is kept by one row, however often the next submission cannot be stored', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = hostOn(store, { maxRetained: 0 })
+    host.connect()
+    host.submit('a')
+    await host.settle()
+    host.call('a').finish()
+    await host.settle()
+    expect(memory.contents().commandTasks).toMatchObject([{ seq: 1, status: 'forgotten' }])
+    state.isBroken = true
+    expect(host.tasks.submitTask(task)).toMatchObject({ code: 'NOT_STORED' })
+    state.isBroken = false
+    const id = host.submit('b')
+    expect(memory.contents().commandTasks).toMatchObject([{ id, seq: 2 }])
+  })
+})
+
+describe('the tools of stored workers', () => {
+  it('count only where they are stored', () => {
+    const store = memoryStore()
+    const { persistence } = hostOn(store).tasks
+    const worker = (id: string, mebibytes: number) => ({
+      ...{ id, secretSha256: '' },
+      registration: { tools: [{ name: 'a', description: 'x'.repeat(mebibytes * 1024 * 1024) }] },
+    })
+    for (const [id, size] of [
+      ['first', 10],
+      ['too-large', 10],
+      ['third', 1],
+    ] as const) {
+      expect(persistence?.addWorker(worker(id, size))).toBe(true)
+    }
+    const withTools = store.contents().instances.filter(({ registration }) => 'tools' in registration)
+    expect(withTools.map(({ id }) => id)).toEqual(['first', 'third'])
   })
 })

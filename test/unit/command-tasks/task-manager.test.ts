@@ -714,7 +714,7 @@ describe('a submit that is refused', () => {
     })
     expect(refusal({ task_name: 't', commands, instanceId: 'two' })).toEqual({
       code: 'INVALID_INSTANCE',
-      error: 'Instance not found: two',
+      error: 'Instance not found: two. Known instances: one.',
     })
     expect(refusal({ commands })).toEqual({
       code: 'INVALID_TASK',
@@ -723,6 +723,12 @@ describe('a submit that is refused', () => {
     expect(refusal({ task_name: 't', commands: [{ tool_name: 'x', args: 'y' }] })).toEqual({
       code: 'INVALID_TASK',
       error: 'task.commands[0].args: got "y", expected a record.',
+    })
+    expect(refusal({ task_name: 't', commands, dependsOn: [] })).toMatchObject({
+      error: expect.stringContaining('task.dependsOn: got an empty array, expected no such field') as string,
+    })
+    expect(refusal({ task_name: 't', commands: [{ tool_name: 'x', timeoutMs: 5 }] })).toMatchObject({
+      error: expect.stringContaining('task.commands[0].timeoutMs: got 5, expected no such field') as string,
     })
     expect(refusal(null)).toMatchObject({ code: 'INVALID_TASK' })
     await host.instances.disconnect('one')
@@ -789,7 +795,7 @@ describe('retention', () => {
     host.connect('two')
     const live = host.submit('live', { instanceId: 'two' })
     const ended = [await end('a'), await end('b'), await end('c')]
-    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([live, ended[1], ended[2]])
+    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([ended[2], ended[1], live])
   })
 
   it('S9: keeps a task until its complete was emitted', async () => {
@@ -820,16 +826,18 @@ describe('retention', () => {
     expect(host.tasks.cleanupTasks(Infinity)).toBe(0)
   })
 
-  it('lists by instance and status, in the order of submission', async () => {
+  it('lists by instance and status, newest first, and takes `all` for any status', async () => {
     host.connect('two')
     const a = host.submit('a', { instanceId: 'two' })
     const b = host.submit('b', { instanceId: 'one' })
     const c = host.submit('c', { instanceId: 'two' })
     await host.settle()
-    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([a, b, c])
-    expect(host.tasks.listTasks('two').map(({ id }) => id)).toEqual([a, c])
+    expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([c, b, a])
+    expect(host.tasks.listTasks(undefined, 'all').map(({ id }) => id)).toEqual([c, b, a])
+    expect(host.tasks.listTasks('two').map(({ id }) => id)).toEqual([c, a])
+    expect(host.tasks.listTasks('two', 'all').map(({ id }) => id)).toEqual([c, a])
     expect(host.tasks.listTasks('two', 'queued').map(({ id }) => id)).toEqual([c])
-    expect(host.tasks.listTasks(undefined, 'running').map(({ id }) => id)).toEqual([a, b])
+    expect(host.tasks.listTasks(undefined, 'running').map(({ id }) => id)).toEqual([b, a])
   })
 })
 

@@ -93,9 +93,19 @@ describe('/task end', () => {
     register('researcher-b2', { subagentName: 'reviewer' })
     expect(run('/task end res')).toEqual({
       type: 'error',
-      text: 'Ambiguous task ID. Did you mean:\n- researcher-a (researcher)\n- researcher-b (reviewer)',
+      text: 'Ambiguous task ID. Did you mean:\n- researcher-a (researcher) - running\n- researcher-b (reviewer) - running',
     })
     expect(manager.getRunningTasks()).toHaveLength(2)
+  })
+
+  it('of several tasks, means the one that has not ended', () => {
+    const { manager, register, run } = setUp()
+    for (const id of ['lead-1', 'lead-2', 'lead-3']) register(id)
+    for (const id of ['lead-1', 'lead-3']) manager.completeTask(id, {})
+    expect(run('/task end lead')?.text).toBe('Cancelled task: lead-2')
+    expect(run('/task end lead')?.text).toMatch(
+      /^Ambiguous .*\n- lead-1 \(\w+\) - completed\n- lead-2 \(\w+\) - cancelled/,
+    )
   })
 
   it('A1: reports that the task has already ended', () => {

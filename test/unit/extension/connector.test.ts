@@ -90,6 +90,28 @@ it('E3: tries again, less and less often, and says why it is not connected', asy
   expect(clock.pending).toBe(0)
 })
 
+it('E3: begins with the shortest wait again after it has been connected', async () => {
+  const { attempts, connector, clock } = setUp()
+  connector.apply(DEFAULT_SETTINGS)
+  for (const waitMs of [500, 1000]) {
+    await settle()
+    attempts.at(-1)?.fail(refused())
+    await settle()
+    clock.advance(waitMs)
+  }
+  await settle()
+  await attempts.at(-1)?.connect()
+  attempts.at(-1)?.end(refused())
+  await settle()
+  clock.advance(499)
+  await settle()
+  expect(attempts).toHaveLength(3)
+  clock.advance(1)
+  await settle()
+  expect(attempts).toHaveLength(4)
+  connector.apply({ ...DEFAULT_SETTINGS, isOn: false })
+})
+
 it('leaves what only the person can end to the alarm, and tries once at each', async () => {
   const { attempts, connector, clock } = setUp()
   connector.apply(DEFAULT_SETTINGS)

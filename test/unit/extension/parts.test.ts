@@ -37,6 +37,9 @@ it.each([
   ['file:///etc/passwd', 'file:'],
   ['view-source:https://example.org', 'view-source:'],
   ['javascript:alert(1)', 'javascript:'],
+  ['about:blank#x', 'about:'],
+  ['about:blank?x', 'about:'],
+  ['about:srcdoc#x', 'about:'],
   ['about:settings', 'about:'],
   ['https://chromewebstore.google.com/detail/x', 'Chrome Web Store'],
   ['https://chrome.google.com/webstore/category', 'Chrome Web Store'],
@@ -61,13 +64,13 @@ it('remembers what the earlier life of the service worker has stored', async () 
   await first.change({ groups: [7], current: 3 })
   await first.change({ isWorking: true, lastRef: 12, current: undefined })
   const next = await recall(area)
-  expect(next.facts).toEqual({ groups: [7], attached: [], lastRef: 12, isWorking: true })
+  expect(next.facts).toEqual({ groups: [7], given: [], attached: [], lastRef: 12, isWorking: true })
   expect(first.facts).toEqual(items['remembered'])
 })
 
 it('starts with nothing where it cannot read what was stored', async () => {
   const { area } = sessionArea({ groups: 'all' })
-  expect((await recall(area)).facts).toEqual({ groups: [], attached: [], lastRef: 0, isWorking: false })
+  expect((await recall(area)).facts).toEqual({ groups: [], given: [], attached: [], lastRef: 0, isWorking: false })
 })
 
 function contextOf(signal: AbortSignal = new AbortController().signal): InstanceToolContext {

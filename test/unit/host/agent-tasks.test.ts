@@ -10,6 +10,7 @@ import {
   type AgentTasksOptions,
 } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
+import { createTaskTool } from '../../../src/tools/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
@@ -410,6 +411,38 @@ describe('tools, commands and settings', () => {
     )
     expect(tasks.getSetting('task-max-async')).toBe(2)
     expect(tasks.getSetting('task-default-timeout-seconds')).toBe(900)
+  })
+})
+
+describe('a field that does not exist', () => {
+  it.each<[object, string]>([
+    [
+      { subagents: { a: { run: () => 'x', timeoutMs: 5 } } },
+      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget.',
+    ],
+    [{ subagents: { a: { run: () => 'x', maxConcurrent: 2 } } }, 'options.subagents.a.maxConcurrent: got 2'],
+    [{ subagents: { a: { run: () => 'x', descripton: 'd' } } }, 'the nearest is description.'],
+  ])('is refused in an entry of subagents: %#', (options, message) => {
+    expect(() => createAgentTasks(options)).toThrow(message)
+  })
+
+  it('is refused in what resolveSubagent returns: the task fails', async () => {
+    const { tasks } = setUp({ resolveSubagent: () => ({ run: () => ({}), timeoutMs: 5 }) as never })
+    const { error } = await tasks.tools.task.execute({ subagent_name: 'a', goal_prompt: 'g' })
+    expect(error?.message).toContain('timeoutMs: got 5, expected one of the names run')
+  })
+
+  it('is refused in the outcome of a turn', () => {
+    const { tasks } = setUp()
+    expect(() => tasks.afterTurn({ accepted: true, delivered: true } as never)).toThrow('outcome.delivered: got true')
+  })
+
+  it('is refused in followUps', () => {
+    const { manager } = setUp()
+    const followUps = { cancel: 'x', answer: { tool: 'a', params: {}, parms: {} } }
+    expect(() =>
+      createTaskTool({ getAsyncTaskManager: () => manager, resolveSubagent: () => undefined, followUps }),
+    ).toThrow('options.followUps.answer.parms')
   })
 })
 

@@ -36,7 +36,7 @@ describe('an agent that is never idle', () => {
     clock.advance(1)
     const text = await call()
     expect(text).toContain('\n\nThis is a notification of background tasks. No person wrote it')
-    expect(text).toContain('Output of task a:\n```json\n')
+    expect(text).toContain('Output of task a (subagent \'s\', goal "g"):\n```json\n')
     expect(deliveryOf('a')).toBe('delivered')
     expect(await call()).not.toContain('result of a')
     expect(turns).toEqual([])

@@ -73,7 +73,7 @@ describe('a request', () => {
       error: { code: -32000, message: 'No instance is connected', data: { code: 'INSTANCE_UNKNOWN' } },
     })
     expect(await handleMCPRequest(request('it'), { instances, instanceId: 'gone' })).toMatchObject({
-      error: { message: 'Instance not found: gone' },
+      error: { message: 'Instance not found: gone. There is no instance.' },
     })
   })
 

@@ -81,6 +81,14 @@ describe('a task', () => {
     ])
   })
 
+  it('T3: its message is said once when its run reports the reason that it was stopped with', () => {
+    const message = 'Task timed out: it did not end within its limit of 500 ms.'
+    const { actor } = start(500)
+    actor.send({ type: 'deadline.passed' })
+    actor.send({ type: 'task.fail', error: message })
+    expect(actor.getSnapshot().output).toMatchObject({ status: 'failed', error: message })
+  })
+
   it('T4: it fails when its grace has passed, with a message that names the limit', () => {
     const { actor } = start(3_000)
     actor.send({ type: 'grace.passed' })

@@ -6,7 +6,7 @@ import { History } from '../../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../../machines/journal.js'
 import { Ledger } from '../../../machines/ledger.js'
 import type { TaskAdmission } from '../../../machines/records.js'
-import { Slots } from '../../../machines/slots.js'
+import { SlotPools, Slots } from '../../../machines/slots.js'
 import { createRegistryLogic, type Admission } from '../../../machines/task-registry.js'
 import type { Lease } from '../../../machines/task-entry.js'
 
@@ -40,7 +40,8 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   }
   const actor = createActor(
     createRegistryLogic({
-      slots: { task: slots, child: new Slots(-1, () => now), command: new Slots(-1, () => now) },
+      slots: new SlotPools((pool) => (pool === 'task' ? slots : new Slots(-1, () => now))),
+      foreground: new Slots(-1, () => now),
       ...{ ledger, history, families, journal, task: asyncTaskMachine, host },
       elapsed: () => now,
       describeError: (error) => ({ error: String(error) }),
@@ -56,7 +57,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   }
 
   return {
-    ...{ actor, slots, ledger, history, journal, aborted, started },
+    ...{ actor, slots, ledger, history, families, journal, aborted, started },
     advance: (ms: number) => (now += ms),
     register: (
       id: string,

@@ -7,8 +7,10 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { ConfigFileError } from '../../../src/errors.js'
 import { loadAgentConfig, parseAgentConfig } from '../../../src/mcp/config-file.js'
+import { trustFile } from '../../../src/mcp/trust.js'
 import { configuredSubagents, promptOf } from '../../../src/mcp/configured-subagents.js'
 import { agentConfigJsonSchema, agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import type { OutputObject } from '../../../machines/records.js'
 import { systemClock } from '../../../src/clock.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
@@ -38,10 +40,13 @@ it('K7: gives a subagent its policy', () => {
 describe('the configuration file', () => {
   it.each([
     [[], 'the file: got an empty array, expected an object.'],
-    [{ subagent: [] }, 'subagent: got an empty array, expected no such field.'],
+    [{ subagent: [] }, 'subagent: got (not shown), expected no such field; the nearest is subagents.'],
     [{ subagents: [{ ...subagent, command: '' }] }, 'subagents[0].command: got "", expected at least 1 character(s).'],
     [{ subagents: [{ name: 'a', description: 'd' }] }, 'subagents[0].command: got undefined, expected a string.'],
-    [{ subagents: [{ ...subagent, arg: [] }] }, 'subagents[0].arg: got an empty array, expected no such field.'],
+    [
+      { subagents: [{ ...subagent, arg: [] }] },
+      'subagents[0].arg: got (not shown), expected no such field; the nearest is args.',
+    ],
     [{ subagents: [{ ...subagent, args: '{goal}' }] }, 'subagents[0].args: got "{goal}", expected an array.'],
     [
       { subagents: [{ ...subagent, output: 'xml' }] },
@@ -67,6 +72,15 @@ describe('the configuration file', () => {
       'subagents[0].timeoutSeconds: got 9999, expected at most maxTimeoutSeconds, which is 1800.',
     ],
     [{ defaultTimeoutSeconds: -1 }, 'defaultTimeoutSeconds: got -1, expected at most maxTimeoutSeconds'],
+    [
+      { commands: { allow: [], defaultTimeoutSeconds: 7200 } },
+      'commands.defaultTimeoutSeconds: got 7200, expected at most maxTimeoutSeconds, which is 1800',
+    ],
+    [
+      { commands: { allow: [], defaultTimeoutSeconds: 7200, maxTimeoutSeconds: 3600 } },
+      'commands.defaultTimeoutSeconds: got 7200, expected at most maxTimeoutSeconds, which is 3600',
+    ],
+    [{ commands: { allow: [], maxTimeoutSeconds: 0 } }, 'commands.maxTimeoutSeconds: got 0, expected an integer >= 1'],
     [{ instances: [{ id: 'i' }] }, 'instances[0]: got {"id":"i"}, expected either a command or a url.'],
     [{ instances: [{ id: 'i', command: 'c', url: 'http://x' }] }, 'expected either a command or a url.'],
     [{ instances: [{ id: 'i', url: 'http://x', args: [] }] }, 'expected no args, env or cwd next to a url.'],
@@ -95,7 +109,12 @@ describe('the configuration file', () => {
       config: { subagents: [] },
     })
     writeFileSync(join(cwd, 'agent-tasks.config.json'), `\uFEFF${JSON.stringify({ maxAsyncTasks: 2 })}`)
-    expect(loadAgentConfig(undefined, cwd).config.maxAsyncTasks).toBe(2)
+    const file = join(cwd, 'agent-tasks.config.json')
+    const env = { HOME: cwd }
+    expect(loadAgentConfig(undefined, cwd, env)).toMatchObject({ file: undefined, untrusted: { file } })
+    trustFile(file, env, () => undefined)
+    expect(loadAgentConfig(undefined, cwd, env).config.maxAsyncTasks).toBe(2)
+    expect(loadAgentConfig(file, cwd, {}).config.maxAsyncTasks).toBe(2)
     writeFileSync(join(cwd, 'other.json'), '{}')
     expect(loadAgentConfig('other.json', cwd)).toMatchObject({ file: join(cwd, 'other.json'), folder: cwd })
   })
@@ -127,7 +146,7 @@ describe('a configured subagent', () => {
     const config = agentConfigSchema.parse({ subagents: [{ ...subagent, command: process.execPath, ...more }] })
     const definition = configuredSubagents(config, { folder: folder(), projectFolder: tmpdir() }, systemClock).get('a')!
     const request = { ...runInput(goal), subagent_name: 'a', goal_prompt: goal, cwd }
-    return definition.run(request, createRunContext())
+    return (await definition.run(request, createRunContext())) as OutputObject
   }
 
   it('gets the goal as one argument, whatever it contains', async () => {

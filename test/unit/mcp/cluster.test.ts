@@ -76,7 +76,9 @@ describe('a server on a cluster', () => {
     await until(() => commands.listTasks()[0]?.status === 'running')
     await first.app.close()
     await until(() => commands.listTasks()[0]?.status === 'cancelled')
-    expect(textOf(await serve(store).use('list_instances'))).toContain('The server ended before the commands did')
+    expect(textOf(await serve(store).use('list_instances'))).toContain(
+      `The server ended before the commands (subagent 'Look', goal \\"hold\\") did`,
+    )
   })
 
   it('has no instances of its own', () => {

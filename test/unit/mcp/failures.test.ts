@@ -83,7 +83,7 @@ describe('list_instances', () => {
     const pool = {
       ...backend.pool,
       list: () => [{ id: 'calc', state: 'connected' as const }],
-      ready: () => Promise.resolve(),
+      ready: () => Promise.resolve(undefined),
     }
     backend.pool.instances.connect(calc(() => Promise.reject(new Error('not now'))))
     const list = createListInstancesTool(instancesOfPool(pool), 20_000)
@@ -140,12 +140,14 @@ describe('an instance that connects after the server was closed', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
     const instances = config.instances.map((instance) => ({ ...instance, url }))
     const pool = createInstancePool(instances, { folder: '/', clock, log: (_level, line) => void logged.push(line) })
+    const ready = pool.ready()
     await asked
     const closed = pool.close()
     clock.advance(3000)
     await closed
     for (const answer of waiting.splice(0)) answer()
     await vi.waitFor(() => expect(methods).toContain('DELETE'))
+    await ready
     expect([pool.instances.list(), logged]).toEqual([[], []])
   })
 })

@@ -6,7 +6,7 @@ import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
 import { until } from '../../support/lifelines.js'
 import { overHttp, overStdio, textOf } from './clients.js'
 
-const commands = { allow: ['sh'], env: ['NAME'], cwd: tmpdir(), maxCommands: 1 }
+const commands = { allow: ['sh'], env: ['NAME'], cwd: tmpdir(), maxCommands: 1, maxTimeoutSeconds: 3600 }
 
 const sh = (line: string, more: object = {}) => ({
   name: 'run_command',
@@ -18,7 +18,7 @@ interface Listed {
 }
 
 describe('run_command', () => {
-  it('F1: is listed where the configuration has commands, in at most 950 bytes of JSON besides its programs', async () => {
+  it('F1: is listed where the configuration has commands, in at most 1150 bytes of JSON besides its programs', async () => {
     const without = overStdio()
     await without.initialize()
     const names = ((await without.ask(1, 'tools/list', {})) as unknown as Listed).tools.map(({ name }) => name)
@@ -28,7 +28,7 @@ describe('run_command', () => {
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as Listed
     const tool = tools.find(({ name }) => name === 'run_command')
     expect(tool?.description).toContain('Programs: "sh".')
-    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(950)
+    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(1150)
   })
 
   it('F1: returns the output of a program, and says how one failed', async () => {
@@ -47,6 +47,16 @@ describe('run_command', () => {
     expect(textOf(await ask(3, 'tools/call', { name: 'run_command', arguments: { command: 'env' } }))).toContain(
       'params.command: got "env", expected one of "sh".',
     )
+  })
+
+  it('F1: says what was cut of its deadline, and what was ended with it, as fields', async () => {
+    const { ask, initialize } = overStdio({ commands })
+    await initialize()
+    const answer = await ask(1, 'tools/call', sh('sleep 60 >/dev/null 2>&1 &', { timeout_seconds: 7200 }))
+    expect(answer.structuredContent).toMatchObject({
+      ...{ timeout_clamped: true, requested_timeout_seconds: 7200, exit_code: 0, ended_processes: 1 },
+    })
+    expect(textOf(answer)).toContain('The timeout was cut to the limit of 3600 seconds (asked: 7200).')
   })
 
   it('F1: says how a program ended also where its call is followed as a task', async () => {

@@ -1,11 +1,12 @@
 /** A server with a store, killed and started again: what it says of the results, who gets them, and when they are confirmed. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
 import { openExchange } from '../../../src/mcp/exchange.js'
+import { toStartedProgram } from '../../../src/engine/reap.js'
 import { ClientSlots } from '../../../src/mcp/client-slots.js'
 import { createMcpServer } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
@@ -256,13 +257,10 @@ describe('a server that ends in order', () => {
     const first = serve(folder, { subagents: [build] })
     const launched = await first.use('task', { subagent_name: 'build', goal_prompt: 'g', async: true })
     const id = launched.structuredContent!['task_id'] as string
-    const runs = join(
-      folder,
-      readdirSync(folder).find((name) => name.endsWith('-runs'))!,
-    )
-    const identity = join(runs, readdirSync(runs)[0]!, 'identity')
-    await until(() => existsSync(identity))
-    const pid = Number.parseInt(readFileSync(identity, 'utf8'))
+    const file = readdirSync(folder).find((name) => name.endsWith('-1.db'))!
+    const programOf = () => toStartedProgram(readStore(join(folder, file)).tasks[0]?.run?.['program'])
+    await until(() => programOf() !== undefined)
+    const { pid } = programOf()!.identity
     let isClosed = false
     void first.app.close().then(() => (isClosed = true))
     await until(() => {
@@ -271,7 +269,9 @@ describe('a server that ends in order', () => {
     })
     const next = serve(folder, { subagents: [build] })
     const told = await next.use('list_instances')
-    expect(textOf(told)).toContain('The server ended before the program did, and stopped it.')
+    expect(textOf(told)).toContain(
+      `The server ended before the program (subagent 'build', goal \\"g\\") did, and stopped it.`,
+    )
     expect(marksOf(told)['earlier_session']).toEqual([id])
   })
 })

@@ -44,6 +44,12 @@ describe('how far a task has come', () => {
   it('is said while it runs, and where it stopped when it has not completed', () => {
     expect(progressOf(pageTask({ progress }))).toEqual({ text: '25 % · Reading', part: 0.25 })
     expect(progressOf(pageTask({ progress, state: 'failed', endedAt: 9 }))?.text).toBe('stopped at 25 % · Reading')
+    const all = { progress: 12, total: 12, message: 'Saving' }
+    expect(progressOf(pageTask({ progress: all, state: 'failed', endedAt: 9 }))?.text).toBe(
+      'had reported 100 % · Saving',
+    )
+    const most = { progress: 11.99, total: 12 }
+    expect(progressOf(pageTask({ progress: most, state: 'cancelled', endedAt: 9 }))?.text).toBe('had reported 100 %')
     expect(progressOf(pageTask({ progress, state: 'completed', endedAt: 9 }))).toBeUndefined()
     expect(progressOf(pageTask({ progress, state: 'asking' }))).toBeUndefined()
     expect(progressOf(pageTask())).toBeUndefined()

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { InstanceManager, localInstance, TaskManager } from 'agent-tasks/server'
 import type { PageTaskDetail, ValuePiece } from '../../../src/page/wire.js'
+import { toOneLine } from '../../../src/control-characters.js'
 import { startPage } from './test-page.js'
 
 const MIB = 1024 * 1024
@@ -88,7 +89,7 @@ describe('a task', () => {
     await reader.until(({ ready }) => ready !== undefined)
     expect(reader.tasks.get('async:a')).toMatchObject({
       title: nasty,
-      subagent: nasty,
+      subagent: toOneLine(nasty),
       group: nasty,
       error: nasty,
     })
@@ -228,7 +229,7 @@ describe('a task', () => {
     manager.launch({ ...task('b', 'echo'), kind: 'command', command: ['echo', 'y'] }, () => ({}))
     await expect.poll(() => manager.getTask('b')?.status).toBe('completed')
     const before = await detail('a')
-    expect(before.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true, hasMore: true })
+    expect(before.error?.message).toMatchObject({ text: '漢'.repeat(20_000), isCut: true })
     expect(before.program?.command).toEqual(['echo', 'x'.repeat(19_996), '…'])
     forget(manager, 'a')
     forget(manager, 'b')

@@ -16,12 +16,24 @@ describe('the nearest name', () => {
     expect(nearestName(name, known)).toBe(nearest)
   })
 
+  it.each([
+    ['cmd', 'command'],
+    ['timeout', 'timeoutMs'],
+    ['prompt', 'goalPrompt'],
+    ['max', 'maxWait'],
+    ['CWD', 'cwd'],
+    ['cw', 'cwd'],
+  ])('of a part or an abbreviation, %s, is the shortest name that has it', (name, nearest) => {
+    const names = ['cwd', 'maxWaitMs', 'maxWait', 'command', 'goalPrompt', 'timeoutMs']
+    expect(nearestName(name, names)).toBe(nearest)
+  })
+
   it.each(['timeout', 'x'.repeat(1_000_000), '', 'colours'])('of another name is none', (name) => {
     expect(nearestName(name, ['maxAsyncTasks', 'graceMs'])).toBeUndefined()
   })
 
   it('is the one with the fewest edits', () => {
-    expect(nearestName('retentionM', ['retention', 'retentionMs', 'retainM'])).toBe('retention')
+    expect(nearestName('retentionM', ['retention', 'retentionMs', 'retainM'])).toBe('retentionMs')
     expect(nearestName('maxWaitMz', ['maxWait', 'maxWaitMs'])).toBe('maxWaitMs')
   })
 })

@@ -61,6 +61,11 @@ describe('a value of another type', () => {
       { name: 'a', execute: () => undefined, inputSchema: { type: 'object' } },
       'expected a tool: { name, execute, inputSchema?: a zod schema }.',
     ],
+    [
+      listOf(aTool),
+      [{ name: 'a', execute: () => undefined, timeout: 5 }],
+      'options.it[0].timeout: got 5, expected one of the names name, execute, description, inputSchema, describe.',
+    ],
     [listOf(aName), ['a', undefined], 'options.it[1]: got undefined, expected a string'],
     [listOf(aName), 'a', 'options.it: got "a", expected an array.'],
     [recordOf(aFunction), { run: 1 }, 'options.it.run: got 1, expected a function.'],

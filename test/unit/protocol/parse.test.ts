@@ -3,13 +3,15 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { InvalidInputError } from '../../../src/errors.js'
 import { parseInput } from '../../../src/protocol/parse.js'
+import { strictObject } from '../../../src/protocol/strict-object.js'
 import { preview } from '../../../src/preview.js'
 
-const schema = z.strictObject({
+const schema = strictObject({
   name: z.string().min(1).max(3),
   mode: z.enum(['a', 'b']).optional(),
   list: z.array(z.number().int().min(0).max(9)).max(2).optional(),
   more: z.custom<Date>((value) => value instanceof Date, 'a Date').optional(),
+  inner: strictObject({}).optional(),
 })
 
 describe('a value', () => {
@@ -23,7 +25,10 @@ describe('a value', () => {
     [{ name: 'a', list: [10] }, 'input.list[0]: got 10, expected at most 9.'],
     [{ name: 'a', list: [-1] }, 'input.list[0]: got -1, expected at least 0.'],
     [{ name: 'a', list: [1, 2, 3] }, 'input.list: got an array of 3, expected at most 2.'],
-    [{ name: 'a', nmae: 1 }, 'input.nmae: got 1, expected no such field.'],
+    [{ name: 'a', nmae: 1 }, 'input.nmae: got 1, expected no such field; the nearest is name.'],
+    [{ nmae: 'a' }, 'input.nmae: got "a", expected no such field; the nearest is name.'],
+    [{ name: 'a', zz: 1 }, 'input.zz: got 1, expected no such field; the fields are name, mode, list, more, inner.'],
+    [{ name: 'a', inner: { zz: 1 } }, 'input.inner.zz: got 1, expected no such field; there are none.'],
     [{ name: 'a', more: 'x' }, 'input.more: got "x", expected a Date.'],
   ])('that is invalid is reported in one sentence: %j', (value, message) => {
     expect(() => parseInput(schema, value, 'input')).toThrow(InvalidInputError)
@@ -33,6 +38,20 @@ describe('a value', () => {
   it('that is missing where any value will do is reported in words', () => {
     expect(() => parseInput(z.strictObject({ any: z.unknown() }), {}, 'input')).toThrow(
       'input.any: got undefined, expected a value.',
+    )
+  })
+
+  it('with an unknown field is reported also where the schema is not ours', () => {
+    const foreign = z.strictObject({ any: z.string() })
+    expect(() => parseInput(foreign, { any: 'a', amy: 1 }, 'input')).toThrow(
+      'input.amy: got 1, expected no such field.',
+    )
+  })
+
+  it('has the fields of a schema that was made from another one', () => {
+    const less = schema.omit({ name: true }).extend({ title: z.string() })
+    expect(() => parseInput(less, { title: '', name: 'a' }, 'input')).toThrow(
+      'the fields are mode, list, more, inner, title.',
     )
   })
 

@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { folderName } from '../../../src/async-tasks/run-files.js'
 import { systemClock } from '../../../src/clock.js'
-import { readStart } from '../../../src/engine/program-folder.js'
-import { isLeft, reapProgram } from '../../../src/engine/reap.js'
+import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { followProgram, startSurviving } from '../../../src/runners/surviving-program.js'
 import type { ProgramEnd } from '../../../src/runners/supervision.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { readStore, sqliteStore } from '../../../src/store/index.js'
 
 let folder: string
 let file: string
@@ -36,28 +35,38 @@ const STUBBORN = "trap '' TERM INT HUP; echo ready; while :; do sleep 1; done"
 
 async function startIn(runFolder: string, script: string) {
   mkdirSync(runFolder, { recursive: true })
-  const child = startSurviving(
+  const { child, program, release } = startSurviving(
     runFolder,
     { command: '/bin/sh', args: ['-c', script], cwd: undefined, env: process.env },
     1000,
   )
+  if (program === undefined) throw new Error('it did not start')
+  onTestFinished(() => void reapProgram(program))
   const hasEnded = new Promise((resolve) => child.once('exit', resolve))
-  await until(() => existsSync(join(runFolder, 'stdout')) && readStart(runFolder)?.type === 'started')
-  const start = readStart(runFolder)
-  if (start?.type !== 'started') throw new Error('it did not start')
-  onTestFinished(() => void reapProgram(start))
-  return { start, hasEnded }
+  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
+  await until(() => existsSync(join(runFolder, 'stdout')))
+  return { program, hasEnded }
 }
 
-const follow = (runFolder: string): Promise<ProgramEnd> =>
+const follow = (runFolder: string, program: StartedProgram): Promise<ProgramEnd> =>
   followProgram(runFolder, {
+    program,
     signal: new AbortController().signal,
     killSignal: 'SIGTERM',
     graceMs: 0,
     clock: systemClock,
+    maxOutputBytes: 1000,
     onStdout: () => undefined,
     onStderr: () => undefined,
+    onLost: () => undefined,
   })
+
+/** The program of the only task in the store. */
+const storedProgram = (): StartedProgram => {
+  const program = toStartedProgram(readStore(file).tasks[0]?.run?.['program'])
+  if (program === undefined) throw new Error('it was not stored')
+  return program
+}
 
 describe('the folder of a run', () => {
   it('is that of no other task, however long and odd their ids are', () => {
@@ -104,29 +113,28 @@ describe('a script that has ended', () => {
     ['whose exit code was not written whole, although its output is complete', '', true],
     ['whose exit code is no number', 'x\n', true],
   ])('%s has not succeeded', async (_what, exit, isDone) => {
-    const { hasEnded } = await startIn(runFolder(), 'exit 0')
+    const { program, hasEnded } = await startIn(runFolder(), 'exit 0')
     await hasEnded
     writeFileSync(join(runFolder(), 'exit'), exit)
     if (!isDone) rmSync(join(runFolder(), 'done'))
-    expect(await follow(runFolder())).toMatchObject({ exitCode: null })
+    expect(await follow(runFolder(), program)).toMatchObject({ exitCode: null })
   })
 
   it('has written its exit code when there is room again', async () => {
     mkdirSync(join(runFolder(), 'exit.new'), { recursive: true })
-    const { start } = await startIn(runFolder(), 'exit 3')
+    const { program } = await startIn(runFolder(), 'exit 3')
     // The program has ended, and its script has tried.
-    await until(() => existsSync(join(runFolder(), 'stdout.tail')))
     await new Promise((resolve) => setTimeout(resolve, 300))
-    expect(isLeft(start)).toBe(true)
+    expect(isLeft(program)).toBe(true)
     rmSync(join(runFolder(), 'exit.new'), { recursive: true })
-    expect(await follow(runFolder())).toMatchObject({ exitCode: 3 })
+    expect(await follow(runFolder(), program)).toMatchObject({ exitCode: 3 })
   })
 
   it('has the exit code that it wrote, also when its output was not completed', async () => {
-    const { hasEnded } = await startIn(runFolder(), 'exit 3')
+    const { program, hasEnded } = await startIn(runFolder(), 'exit 3')
     await hasEnded
     rmSync(join(runFolder(), 'done'))
-    expect(await follow(runFolder())).toMatchObject({ exitCode: 3, signal: null })
+    expect(await follow(runFolder(), program)).toMatchObject({ exitCode: 3, signal: null })
   })
 })
 
@@ -138,21 +146,17 @@ it('K8: a survivor whose files were removed is ended, and its task fails', async
   )
   const runs = `${file}-runs`
   await until(() => existsSync(runs) && readdirSync(runs).length === 1)
-  const [name = ''] = readdirSync(runs)
-  await until(() => readStart(join(runs, name)) !== undefined && existsSync(join(runs, name, 'stdout')))
-  const start = readStart(join(runs, name))
-  if (start?.type !== 'started') throw new Error('it did not start')
-  // Whoever has read its output knows who it is.
+  const program = storedProgram()
   await until(() => manager.readOutput('a')?.text.includes('ready') === true)
   rmSync(runs, { recursive: true })
   const { settled } = await manager.waitFor(['a'])
   expect(settled).toMatchObject([{ status: 'failed' }])
-  await until(() => !isLeft(start))
+  await until(() => !isLeft(program))
 })
 
 it('K8: a survivor that was being stopped when its host died is ended by the next host', async () => {
   const launchedAt = 5
-  const { start } = await startIn(join(`${file}-runs`, folderName({ id: 'a', launchedAt })), STUBBORN)
+  const { program } = await startIn(join(`${file}-runs`, folderName({ id: 'a', launchedAt })), STUBBORN)
   const store = sqliteStore(file)
   store.open()
   const row = {
@@ -165,12 +169,15 @@ it('K8: a survivor that was being stopped when its host died is ended by the nex
     completedAt: 6,
   } as const
   store.write([
-    { table: 'tasks', put: { ...row, attempt: 1, record: { ...row, subagentName: 'program', goalPrompt: 'goal' } } },
+    {
+      table: 'tasks',
+      put: { ...row, attempt: 1, record: { ...row, subagentName: 'program', goalPrompt: 'goal' }, run: { program } },
+    },
   ])
   store.close()
   const manager = managerOn()
   await manager.recovered
-  await until(() => !isLeft(start))
+  await until(() => !isLeft(program))
   expect(readdirSync(`${file}-runs`)).toEqual([])
 })
 
@@ -183,14 +190,11 @@ it('K8: a survivor that is being stopped is killed when its host exits', async (
   )
   const runs = `${file}-runs`
   await until(() => existsSync(runs) && readdirSync(runs).length === 1)
-  const runFolder = join(runs, readdirSync(runs)[0] ?? '')
-  await until(() => existsSync(join(runFolder, 'stdout')) && readStart(runFolder) !== undefined)
-  const start = readStart(runFolder)
-  if (start?.type !== 'started') throw new Error('it did not start')
+  const program = storedProgram()
   const added = () => process.listeners('exit').filter((listener) => !before.has(listener))
   expect(added()).toEqual([])
   manager.cancelTask('a')
   await until(() => added().length === 1)
   added()[0]?.(0)
-  await until(() => !isLeft(start))
+  await until(() => !isLeft(program))
 })

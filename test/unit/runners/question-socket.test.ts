@@ -155,3 +155,14 @@ describe('agent-tasks ask', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(named)])
   })
 })
+
+it('F6: a question that is closed makes room for another', async () => {
+  const { asked, token, open } = await setUp()
+  for (let count = 1; count <= MAX_CONNECTIONS + 1; count += 1) {
+    const { received } = open({ token, message: `Question ${count}` })
+    // Refused at once, it is closed without a question.
+    await Promise.race([until(() => asked.length === count), received])
+    asked.at(-1)?.answer({ action: 'accept', content: { count } })
+    expect(await received).toBe(`{"action":"accept","content":{"count":${count}}}\n`)
+  }
+})

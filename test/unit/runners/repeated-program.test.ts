@@ -12,7 +12,7 @@ import {
 } from '../../../src/index.js'
 import { folderName } from '../../../src/async-tasks/run-files.js'
 import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
-import { canFollow, lastOutput, readStart } from '../../../src/engine/program-folder.js'
+import { canFollow, lastOutput } from '../../../src/engine/program-folder.js'
 import { identityOf } from '../../../src/process-identity.js'
 import { isLeft, reapProgram, RUN_TOKEN, type StartedProgram } from '../../../src/engine/reap.js'
 import { startSurviving } from '../../../src/runners/surviving-program.js'
@@ -80,15 +80,15 @@ async function startLeaderless(): Promise<{ runFolder: string; program: StartedP
   const runFolder = join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1 }))
   mkdirSync(runFolder, { recursive: true })
   const program = { command: '/bin/sh', args: ['-c', 'echo begin; sleep 60'], cwd: undefined, env: process.env }
-  const child = startSurviving(runFolder, program, 1000)
+  const { child, program: started, release } = startSurviving(runFolder, program, 1000)
+  if (started === undefined) throw new Error('it did not start')
+  onTestFinished(() => void reapProgram(started))
+  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   await until(() => existsSync(join(runFolder, 'stdout')) && lastOutput(runFolder, 100) === 'begin')
-  const start = readStart(runFolder)
-  if (start?.type !== 'started') throw new Error('it did not start')
-  onTestFinished(() => void reapProgram(start))
-  process.kill(start.identity.pid, 'SIGKILL')
+  process.kill(started.identity.pid, 'SIGKILL')
   await exited
-  return { runFolder, program: start }
+  return { runFolder, program: started }
 }
 
 it('K7: a task is run again when the program of its last run has ended', async () => {
@@ -106,7 +106,7 @@ it('K7: a run waits for the program of the last one, not for ever, and not when 
   const program = await startStubborn()
   const clock = createManualClock()
   const starts: string[] = []
-  const run = runWhenGone(({ id }) => ({ started: starts.push(id) }), [program], clock)
+  const run = runWhenGone(({ id }) => ({ started: starts.push(id) }), program, clock)
   const step = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10) {
       clock.advance(10)
@@ -135,8 +135,8 @@ it('K7: a run waits for the program of the last one, not for ever, and not when 
 it('K7: a program whose script was killed is ended, and its task is run again in a folder of its own', async () => {
   const { runFolder, program } = await startLeaderless()
   expect(isLeft(program)).toBe(true)
-  expect(canFollow(runFolder)).toBe(false)
-  storeRunning({ graceMs: 0, params: {} })
+  expect(canFollow(runFolder, program)).toBe(false)
+  storeRunning({ graceMs: 0, params: {}, program })
   const run = processRunner({ command: 'sh', args: ['-c', 'echo again'], survivesHost: true })
   const manager = nextHost(repeated({ run }))
   expect(await manager.recovered).toMatchObject({ adopted: [], retried: ['a'] })
@@ -147,7 +147,7 @@ it('K7: a program whose script was killed is ended, and its task is run again in
 
 it('K7: a program whose script was killed fails its task with the end of its output', async () => {
   const { program, runFolder } = await startLeaderless()
-  storeRunning({ graceMs: 0, params: {} })
+  storeRunning({ graceMs: 0, params: {}, program })
   const run = processRunner({ command: 'sh', survivesHost: true })
   const manager = nextHost({ findRunner: () => run })
   expect(await manager.recovered).toMatchObject({ adopted: [], interrupted: ['a'] })

@@ -1,10 +1,11 @@
 /** Programs of stored tasks: real programs, in the process of the test. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, processRunner, type ProcessRunnerOptions } from '../../../src/index.js'
-import { endSurvivor, findOrRevoke } from '../../../src/engine/program-folder.js'
+import { endSurvivor } from '../../../src/engine/program-folder.js'
 import { identityOf, stateOf } from '../../../src/process-identity.js'
 import { reapProgram, toStartedProgram } from '../../../src/engine/reap.js'
 import { memoryStore, sqliteStore, StoreError, type Store } from '../../../src/store/index.js'
@@ -106,13 +107,10 @@ it('K8: two programs share a watchdog, and one that ends is forgotten', async ()
   expect(settled.map(({ status }) => status)).toEqual(['completed', 'completed'])
 })
 
-it('K8: a start that has not happened is revoked for good', () => {
-  expect(findOrRevoke(folder)).toEqual({ type: 'revoked' })
-  expect(findOrRevoke(folder)).toEqual({ type: 'revoked' })
-  expect(readFileSync(join(folder, 'identity'), 'utf8')).toBe('revoked\n')
-  endSurvivor(folder)
+it('K8: the files of a program that has not started are removed', () => {
+  endSurvivor(folder, undefined)
   expect(existsSync(folder)).toBe(false)
-  endSurvivor(folder)
+  endSurvivor(folder, undefined)
 })
 
 it('K8: a process is known by its start and its boot, and only a known one is signalled', () => {
@@ -128,19 +126,75 @@ it('K8: a process is known by its start and its boot, and only a known one is si
   }
 })
 
-it('K8: a program that does not survive is not started when its identity cannot be stored', async () => {
-  const memory = memoryStore()
+it.each([true, false])('K8: a program is not started when its identity cannot be stored (%o)', async (survivesHost) => {
+  const onDisk = sqliteStore(join(folder, 'tasks.db'))
   let writes = 0
   const store: Store = {
-    ...memory,
+    ...onDisk,
     write: (changes) => {
       writes += 1
       if (writes === 2) throw new StoreError('STORE_FULL', 'the disk is full')
-      memory.write(changes)
+      onDisk.write(changes)
     },
   }
   const proof = join(folder, 'proof')
-  const failed = await settle({}, `touch ${proof}`, managerOn(store))
+  const failed = await settle({ survivesHost }, `touch ${proof}`, managerOn(store))
   expect(failed).toMatchObject({ status: 'failed', errorCode: 'STORE_FULL' })
   expect(existsSync(proof)).toBe(false)
+})
+
+describe('a survivor whose output does not fit on the disk', () => {
+  const modules = ['index', 'store/index'].map((name) => new URL(`../../../src/${name}.ts`, import.meta.url).href)
+
+  /** Runs two tasks in a host that can write no file of more than 1 MB: their programs write more, and all of it is to be kept. */
+  function settleOnFullDisk() {
+    const script = `
+      import { AsyncTaskManager, processRunner } from ${JSON.stringify(modules[0])}
+      import { memoryStore } from ${JSON.stringify(modules[1])}
+      // Only the files of the programs meet the limit.
+      const manager = new AsyncTaskManager({ store: { ...memoryStore(), directory: ${JSON.stringify(join(folder, 'runs'))} } })
+      const args = ['-c', 'head -c 1200000 /dev/zero | tr -c x x; echo; echo 12']
+      for (const parse of ['text', 'json-last-line']) {
+        const run = processRunner({ command: 'sh', args, survivesHost: true, maxOutputBytes: 1e7, parse })
+        manager.launch({ id: parse, subagentName: 'program', goalPrompt: 'goal' }, run)
+      }
+      const { settled } = await manager.waitFor(['text', 'json-last-line'])
+      const tail = manager.readOutput('text', { cursor: 0, maxBytes: 1e6 }).text.slice(-200)
+      console.log(JSON.stringify({ tail, settled: settled.map(({ output, error, errorCode }) => ({
+        text: output?.final_message?.slice(0, 200), error: error?.slice(0, 200), errorCode })) }))
+      await manager.dispose()
+    `
+    const tsx = new URL('../../../node_modules/tsx/dist/loader.mjs', import.meta.url).href
+    // A limit on the size of files stands in for a full disk; SIGXFSZ would end the process.
+    const command = `trap '' XFSZ; ulimit -f 1000; exec "$0" --import "$1" --input-type=module -e "$2"`
+    const { stdout } = spawnSync('bash', ['-c', command, process.execPath, tsx, script], {
+      ...{ encoding: 'utf8', timeout: 60_000 },
+    })
+    return JSON.parse(stdout) as {
+      readonly tail: string
+      readonly settled: readonly { readonly text?: string; readonly error?: string; readonly errorCode?: string }[]
+    }
+  }
+
+  it('K8: completes as text that says what is missing, and fails as anything else', () => {
+    const { tail, settled } = settleOnFullDisk()
+    const [text, json] = settled
+    expect(text?.text).toMatch(/^\[a part of the output is missing: it could not be written to the store\]\nx+/)
+    expect(json).toMatchObject({ errorCode: 'PROCESS_OUTPUT' })
+    expect(json?.error).toContain('a part of it could not be written to the store')
+    expect(tail).toContain('a part of the output is missing')
+  })
+
+  it('K8: says so also when it has only left the end of a long output unwritten', async () => {
+    // What holds the output open is ended before the script can write the end of it.
+    const script = 'head -c 200000 /dev/zero | tr -c x x; sleep 60 & exit 0'
+    const end = await settle({ survivesHost, maxOutputBytes: 1000 }, script)
+    expect(end?.output?.final_message).toMatch(/^\[a part of the output is missing/)
+  })
+
+  it('says nothing of the kind when the output was longer than is kept, and is there at both ends', async () => {
+    const script = 'head -c 300000 /dev/zero | tr -c x x; echo end'
+    const end = await settle({ survivesHost, maxOutputBytes: 1000 }, script)
+    expect(end?.output?.final_message).toMatch(/^\[\d+ bytes are left out here\]\nx+end$/)
+  })
 })

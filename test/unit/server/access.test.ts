@@ -192,16 +192,28 @@ describe('tokens', () => {
       `Bearer ${token}x`,
       `Bearer ${token.slice(1)}`,
     ]) {
-      expect((await server.call('/tasks', { headers: { authorization } })).status).toBe(401)
+      const { status, body, headers } = await server.call('/tasks', { headers: { authorization } })
+      expect([status, body['code'], headers.get('www-authenticate')]).toEqual([
+        ...[401, 'UNAUTHORIZED', 'Bearer error="invalid_token"'],
+      ])
+      // A wrong token is another mistake than none.
+      const isBearer = /^Bearer ./.test(authorization)
+      expect(body['error']).toBe(
+        isBearer
+          ? 'The token is not valid.'
+          : 'The Authorization header has no bearer token. Expected: Authorization: Bearer <token>',
+      )
     }
     expect((await server.call('/tasks', { headers: bearer })).status).toBe(200)
     expect((await server.call('/tasks', { headers: { authorization: `bearer  ${token}` } })).status).toBe(200)
     expect((await server.post('/tasks', taskOf('add'), bearer)).status).toBe(201)
   })
 
-  it('serves /health, /docs and /openapi.json without a token', async () => {
+  it('serves /, /health, /info, /docs and /openapi.json without a token', async () => {
     const server = await guarded()
-    for (const path of ['/health', '/docs', '/openapi.json']) expect((await server.call(path)).status).toBe(200)
+    for (const path of ['/', '/health', '/info', '/docs', '/openapi.json']) {
+      expect((await server.call(path)).status).toBe(200)
+    }
     expect((await server.call('/docs/')).status).toBe(401)
   })
 

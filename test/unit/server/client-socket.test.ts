@@ -66,7 +66,7 @@ describe('the client socket', () => {
     const client = await server.client()
     expect(await client.ask({ ...submit('add'), instanceId: 'nobody' })).toEqual({
       ...{ type: 'task_submit_response', requestId: 'test-1', success: false, status: 'rejected' },
-      ...{ error: 'Instance not found: nobody', code: 'INVALID_INSTANCE' },
+      ...{ error: 'Instance not found: nobody. Known instances: calc.', code: 'INVALID_INSTANCE' },
     })
     expect(await client.ask(submit())).toMatchObject({ success: false, status: 'rejected', code: 'NO_COMMANDS' })
   })
@@ -94,6 +94,9 @@ describe('the client socket', () => {
     expect(await client.ask({ type: 'task_list', cursor: page['nextCursor'] })).toMatchObject({
       tasks: [{ id: taskId }],
     })
+    expect(await client.ask({ type: 'task_list', status: 'all' })).toMatchObject({
+      tasks: [{ id: second }, { id: taskId }],
+    })
     expect(await client.ask({ type: 'task_list', status: 'running', instanceId: 'calc' })).toMatchObject({
       tasks: [{ id: taskId }],
     })
@@ -102,11 +105,11 @@ describe('the client socket', () => {
       task: { id: taskId, status: 'running' },
     })
     expect(await client.ask({ type: 'task_status', taskId: 'none' })).toEqual({
-      ...{ type: 'task_status_response', requestId: 'test-7', task: null, error: 'Task not found' },
+      ...{ type: 'task_status_response', requestId: 'test-8', task: null, error: 'Task not found' },
     })
     expect(await client.ask({ type: 'task_cancel', taskId })).toEqual({
       type: 'task_cancel_response',
-      requestId: 'test-8',
+      requestId: 'test-9',
       taskId,
       success: true,
     })
@@ -289,13 +292,6 @@ describe('the client socket', () => {
       'Invalid message',
       /message\.status: got "done", expected one of "queued"/,
     ],
-    [
-      'a task without a name',
-      '{"type":"task_submit","commands":[]}',
-      'INVALID_TASK',
-      'Invalid message',
-      'message.task_name: got undefined, expected a string.',
-    ],
   ])(
     'answers %s with an error that says what was expected, and stays open',
     async (_what, frame, code, error, message) => {
@@ -309,6 +305,20 @@ describe('the client socket', () => {
       expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
     },
   )
+
+  it.each([
+    ['without a name', { commands: [] }, 'message.task_name: got undefined, expected a string.'],
+    ['without commands', { task_name: 'a' }, 'message.commands: got undefined, expected an array.'],
+    ['with a wrong command', { task_name: 'a', commands: [7] }, 'message.commands[0]: got 7, expected an object.'],
+  ])('rejects a task %s with the response that its client waits for', async (_what, task, error) => {
+    const server = await startTestServer()
+    const client = await server.client()
+    const rejected = { type: 'task_submit_response', success: false, status: 'rejected', code: 'INVALID_TASK', error }
+    expect(await client.ask({ type: 'task_submit', ...task })).toEqual({ ...rejected, requestId: 'test-1' })
+    client.send({ type: 'task_submit', ...task })
+    expect(await client.next()).toEqual(rejected)
+    expect(server.taskManager.listTasks()).toEqual([])
+  })
 
   it('repeats the requestId of an invalid request', async () => {
     const server = await startTestServer()

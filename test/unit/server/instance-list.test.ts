@@ -33,9 +33,10 @@ it('lists all instances when one never answers, which is asked once however many
     return state.isAnswered
   })
   for (const { body } of await Promise.all(answers)) {
+    const common = { kind: 'local', isConnected: true, queued: 0, connectedAt: 1_000_000, lastActivity: 1_000_000 }
     expect(body['instances']).toEqual([
-      { id: 'silent', kind: 'local', isConnected: true, queued: 0 },
-      { id: 'other', kind: 'local', isConnected: true, queued: 0, tools: [{ name: 'look' }] },
+      { ...common, id: 'silent' },
+      { ...common, id: 'other', tools: [{ name: 'look' }] },
     ])
   }
   expect(questions).toBe(1)

@@ -192,7 +192,7 @@ it('S9: ended tasks are forgotten, the earliest first, when they hold too many b
     ;(await server.held()).finish('x'.repeat(700 * KIB))
     await client.skipTo('task_complete')
   }
-  expect(server.taskManager.listTasks().map(({ id }) => id)).toEqual(ids.slice(2))
+  expect(server.taskManager.listTasks().map(({ id }) => id)).toEqual(ids.slice(2).reverse())
   const heavy = taskOf({ tool_name: 'hold', args: { filler: 'x'.repeat(900 * KIB) } })
   expect(await client.ask({ type: 'task_submit', ...heavy })).toMatchObject({ success: true })
   expect(await client.ask({ type: 'task_submit', ...heavy })).toMatchObject({ success: true })

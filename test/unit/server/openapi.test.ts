@@ -33,6 +33,13 @@ function* objectsIn(value: unknown, at = '#'): Generator<[at: string, object: Re
   for (const [key, inner] of Object.entries(value)) yield* objectsIn(inner, `${at}/${key}`)
 }
 
+/** A call of a tool has errors of its own; what is refused before routing has those of every route. */
+function errorSchemaOf(name: string, status: string): string {
+  if (status === '409' && name.endsWith('/cancel')) return 'TaskNotCancelled'
+  const isRefused = ['401', '403', '413', '415'].includes(status)
+  return name === 'post /api/tools/{name}' && !isRefused ? 'ToolFailure' : 'Error'
+}
+
 describe('GET /openapi.json', () => {
   it('is a valid OpenAPI 3.1 document, whose references resolve', async () => {
     const document = await readDocument()
@@ -56,7 +63,10 @@ describe('GET /openapi.json', () => {
       'get /tasks/{id}/events 200 204 401 403 404 429',
       'get /instances 200 401 403 429',
       'post /register 201 400 401 403 409 413 415 429 503',
+      'get /api/tools 200 401 403 429',
+      'post /api/tools/{name} 200 400 401 403 404 409 413 415 429 502 503 504',
       'get /health 200 403 429',
+      'get /info 200 403 429',
       'get /metrics 200 401 403 429',
     ])
   })
@@ -65,14 +75,14 @@ describe('GET /openapi.json', () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ operationId }) => operationId)).toEqual([
       ...['submitTask', 'listTasks', 'getTask', 'getResult', 'cancelTask', 'followTask'],
-      ...['listInstances', 'registerWorker', 'getHealth', 'getMetrics'],
+      ...['listInstances', 'registerWorker', 'listTools', 'callTool', 'getHealth', 'getInfo', 'getMetrics'],
     ])
     for (const { name, summary, tags, responses } of operations) {
       expect([name, typeof summary, tags?.length]).toEqual([name, 'string', 1])
       for (const [status, { description, content }] of Object.entries(responses)) {
         if (Number(status) < 400) continue
         expect([name, status, description]).toEqual([name, status, expect.stringMatching(/`[A-Z_]+`/)])
-        const schema = status === '409' && name.endsWith('/cancel') ? 'TaskNotCancelled' : 'Error'
+        const schema = errorSchemaOf(name, status)
         expect([name, status, content]).toEqual([
           name,
           status,

@@ -5,6 +5,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Script } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { openSocket } from '../../support/socket-client.js'
 import { startTestServer, taskOf, type TestServer } from './test-server.js'
 
 describe('POST /tasks', () => {
@@ -158,6 +159,7 @@ describe('GET /tasks', () => {
     const { status, body } = await server.call('/tasks')
     expect(status).toBe(200)
     expect(body).toEqual({
+      wsEndpoint: server.wsUrl,
       tasks: [
         {
           ...{
@@ -189,6 +191,8 @@ describe('GET /tasks', () => {
     expect(await count('status=queued')).toBe(1)
     expect(await count('status=running&instanceId=calc')).toBe(1)
     expect(await count('instanceId=other')).toBe(0)
+    expect(await count('status=all')).toBe(await count(''))
+    expect(await count('status=all&instanceId=other')).toBe(0)
   })
 
   it('pages without repeating or missing a task, whatever is submitted or removed meanwhile', async () => {
@@ -200,7 +204,7 @@ describe('GET /tasks', () => {
     expect(ids(first)).toEqual(['5', '4'])
     await server.post('/tasks', taskOf('hold'))
     // Ended tasks beyond four are forgotten: the one at the cursor among them.
-    for (const { id } of server.taskManager.listTasks()) await server.post(`/tasks/${id}/cancel`)
+    for (const { id } of server.taskManager.listTasks().reverse()) await server.post(`/tasks/${id}/cancel`)
     const second = await server.call(`/tasks?limit=2&cursor=${String(first.body['nextCursor'])}`)
     expect(ids(second)).toEqual(['3'])
     expect(second.body).not.toHaveProperty('nextCursor')
@@ -302,6 +306,8 @@ describe('the other routes', () => {
         kind: 'local',
         isConnected: true,
         queued: 1,
+        connectedAt: expect.any(Number) as number,
+        lastActivity: expect.any(Number) as number,
         tools: expect.arrayContaining([expect.objectContaining({ name: 'add' })]) as unknown,
       },
     ])
@@ -329,9 +335,52 @@ describe('the other routes', () => {
     expect(await server.post('/register')).toMatchObject({ status: 201 })
   })
 
-  it('answers /health', async () => {
+  it('answers /health, with what is connected', async () => {
+    const server = await startTestServer({ auth: { tokens: ['t'] } })
+    await server.client()
+    expect((await server.call('/health')).body).toEqual({
+      ...{ status: 'ok', version: '0.1.0', connectedInstances: 1, taskClients: 1, sseClients: 0 },
+      ...{ auth: 'enabled', tls: 'disabled', rateLimit: 'enabled', rateLimitMax: 60_000 },
+    })
+  })
+
+  it('lists when a worker was last heard of, its port and its program', async () => {
     const server = await startTestServer()
-    expect(await server.call('/health')).toMatchObject({ status: 200, body: { status: 'ok', version: '0.1.0' } })
+    const { body } = await server.post('/register', { instanceId: 'w' })
+    const worker = await openSocket(String(body['websocketUrl']), { headers: { 'user-agent': 'a worker' } })
+    worker.send({ type: 'hello', instanceId: 'w', secret: body['secret'] })
+    await worker.skipTo('welcome')
+    const listed = async () => ((await server.call('/instances')).body['instances'] as Record<string, unknown>[])[1]!
+    expect(await listed()).toMatchObject({
+      ...{ id: 'w', port: Number(new URL(server.httpUrl).port), userAgent: 'a worker' },
+      ...{ connectedAt: expect.any(Number) as number, lastActivity: expect.any(Number) as number },
+    })
+    expect(await listed()).not.toHaveProperty('address')
+  })
+
+  it('leads from / to the documentation and the page: as HTML for browsers, as JSON for others', async () => {
+    const pageUrl = 'http://127.0.0.1:3320/?a=1&b="'
+    const server = await startTestServer({ auth: { tokens: ['t'] }, pageUrl: () => pageUrl })
+    const page = await server.call('/', { headers: { accept: 'text/html,*/*;q=0.8' } })
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8'])
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(page.body['text']).toContain('<a href="/docs">')
+    expect(page.body['text']).toContain('<a href="http://127.0.0.1:3320/?a=1&#38;b=&#34;">')
+    const info = await server.call('/info')
+    expect(info).toMatchObject({
+      status: 200,
+      body: {
+        ...{ name: 'agent-tasks', version: '0.1.0', auth: { required: true, method: 'Bearer token' } },
+        endpoints: {
+          docs: `${server.httpUrl}/docs`,
+          page: pageUrl,
+          rest_api: { execute_tool: `${server.httpUrl}/api/tools/{toolName}` },
+        },
+        websocket: { protocol: 'ws', host: '127.0.0.1', port: Number(new URL(server.wsUrl).port), url: server.wsUrl },
+      },
+    })
+    expect((await server.call('/')).body).toEqual(info.body)
+    expect((await (await startTestServer()).call('/')).body['endpoints']).not.toHaveProperty('page')
   })
 
   it('serves a self-contained documentation page', async () => {

@@ -1,5 +1,7 @@
 // Closing a server: no new tasks, time for running ones, every complete sent, nothing left open.
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { startTaskServer } from '../../../src/server/index.js'
 import { openEvents } from '../../support/event-source.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
@@ -114,10 +116,24 @@ describe('close', () => {
       instances: [instance],
     })
     await expect(start).rejects.toThrow(
-      `Setting TASKS_WS_PORT: got ${port}, expected a port that is free, or 0 to pick one.`,
+      `Port ${port} on 127.0.0.1 is in use by a task server 0.1.0. ` +
+        'Choose another port (--ws-port, options.tasks.wsPort, TASKS_WS_PORT), or 0 for a free one.',
     )
-    await expect(startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })).rejects.toThrow(
-      /Setting PORT/,
+    const other = startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })
+    await expect(other).rejects.toMatchObject({
+      ...{ code: 'INVALID_SETTING', setting: 'PORT', received: port },
+      message: expect.stringContaining('(--port, options.port, PORT)') as string,
+    })
+    const wsPort = Number(new URL(server.wsUrl).port)
+    await expect(startTaskServer({ port: wsPort, env: {}, logLevel: 'silent' })).rejects.toThrow(
+      'is in use by the client socket of a task server.',
+    )
+    const program = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1')
+    onTestFinished(() => void program.close())
+    await once(program, 'listening')
+    const { port: taken } = program.address() as AddressInfo
+    await expect(startTaskServer({ port: taken, env: {}, logLevel: 'silent' })).rejects.toThrow(
+      'is in use by another program.',
     )
   })
 })

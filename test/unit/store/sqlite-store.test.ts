@@ -1,16 +1,20 @@
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -268,6 +272,33 @@ describe('a store refuses, and leaves as it is,', () => {
   })
 })
 
+it('K11: a store that may not be written is refused when it is opened, not when the first task ends', () => {
+  createStore(task('a'))
+  // Nothing is denied to root.
+  const nobody = 65_534
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+  if (user.uid !== undefined) {
+    for (const name of ['', ...readdirSync(folder)]) chownSync(join(folder, name), nobody, nobody)
+  }
+  chmodSync(file, 0o400)
+  const script = `
+    import { sqliteStore } from ${JSON.stringify(new URL('../../../src/store/index.ts', import.meta.url).href)}
+    const store = sqliteStore(${JSON.stringify(file)})
+    try {
+      console.log('opened with', store.open().tasks.length)
+    } catch ({ code, message }) {
+      console.log(code, message)
+    }
+    store.close()
+  `
+  const tsx = new URL('../../../node_modules/tsx/dist/loader.mjs', import.meta.url).href
+  const { stdout } = spawnSync(process.execPath, ['--import', tsx, '--input-type=module', '-e', script], {
+    ...{ ...user, encoding: 'utf8', env: { ...process.env, TMPDIR: folder } },
+  })
+  expect(stdout).toContain(`STORE_READ_ONLY ${file}: it cannot be written: the file or its folder is read-only`)
+  expect(existsSync(`${file}-owner`)).toBe(false)
+})
+
 describe('a write fails, and the rows stay as they were,', () => {
   it('K10: when the file was removed', () => {
     const store = sqliteStore(file)
@@ -289,6 +320,44 @@ describe('a write fails, and the rows stay as they were,', () => {
     renameSync(file, `${file}-aside`)
     copyFileSync(`${file}-aside`, file)
     expect(refusal(() => store.write([put(task('b'))])).message).toMatch(/replaced by another file/)
+    store.close()
+  })
+
+  it.each([
+    ['removed', (log: string) => rmSync(log)],
+    ['cut', (log: string) => truncateSync(log, 0)],
+    ['cut', (log: string) => truncateSync(log, 5000)],
+    [
+      'replaced by another file',
+      (log: string) => {
+        renameSync(log, `${log}-aside`)
+        copyFileSync(`${log}-aside`, log)
+      },
+    ],
+  ])('K10: when the log was %s', (what, damage) => {
+    const store = sqliteStore(file)
+    store.open()
+    store.write([put(task('a'))])
+    damage(`${file}-wal`)
+    for (const id of ['b', 'c']) {
+      const error = refusal(() => store.write([put(task(id, 2))]))
+      expect(error.code).toBe('STORE_LOST')
+      expect(error.message).toContain(`tasks.db-wal: the log was ${what} while the store was open.`)
+    }
+    store.close()
+  })
+
+  it('K10: not when another connection has moved the log to the file and cut it', () => {
+    const store = sqliteStore(file)
+    store.open()
+    for (let at = 1; at <= 10; at += 1) store.write([put(task(`${at}`, at))])
+    const before = statSync(`${file}-wal`).size
+    const other = openDatabase(file)
+    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    other.close()
+    expect(statSync(`${file}-wal`).size).toBeLessThan(before)
+    store.write([put(task('later', 11))])
+    expect(readStore(file).tasks).toHaveLength(11)
     store.close()
   })
 
@@ -322,6 +391,7 @@ describe('the migration of an older layout', () => {
     database.close()
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_NEWER')
     expect(readStore(`${file}-layout-1`).tasks).toEqual([task('a')])
+    expect(statSync(`${file}-layout-1`).mode & 0o777).toBe(0o600)
   })
 
   it('leaves the file as it was when a step fails', () => {

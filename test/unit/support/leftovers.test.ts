@@ -18,7 +18,13 @@ describe('what src has left behind is found, until it is removed', () => {
     ['the system clock', systemClock],
   ])('a timer of %s', (_, clock) => {
     const socket = Reflect.construct(WebSocket, [null, undefined, {}]) as WebSocket
-    awaitAuthentication(socket, { clock, timeoutMs: 60_000, isToken: () => true, onAuthenticated: () => undefined })
+    awaitAuthentication(socket, {
+      clock,
+      timeoutMs: 60_000,
+      isToken: () => true,
+      onRefused: () => undefined,
+      onAuthenticated: () => undefined,
+    })
     expect(left()).toEqual(['timer: src/server/authentication.ts'])
     socket.emit('close')
     expect(left()).toEqual([])
@@ -39,6 +45,7 @@ describe('what src has left behind is found, until it is removed', () => {
       () => false,
       () => undefined,
       'main',
+      createManualClock(),
     )
     const subscription = busy.idle$.subscribe()
     busy.source = new Subject<boolean>()

@@ -43,6 +43,15 @@ export function recordTelemetry(options: OpenTelemetryOptions = {}) {
       if (found === undefined) throw new Error(`there is no span ${name}`)
       return found
     },
+    /** The scopes of the metrics. */
+    scopes: async () => {
+      metricExporter.reset()
+      await reader.forceFlush()
+      return metricExporter
+        .getMetrics()
+        .at(-1)
+        ?.scopeMetrics.map(({ scope }) => scope)
+    },
     /** The values of each metric, with their attributes. */
     metrics: async () => {
       metricExporter.reset()

@@ -17,6 +17,7 @@ import { startTaskServer } from '../../../src/server/start-task-server.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createTelemetry, type Telemetry } from '../../../src/telemetry/index.js'
 import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import { packageVersion } from '../../../src/version.js'
 import { until } from '../../support/lifelines.js'
 import { hasFailed, lineOf, recordTelemetry } from './recorded.js'
 
@@ -27,6 +28,15 @@ function agentWith(telemetry: Telemetry, run: SubagentRunner) {
   onTestFinished(() => agent.dispose())
   return agent
 }
+
+it('F12: its scope has the name and the version of the package', async () => {
+  const { telemetry, span, scopes } = recordTelemetry()
+  const { tools } = agentWith(telemetry, () => 'done')
+  await tools.task.execute({ subagent_name: 'helper', goal_prompt: GOAL })
+  const scope = { name: 'agent-tasks', version: packageVersion }
+  expect(span('invoke_agent helper').instrumentationScope).toMatchObject(scope)
+  expect(await scopes()).toEqual([expect.objectContaining(scope)])
+})
 
 describe('a subagent', () => {
   it('F12: is a span invoke_agent in the span of the tool call that started it, with the names of the conventions', async () => {
@@ -406,4 +416,13 @@ describe('createTelemetry', () => {
     operation.end()
     expect(() => new AsyncTaskManager({ telemetry: {} as never })).toThrow('telemetry')
   })
+})
+
+it('F12: an operation that is ended twice is counted once', async () => {
+  const { telemetry, spans, metrics } = recordTelemetry()
+  const operation = telemetry.start({ type: 'execute_tool', name: 'add' })
+  operation.end()
+  operation.end({ errorType: 'LATE' })
+  expect(spans()).toHaveLength(1)
+  expect((await metrics()).get('gen_ai.execute_tool.duration')).toEqual([{ 'gen_ai.tool.name': 'add', value: 1 }])
 })

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { cancelAllProperty } from '../../../docs/examples/testing/manager-commands.js'
 import { judge } from '../../../docs/examples/testing/production-log.js'
 import { shop } from '../../../docs/examples/testing/shop.js'
+import { busyHost, hastyHost } from '../../../docs/examples/testing/first-host.js'
 import { forgetfulHost } from '../../../docs/examples/testing/crashed-host.js'
 import { naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
 import { exploreRaces, type RaceError } from 'agent-tasks/testing'
@@ -26,6 +27,13 @@ describe('docs/testing.md', () => {
   it('shows the error message of its first example', async () => {
     const error = await exploreRaces({ ...naiveTrigger, mode: 'exhaustive' }).catch((error: unknown) => error)
     expect(blocks).toContain(`${(error as Error).message}\n`)
+  })
+
+  it('shows the last lines of the failure of its first host', async () => {
+    const error = await exploreRaces({ ...hastyHost, mode: 'exhaustive' }).catch((error: unknown) => error)
+    const { message } = error as RaceError
+    expect(blocks).toContain(`${message.slice(message.indexOf('84 of 257'))}\n`)
+    expect(await exploreRaces({ ...busyHost, mode: 'exhaustive' })).toMatchObject({ orders: 164 })
   })
 
   it('shows the timeline of its crash', async () => {

@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createActor, createMachine } from 'xstate'
-import { AsyncTaskManager } from 'agent-tasks'
 import {
   exploreRaces,
   RaceError,
@@ -48,14 +47,8 @@ describe('a timer in a timeline is named', () => {
       await Promise.resolve()
       createActor(lamp, { clock }).start()
     }
-    const launch: RaceStepFunction<Race> = function launch({ clock }) {
-      const manager = new AsyncTaskManager({ clock })
-      manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help', timeoutMs: 10 })
-    }
-    for (const step of [light, launch]) {
-      const [timer] = await timersOf({ actors: { a: [step] } })
-      expect(timer).toMatch(new RegExp(`^timer of ${step.name} \\(${place}\\)$`, 'u'))
-    }
+    const [timer] = await timersOf({ actors: { a: [light] } })
+    expect(timer).toMatch(new RegExp(`^timer of light \\(${place}\\)$`, 'u'))
   })
 
   it('as the timer that has set it, when a library sets one after the other', async () => {
@@ -79,12 +72,14 @@ describe('a timer in a timeline is named', () => {
   it('by its turn, when no code of the user is between the race and the call', async () => {
     const [timer] = await timersOf({
       setup: (race) => race,
-      actors: { a: [(race) => void race.pause('the pause').then(race.clock.setTimeout.bind(undefined, Boolean, 10))] },
+      actors: {
+        a: [(race) => void race.pause('the pause').then(race.clock.setTimeout.bind(undefined, Boolean, 10, undefined))],
+      },
     })
     expect(timer).toBe('timer set in the turn of the pause')
     const [ofSetup] = await timersOf({
       setup: (race) => {
-        void Promise.resolve().then(race.clock.setTimeout.bind(undefined, Boolean, 10))
+        void Promise.resolve().then(race.clock.setTimeout.bind(undefined, Boolean, 10, undefined))
         return race
       },
     })

@@ -211,7 +211,7 @@ describe('a race', () => {
         }),
       actors: { one: [() => undefined] },
     })
-    await expect(exploration).rejects.toThrow(/^race: a timer of scheduling\.test\.ts:\d+ threw in the timer$/mu)
+    await expect(exploration).rejects.toThrow(/^race: timer of scheduling\.test\.ts:\d+ threw in the timer$/mu)
   })
 
   it.each([

@@ -214,12 +214,32 @@ describe('peeking', () => {
     const { call, register } = setUp()
     register('researcher-a1', { subagentName: 'researcher' })
     register('researcher-b2', { subagentName: 'reviewer' })
-    const candidates = '- researcher-a... (researcher)\n- researcher-b... (reviewer)'
+    const candidates = '- researcher-a... (researcher) - running\n- researcher-b... (reviewer) - running'
     expect(await call({ task_id: 'res' })).toEqual({
       llmContent: `Ambiguous task ID prefix 'res'. Candidates:\n${candidates}`,
       returnDisplay: `Ambiguous prefix. Did you mean:\n${candidates}`,
       error: { message: 'Ambiguous task ID', type: 'parameter_validation' },
     })
+  })
+
+  it.each(['cancel', 'answer'] as const)('of several tasks, %s means the one that it can be about', async (action) => {
+    const { call, register, manager } = setUp()
+    for (const id of ['lead-1', 'lead-2', 'lead-3', 'lead-4']) register(id)
+    for (const id of ['lead-1', 'lead-3']) manager.completeTask(id, {})
+    if (action === 'cancel') {
+      manager.completeTask('lead-4', {})
+    } else {
+      manager.launch({ id: 'lead-5', subagentName: 's', goalPrompt: 'g' }, (_input, context) =>
+        context.ask('Sure?').then(() => ({})),
+      )
+    }
+    await call({})
+    expect((await call({ task_id: 'lead', action, answer: 'yes' })).llmContent).toBe(
+      action === 'cancel' ? 'Cancelled task: lead-2' : 'Answered question-1 of task lead-5.',
+    )
+    // Now there is none: all are candidates.
+    const { llmContent } = await call({ task_id: 'lead', action, answer: 'yes' })
+    expect(llmContent).toContain('- lead-1... (helper) - completed\n- lead-2... (helper) - ')
   })
 
   it('says that no task matches', async () => {
@@ -246,7 +266,7 @@ describe('peeking', () => {
   })
 
   it.each([
-    [{ task: 'a' }, 'params.task: got "a", expected no such field.'],
+    [{ task: 'a' }, 'params.task: got "a", expected no such field; the nearest is task_id.'],
     [{ action: 'kill' }, 'params.action: got "kill", expected one of "list", "peek", "cancel", "output", "answer".'],
     [{ cursor: -1 }, 'params.cursor: got -1, expected at least 0.'],
     [{ cursor: 1.5 }, 'params.cursor: got 1.5, expected an int.'],
@@ -322,7 +342,7 @@ describe('a peek that is too long', () => {
     for (;;) {
       const { llmContent } = await call(next)
       const lines = llmContent.split('\n')
-      expect(lines[0]).toMatch(/^Details of task a \(completed\), bytes \d+ to \d+:$/)
+      expect(lines[0]).toMatch(/^Details of task a \(completed; subagent 'helper', goal "do it"\), bytes \d+ to \d+:$/)
       whole += lines.slice(1, -1).join('\n')
       const further = /^\[\d+ bytes remain\. Read on with check_async_tasks (.*)\]$/.exec(lines.at(-1) ?? '')?.[1]
       if (further === undefined) {
@@ -404,7 +424,7 @@ describe('cancelling', () => {
     register('task-1')
     register('task-2')
     expect((await call({ task_id: 'task', action: 'cancel' })).llmContent).toBe(
-      "Ambiguous task ID prefix 'task'. Candidates:\n- task-1... (helper)\n- task-2... (helper)",
+      "Ambiguous task ID prefix 'task'. Candidates:\n- task-1... (helper) - running\n- task-2... (helper) - running",
     )
     expect((await call({ task_id: 'x', action: 'cancel' })).error?.message).toBe('Task not found')
     expect(manager.getRunningTasks()).toHaveLength(2)

@@ -115,8 +115,8 @@ describe('submit_commands on a cluster', () => {
     expect(aborted?.error).toBeDefined()
     expect(launched?.error).toBeUndefined()
     await settle()
-    expect(commands.listTasks().map(({ status }) => status)).toEqual(['cancelled', 'running'])
-    expect(cancelled).toEqual([commands.listTasks()[0]?.id])
+    expect(commands.listTasks().map(({ status }) => status)).toEqual(['running', 'cancelled'])
+    expect(cancelled).toEqual([commands.listTasks()[1]?.id])
     expect(manager.getAllTasks()).toHaveLength(1)
   })
 

@@ -277,6 +277,126 @@ describe('with a shell', () => {
     })
     expect((await run_command.execute({ command: 'echo', args: ['x'] })).error?.message).toContain('args')
   })
+
+  it.each([undefined, false])(
+    'F1: a line that ends in & runs in the background, and the answer says so',
+    async (async) => {
+      const { run_command, manager } = setUp({ shell: true })
+      const { llmContent, metadata } = await run_command.execute({ command: 'echo up; exec sleep 60 & ', async })
+      expect(llmContent).toMatch(
+        /^Async task launched: command echo up; exec sleep 60 \(ID: sh-\w+\)\. Its line ends in "&": it runs as with async: true\. Task is running/,
+      )
+      expect(metadata).toMatchObject({ async: true, status: 'running' })
+      const id = metadata?.['agentId'] as string
+      await until(() => manager.readOutput(id)?.text === 'up\n')
+      expect(manager.getTask(id)).toMatchObject({
+        status: 'running',
+        command: ['/bin/sh', '-c', 'echo up; exec sleep 60'],
+      })
+      expect(run_command.describe({ command: 'sleep 60 &' })).toBe('Run in the background: sleep 60')
+    },
+  )
+
+  it.each(['true && true', 'echo \\&', 'echo "&"', 'echo a & wait', 'echo 1 >&2'])(
+    'F1: %s runs in place',
+    async (command) => {
+      const { run_command } = setUp({ shell: true })
+      expect((await run_command.execute({ command })).metadata).toMatchObject({ async: false, exitCode: 0 })
+    },
+  )
+
+  it('F1: an asked background needs no words, and the & is no part of what runs', async () => {
+    const { run_command } = setUp({ shell: true })
+    const { llmContent } = await run_command.execute({ command: 'sleep 60 &', async: true })
+    expect(llmContent).not.toContain('ends in')
+  })
+})
+
+describe('what a command leaves in its process group', () => {
+  it.each([
+    ['holds its output open', 'sleep 60 & echo $! up'],
+    ['has closed its output', 'sleep 60 >/dev/null 2>&1 & echo $! up'],
+  ])('F1: is ended and counted when it %s', async (_how, line) => {
+    const host = setUp()
+    const { llmContent, metadata } = await host.sh(line)
+    const [json = '', note] = llmContent.split('\n\n')
+    const { final_message, ...result } = JSON.parse(json) as { final_message: string }
+    expect(result).toMatchObject({ exit_code: 0, ended_processes: 1 })
+    expect(note).toBe('1 process that it had left was ended with it: what must go on runs with async: true.')
+    expect(metadata).toMatchObject({ endedProcesses: 1 })
+    expect(lastOf(host)).toMatchObject({ status: 'completed', endedProcesses: 1 })
+    await until(() => !isAlive(Number.parseInt(final_message)))
+  })
+
+  it('F1: is counted when it fails too, and is said in its message', async () => {
+    const { sh, wait } = setUp()
+    await sh('sleep 60 >/dev/null 2>&1 & sleep 60 >/dev/null 2>&1 & exit 3', { async: true })
+    expect(await wait()).toContain('"ended_processes": 2')
+  })
+
+  it('F1: is nothing usually: no count, and no word', async () => {
+    const host = setUp()
+    const { llmContent } = await host.sh('sleep 0 & wait; echo done')
+    expect(llmContent).not.toContain('ended')
+    expect(lastOf(host)).not.toHaveProperty('endedProcesses')
+  })
+
+  it('F1: is not counted when the command is stopped', async () => {
+    const host = setUp()
+    const call = new AbortController()
+    await host.sh('sleep 60 & echo up; wait', {}, { signal: call.signal, onUpdate: () => call.abort() })
+    expect(lastOf(host)).not.toHaveProperty('endedProcesses')
+  })
+})
+
+describe('the deadline of a command', () => {
+  it('F1: is that of the tools in place, and none in the background', async () => {
+    const host = setUp()
+    expect((await host.sh('true')).metadata).toMatchObject({ effectiveTimeoutSeconds: 900 })
+    const { metadata, llmContent } = await host.sh('exec sleep 60', { async: true })
+    expect(metadata).toMatchObject({ effectiveTimeoutSeconds: -1 })
+    expect(metadata).not.toHaveProperty('timeoutClamped')
+    expect(llmContent).not.toContain('timeout')
+    expect(lastOf(host)).not.toHaveProperty('timeoutMs')
+    expect((await host.sh('true', { async: true, timeout_seconds: 7200 })).metadata).toMatchObject({
+      effectiveTimeoutSeconds: 7200,
+    })
+    expect(host.run_command.inputSchema.shape.timeout_seconds.description).toBe(
+      'The task is stopped after this many seconds. Default 900. At most 1800. With async: true: Default: no deadline. -1 for no deadline.',
+    )
+  })
+
+  it.each([false, true])('F1: is at most maxTimeoutSeconds, and says what was cut (async: %j)', async (async) => {
+    const { sh } = setUp({ maxTimeoutSeconds: 3600 })
+    const { metadata, llmContent } = await sh('true', { async, timeout_seconds: 7200 })
+    expect(metadata).toMatchObject({
+      ...{ effectiveTimeoutSeconds: 3600, timeoutClamped: true, requestedTimeoutSeconds: 7200 },
+    })
+    expect(llmContent).toContain('The timeout was cut to the limit of 3600 seconds (asked: 7200).')
+    const { metadata: standard } = await sh('true', { async })
+    expect(standard).toMatchObject({ effectiveTimeoutSeconds: async ? 3600 : 900 })
+    expect(standard).not.toHaveProperty('requestedTimeoutSeconds')
+  })
+
+  it('F1: has no limit with -1, and defaultTimeoutSeconds counts in the background as well', async () => {
+    const { sh } = setUp({ maxTimeoutSeconds: -1, defaultTimeoutSeconds: 60 })
+    for (const async of [false, true]) {
+      expect((await sh('true', { async, timeout_seconds: 7200 })).metadata).toMatchObject({
+        effectiveTimeoutSeconds: 7200,
+      })
+      expect((await sh('true', { async, timeout_seconds: -1 })).metadata).toMatchObject({ effectiveTimeoutSeconds: -1 })
+      expect((await sh('true', { async })).metadata).toMatchObject({ effectiveTimeoutSeconds: 60 })
+    }
+  })
+
+  it('F1: names what lifts it when it has passed', async () => {
+    const { sh } = setUp()
+    const { llmContent } = await sh('exec sleep 60', { timeout_seconds: 0.1 })
+    expect(JSON.parse(llmContent)).toMatchObject({
+      error_code: 'TASK_TIMEOUT',
+      timeout_setting: "timeout_seconds, up to the host's commands.maxTimeoutSeconds",
+    })
+  })
 })
 
 describe('the options', () => {
@@ -297,6 +417,7 @@ describe('the options', () => {
     [{ allow: [], cwd: [] }, 'options.commands.cwd'],
     [{ allow: [], alow: [] }, 'options.commands.alow'],
     [{ allow: [], defaultTimeoutSeconds: 0 }, 'task-default-timeout-seconds'],
+    [{ allow: [], maxTimeoutSeconds: 0 }, 'Setting commands.maxTimeoutSeconds: got 0, expected an integer >= 1, or -1'],
   ])('%j: %s', (commands, message) => {
     expect(() => createAgentTasks({ commands: commands })).toThrow(message)
   })

@@ -91,7 +91,7 @@ describe('/task send and /task answer', () => {
     await settle()
     expect(complete('/task send job')).toEqual(['job-read', 'job-aske'])
     expect(complete('/task answer job')).toEqual(['job-aske'])
-    const text = 'Ambiguous task ID. Did you mean:\n- job-read (s)\n- job-aske (s)'
+    const text = 'Ambiguous task ID. Did you mean:\n- job-read (s) - running\n- job-aske (s) - running'
     expect(run('/task send job m')).toEqual({ type: 'error', text })
     expect(run('/task answer job-reader yes')?.text).toBe('Task job-reader asks nothing.')
   })

@@ -27,6 +27,8 @@ async function readAll(call: ReturnType<typeof setUp>['call'], first: CheckAsync
   return whole
 }
 
+const NAME = `subagent 'helper', goal "do it"`
+
 describe('reading output', () => {
   it('returns what a running task wrote, and the cursor for later', async () => {
     const { call, manager, register } = setUp()
@@ -34,17 +36,17 @@ describe('reading output', () => {
     manager.appendOutput('a', 'one\n')
     expect(await call({ task_id: 'a', action: 'output' })).toEqual({
       llmContent: [
-        'Output of task a (running), bytes 0 to 4:',
+        `Output of task a (running; ${NAME}), bytes 0 to 4:`,
         '```\none\n\n```',
         '[That is all so far. Read on later with check_async_tasks {"task_id":"a","action":"output","cursor":4}]',
       ].join('\n'),
-      returnDisplay: 'Output of task a (running), bytes 0 to 4',
+      returnDisplay: `Output of task a (running; ${NAME}), bytes 0 to 4`,
       metadata: { task_id: 'a', action: 'output', start: 0, nextCursor: 4, skippedBytes: 0, remainingBytes: 0 },
     })
     manager.appendOutput('a', 'two')
     manager.completeTask('a', {})
     expect((await call({ task_id: 'a', action: 'output', cursor: 4 })).llmContent).toBe(
-      'Output of task a (completed), bytes 4 to 7:\n```\ntwo\n```\n[That is the end.]',
+      `Output of task a (completed; ${NAME}), bytes 4 to 7:\n\`\`\`\ntwo\n\`\`\`\n[That is the end.]`,
     )
   })
 
@@ -61,7 +63,7 @@ describe('reading output', () => {
     const { call, register } = setUp()
     register('a')
     expect((await call({ task_id: 'a', action: 'output', cursor: 0 })).llmContent).toBe(
-      'Output of task a (running), nothing at byte 0:\n' +
+      `Output of task a (running; ${NAME}), nothing at byte 0:\n` +
         '[That is all so far. Read on later with check_async_tasks {"task_id":"a","action":"output","cursor":0}]',
     )
   })
@@ -72,10 +74,10 @@ describe('reading output', () => {
     manager.appendOutput('a', '0123456789')
     const result = await call({ task_id: 'a', action: 'output', cursor: 2, max_bytes: 3 })
     expect(result.llmContent).toBe(
-      'Output of task a (running), bytes 2 to 5:\n```\n234\n```\n' +
+      `Output of task a (running; ${NAME}), bytes 2 to 5:\n\`\`\`\n234\n\`\`\`\n` +
         '[5 bytes remain. Read on with check_async_tasks {"task_id":"a","action":"output","cursor":5}]',
     )
-    expect(result.returnDisplay).toBe('Output of task a (running), bytes 2 to 5, 5 remain')
+    expect(result.returnDisplay).toBe(`Output of task a (running; ${NAME}), bytes 2 to 5, 5 remain`)
   })
 
   it('says how much is no longer kept', async () => {
@@ -83,7 +85,7 @@ describe('reading output', () => {
     register('a')
     manager.appendOutput('a', '0123456789abcdef')
     expect((await call({ task_id: 'a', action: 'output', cursor: 2 })).llmContent).toMatch(
-      /^Output of task a \(running\), bytes 6 to 16:\n\[4 bytes before this are no longer kept\.\]\n```\n6789abcdef\n```\n/,
+      /^Output of task a \(running; subagent 'helper', goal "do it"\), bytes 6 to 16:\n\[4 bytes before this are no longer kept\.\]\n```\n6789abcdef\n```\n/,
     )
   })
 
@@ -144,7 +146,7 @@ describe('a result that a reminder cut', () => {
     const { call, register } = setUp()
     register('a')
     expect((await call({ task_id: 'a', action: 'output', part: 'result' })).llmContent).toMatch(
-      /^Result of task a \(running\), nothing at byte 0:\n\[That is all so far\. Read on later/,
+      /^Result of task a \(running; subagent 'helper', goal "do it"\), nothing at byte 0:\n\[That is all so far\. Read on later/,
     )
   })
 

@@ -91,14 +91,13 @@ describe('a task in place', () => {
   })
 
   it('calls the run of a definition as its method', async () => {
-    const definition = {
-      name: 'researcher',
-      reply: 'from the definition',
+    class Researcher {
+      readonly reply = 'from the definition'
       run() {
         return { final_message: this.reply }
-      },
+      }
     }
-    const { call } = setUp(returning({}), { resolveSubagent: () => definition })
+    const { call } = setUp(returning({}), { resolveSubagent: () => new Researcher() })
     const { llmContent, returnDisplay, error } = await call()
     expect(error).toBeUndefined()
     expect(JSON.parse(llmContent)).toMatchObject({ final_message: 'from the definition' })
@@ -330,7 +329,7 @@ describe('the parameters', () => {
     [{ timeout_seconds: NaN }, 'params.timeout_seconds: got NaN, expected a number.'],
     [{ context: 'x' }, 'params.context: got "x", expected a record.'],
     [{ async: 'yes' }, 'params.async: got "yes", expected a boolean.'],
-    [{ prompt: 'x' }, 'params.prompt: got "x", expected no such field.'],
+    [{ prompt: 'x' }, 'params.prompt: got "x", expected no such field; the nearest is goal_prompt.'],
   ])('%j are refused, and no task is made', async (input, message) => {
     const run = vi.fn(returning({}))
     const { call, manager } = setUp(run)

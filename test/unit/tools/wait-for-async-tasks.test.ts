@@ -20,8 +20,11 @@ function setUp(options: Partial<WaitForAsyncTasksOptions> & { maxAsyncTasks?: nu
   return { ...host, call }
 }
 
-const completed = (id: string, message: string) =>
-  JSON.stringify({ agent_id: id, terminate_reason: undefined, emitted_vars: {}, final_message: message }, null, 2)
+const ended = (id: string, payload: object, subagent = 'helper') =>
+  `Task ${id} (subagent '${subagent}', goal "do it"):\n${JSON.stringify({ agent_id: id, ...payload }, null, 2)}`
+
+/** Without the empty variables that a reminder has. */
+const completed = (id: string, message: string) => ended(id, { final_message: message })
 
 describe('waiting', () => {
   it('A5: for all returns every end in one message, which delivers them', async () => {
@@ -38,7 +41,7 @@ describe('waiting', () => {
       llmContent: [
         '2 of 2 async task(s) ended:',
         completed('a', 'done'),
-        JSON.stringify({ agent_id: 'b', status: 'failed', error: 'no network' }, null, 2),
+        ended('b', { status: 'failed', error: 'no network' }),
       ].join('\n\n'),
       returnDisplay: '2 of 2 async task(s) ended, 0 still running',
       metadata: { settled: ['a', 'b'], pending: [] },
@@ -57,7 +60,7 @@ describe('waiting', () => {
     const { llmContent, metadata } = await waiting
     expect(llmContent.split('\n\n')).toEqual([
       '1 of 2 async task(s) ended:',
-      JSON.stringify({ agent_id: 'coder-b2', status: 'cancelled' }, null, 2),
+      ended('coder-b2', { status: 'cancelled' }, 'coder'),
       '1 async task(s) still running:\n- [research] researcher (2s) - do it',
       'Wait again with wait_for_async_tasks, look at one with check_async_tasks, or continue with other work.',
     ])
@@ -74,7 +77,7 @@ describe('waiting', () => {
     const { llmContent, error } = await waiting
     expect(error).toBeUndefined()
     expect(llmContent).toMatch(
-      /^1 of 2 async task\(s\) ended:\n\n\{[^]*\}\n\n1 async task\(s\) still running:\n- \[b\]/,
+      /^1 of 2 async task\(s\) ended:\n\nTask a [^]*\}\n\n1 async task\(s\) still running:\n- \[b\]/,
     )
     expect(clock.pending).toBe(0)
   })
@@ -163,7 +166,7 @@ describe('waiting', () => {
     const { llmContent, error } = await waiting
     expect(error).toBeUndefined()
     expect(llmContent.split('\n\n').slice(2)).toEqual([
-      "Ambiguous task ID prefix 'task'. Candidates:\n- task-1... (helper)\n- task-2... (helper)",
+      "Ambiguous task ID prefix 'task'. Candidates:\n- task-1... (helper) - running\n- task-2... (helper) - running",
       "No async task found with ID or prefix ''.",
       "No async task found with ID or prefix 'nobody'.",
     ])
@@ -206,7 +209,7 @@ describe('waiting', () => {
     [{ timeout_seconds: -1 }, 'params.timeout_seconds: got -1, expected at least 0.'],
     [{ mode: 'some' }, 'params.mode: got "some", expected one of "any", "all".'],
     [{ task_ids: 'a' }, 'params.task_ids: got "a", expected an array.'],
-    [{ ids: [] }, 'params.ids: got an empty array, expected no such field.'],
+    [{ ids: [] }, 'params.ids: got an empty array, expected no such field; the nearest is task_ids.'],
   ])('refuses %j', async (input, message) => {
     expect((await setUp().call(input as never)).error).toEqual({ type: 'parameter_validation', message })
   })
@@ -255,7 +258,7 @@ describe('a long result', () => {
     const params = JSON.parse(notice) as CheckAsyncTasksParams
     const rest = await createCheckAsyncTasksTool({ getAsyncTaskManager }).execute(params)
     expect(rest.llmContent).toMatch(
-      /^Result of task long \(completed\), bytes 200 to \d+:\nx+"\n\}\n\[That is the end\.\]$/,
+      /^Result of task long \(completed; [^\n]*\), bytes 200 to \d+:\nx+"\n\}\n\[That is the end\.\]$/,
     )
     expect(manager.getAllTasks()).toEqual([])
   })

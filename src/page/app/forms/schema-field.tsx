@@ -11,7 +11,7 @@ export function SchemaField(props: FieldProps) {
     <div class={isTicked ? 'field ticked' : 'field'}>
       <label for={id}>
         {visible(label)}
-        {!isRequired && <span class="hint"> optional</span>}
+        {!isRequired && <span class="hint"> (optional)</span>}
         {type === 'json' && <span class="hint"> JSON</span>}
       </label>
       {description !== undefined && (

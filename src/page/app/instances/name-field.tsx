@@ -14,7 +14,7 @@ export function NameField({ id, name, placeholder, error, onName }: Props) {
   return (
     <div class="field">
       <label for={id}>
-        Name of the task<span class="hint"> optional</span>
+        Name of the task<span class="hint"> (optional)</span>
       </label>
       <input
         id={id}

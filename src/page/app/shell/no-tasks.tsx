@@ -18,11 +18,9 @@ export function NoTasks() {
     return (
       <EmptyState
         title="No tasks yet"
-        command={
-          "await tasks.tools.task.execute({\n  subagent_name: 'writer',\n  goal_prompt: 'Write a haiku',\n  async: true,\n})"
-        }
+        command={"await tasks.tools.task.execute({\n  subagent_name: '…',\n  goal_prompt: '…',\n  async: true,\n})"}
       >
-        A task appears here as soon as an agent, or your code, launches one.
+        A task appears here as soon as an agent, or your code, launches one. With the name of one of your subagents:
       </EmptyState>
     )
   }

@@ -19,12 +19,14 @@ export function TaskActions({ task, detail }: Props) {
   const isLost = connection.value.state !== 'live'
   if (!detail) return null
   const { can, copyAs } = detail
+  // Its dialog ends with it.
+  const canCancel = can.cancel && task.endedAt === undefined
   return (
     <div class="actions" role="group" aria-label="Actions">
       <RunAgain task={task} can={can} />
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
       <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
-      {can.cancel && task.endedAt === undefined && (
+      {canCancel && (
         <button
           type="button"
           class="danger apart"
@@ -37,10 +39,10 @@ export function TaskActions({ task, detail }: Props) {
       )}
       {!can.runAgain && can.whyNot !== undefined && (
         <p id="why-not-again" class="hint">
-          It cannot run again: {visible(can.whyNot)}
+          This task cannot run again. {visible(can.whyNot)}
         </p>
       )}
-      {isAsking.value && (
+      {isAsking.value && canCancel && (
         <CancelDialog taskKey={task.key} title={task.title} onClose={() => (isAsking.value = false)} />
       )}
     </div>

@@ -18,7 +18,12 @@ export function progressOf(task: PageTask): ShownProgress | undefined {
   const { progress, state, endedAt } = task
   const shown = progress && { text: progressText(progress), ...partOf(progress) }
   if (endedAt !== undefined) {
-    return shown && state !== 'completed' ? { ...shown, text: `stopped at ${shown.text}` } : undefined
+    if (shown === undefined || state === 'completed') return undefined
+    // All of it was done, and it failed or was cancelled then.
+    return {
+      ...shown,
+      text: `${Math.round((shown.part ?? 0) * 100) === 100 ? 'had reported' : 'stopped at'} ${shown.text}`,
+    }
   }
   if (state !== 'running' && state !== 'wrapping') return undefined
   return commandProgress(task, shown) ?? shown

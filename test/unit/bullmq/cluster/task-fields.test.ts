@@ -113,7 +113,7 @@ describe('the names of what is kept', () => {
   it('have one hash tag, and no colon in the name of a queue', () => {
     const keys = clusterKeys('c')
     expect(keys.queue('a:b/ü')).toBe('i-a%3Ab%2F%C3%BC')
-    const all = [keys.feed, keys.task('t'), keys.log('t'), keys.lock('a:b', 'j')]
-    expect(all).toEqual(['{c}:cluster:feed', '{c}:cluster:task:t', '{c}:cluster:log:t', '{c}:i-a%3Ab:j:lock'])
+    const all = [keys.feed, keys.task('t'), keys.log('t'), keys.queueKey('a:b')]
+    expect(all).toEqual(['{c}:cluster:feed', '{c}:cluster:task:t', '{c}:cluster:log:t', '{c}:i-a%3Ab'])
   })
 })

@@ -34,7 +34,7 @@ function open(seq = 0) {
   let lost = 0
   const run = new TaskRun(
     {
-      ...{ taskId: 't', lock: 'lock', token: 'n:1' },
+      ...{ taskId: 't', queue: 'queue', token: 'n:1' },
       write: (write) => {
         writes.push(write)
         return new Promise((resolve, reject) =>

@@ -1,0 +1,103 @@
+-- All that this package knows of BullMQ's keys. What BullMQ's API does is done with that.
+--
+-- Read from BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
+-- (test/cluster/bullmq-layout.test.ts).
+--
+-- key                     type              used for
+-- <queue>                                   `<prefix>:<name of the queue>`
+-- <queue>:wait            list              its length, in `hasWaiting`
+-- <queue>:active          list              its jobs, in `silent` and `isIdle`
+-- <queue>:<id>            hash of a job     its fields, in `read`
+-- <queue>:<id>:lock       string            the token of the worker that runs the job; it expires when that worker does not renew it
+--
+-- field of a job          set
+-- name                    when it is added
+-- processedOn             when a worker has fetched it
+-- finishedOn              when it has completed or failed
+-- returnvalue             when it has completed: JSON
+-- failedReason            when it has failed: a text
+-- stc                     counts how often BullMQ's own check has found the job without a lock
+--
+-- `obliterate` deletes all keys of a queue and of its jobs: they are listed there.
+local bull = {}
+
+-- How a job stands, and how it ended: its output as JSON, or why it failed.
+-- missing, waiting, active, silent (a worker had it and its lock has expired), completed, failed, interrupted (failed by BullMQ's own check)
+function bull.read(queue, id)
+  local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
+  if not job[1] then return 'missing', '' end
+  if job[3] then
+    if job[4] then return 'completed', job[4] end
+    return tonumber(job[6] or 0) > 0 and 'interrupted' or 'failed', job[5] or ''
+  end
+  if not job[2] then return 'waiting', '' end
+  return bull.holder(queue, id) and 'active' or 'silent', ''
+end
+
+-- The token of the worker that has a job, or false.
+function bull.holder(queue, id)
+  return redis.call('GET', queue .. ':' .. id .. ':lock')
+end
+
+-- Gives the lock of a job to a token, for so many ms.
+local function lock(queue, id, token, ms)
+  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
+  return true
+end
+
+-- Takes the lock of a job that nobody has any more.
+function bull.seize(queue, id, token, ms)
+  return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
+end
+
+-- Takes the lock of a job that has not ended from whatever token has it.
+function bull.replace(queue, id, token, ms)
+  local state = bull.read(queue, id)
+  return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
+end
+
+-- Whether a token has the lock of a job. A lock that has expired is given back, unless the job has ended meanwhile.
+function bull.keep(queue, id, token, ms)
+  local holder = bull.holder(queue, id)
+  if holder then return holder == token end
+  return bull.seize(queue, id, token, ms)
+end
+
+-- Renews the lock of a job, if the token has it.
+function bull.extend(queue, id, token, ms)
+  if bull.holder(queue, id) ~= token then return false end
+  -- Unlike SET, it is not refused when the memory of Redis is full.
+  redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
+  return true
+end
+
+function bull.hasWaiting(queue)
+  return redis.call('LLEN', queue .. ':wait') > 0
+end
+
+function bull.isIdle(queue)
+  return redis.call('LLEN', queue .. ':active') == 0
+end
+
+-- The jobs that are active and whose locks have expired.
+function bull.silent(queue)
+  local found = {}
+  for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
+    if not bull.holder(queue, id) then found[#found + 1] = id end
+  end
+  return found
+end
+
+-- Deletes a queue that has no active job. `Queue.obliterate` takes several steps, between which jobs may be added.
+function bull.obliterate(queue)
+  local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
+  for _, set in ipairs({ 'completed', 'failed' }) do
+    for _, id in ipairs(redis.call('ZRANGE', queue .. ':' .. set, 0, -1)) do jobs[#jobs + 1] = id end
+  end
+  for _, id in ipairs(jobs) do
+    redis.call('DEL', queue .. ':' .. id, queue .. ':' .. id .. ':lock', queue .. ':' .. id .. ':logs')
+  end
+  for _, key in ipairs({ 'meta', 'events', 'id', 'marker', 'pc', 'wait', 'paused', 'completed', 'failed', 'stalled', 'stalled-check' }) do
+    redis.call('DEL', queue .. ':' .. key)
+  end
+end

@@ -1,0 +1,24 @@
+/** Command lines that people try, and the ones that do what they mean. */
+import { AgentTasksError } from '../errors.js'
+
+/** Options of commands that connect to a server, by whether they take a value. */
+const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = { '--url': true, '--json': false, '--reconnect': true }
+
+/** @throws AgentTasksError that names the right command line */
+export function checkPlaces(args: readonly string[]): void {
+  const [first = '', second = '<id>'] = args
+  if (first === 'cancel') throw misplaced('There is no command cancel.', ['task', 'end', second])
+  const options: string[] = []
+  const rest = [...args]
+  for (let [next] = rest; next !== undefined; [next] = rest) {
+    const takesValue = COMMAND_OPTIONS[next.split('=', 1)[0] ?? '']
+    if (takesValue === undefined) break
+    options.push(...rest.splice(0, takesValue && !next.includes('=') ? 2 : 1))
+  }
+  const [option] = options
+  if (option === undefined || rest.length === 0) return
+  throw misplaced(`${option.split('=', 1)[0]} is an option of a command, and comes after it.`, [...rest, ...options])
+}
+
+const misplaced = (problem: string, words: readonly string[]): AgentTasksError =>
+  new AgentTasksError('INVALID_INPUT', `${problem} Run: agent-tasks ${words.join(' ')}`)

@@ -1,0 +1,38 @@
+/** Files of what a terminal cannot show: the images and other bytes that commands return. */
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface ResultFiles {
+  /** Writes the bytes of a content block into a new file, and returns its path; undefined for content without bytes. */
+  save(part: unknown): Promise<string | undefined>
+}
+
+const EXTENSIONS: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+  'audio/wav': 'wav',
+  'audio/mpeg': 'mp3',
+  'application/pdf': 'pdf',
+}
+
+/** @param name the beginning of the names: the id of a task, of which only letters, digits and _ are used */
+export function createResultFiles(name: string): ResultFiles {
+  let folder: Promise<string> | undefined
+  let count = 0
+  return {
+    save: async (part) => {
+      const { data, mimeType } = Object(part) as { readonly data?: unknown; readonly mimeType?: unknown }
+      if (typeof data !== 'string' || typeof mimeType !== 'string') return undefined
+      // A folder of its own, that only this user can read.
+      folder ??= mkdtemp(join(tmpdir(), 'agent-tasks-'))
+      count += 1
+      const extension = Object.hasOwn(EXTENSIONS, mimeType) ? EXTENSIONS[mimeType] : 'bin'
+      const path = join(await folder, `${name.replace(/\W/g, '').slice(0, 64)}-${count}.${extension}`)
+      await writeFile(path, Buffer.from(data, 'base64'), { mode: 0o600 })
+      return path
+    },
+  }
+}

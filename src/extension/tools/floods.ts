@@ -1,0 +1,83 @@
+/**
+ * Notices when a page makes more events than can be handled, such as by logging without end: all that the extension hears, also that the person
+ * takes a tab back, would wait behind them.
+ */
+import type { DebuggeeEvent } from '../debuggee.js'
+
+/** The most events of a domain in a session, and the most characters of its console, in a second of the page. A request has several events. */
+const LIMITS = { logEvents: 300, otherEvents: 3000, chars: 4_000_000 }
+const WINDOW_MS = 1000
+/** The most events of a domain after it was disabled. A page that goes on is let go: what is sent to it waits behind its events. */
+const MAX_LATE = 700
+
+/** The domains that the tools can do without. */
+const DISPENSABLE = ['Runtime', 'Log', 'Network'] as const
+
+export type DispensableDomain = (typeof DISPENSABLE)[number]
+
+export interface FloodOptions {
+  /** Called once for each domain of a session that is to be disabled. */
+  readonly onFlood: (domain: DispensableDomain, sessionId: string | undefined) => void
+  /** Called when that does not help, or the tools cannot do without the domain. */
+  readonly onEndless: () => void
+  /** In ms. */
+  readonly now?: () => number
+}
+
+interface Rate {
+  since: number
+  events: number
+  chars: number
+  /** How many came after it was disabled; undefined before. */
+  late?: number
+}
+
+export function createFloods({ onFlood, onEndless, now = () => performance.now() }: FloodOptions) {
+  const rates = new Map<string, Rate>()
+
+  return {
+    /** @returns whether the event belongs to a flood, and is to be left alone */
+    take: (event: DebuggeeEvent): boolean => {
+      const [domain = ''] = event.method.split('.')
+      const key = `${event.sessionId ?? ''} ${domain}`
+      const rate: Rate = rates.get(key) ?? { since: -Infinity, events: 0, chars: 0 }
+      rates.set(key, rate)
+      if (rate.late !== undefined) {
+        rate.late += 1
+        if (rate.late === MAX_LATE) onEndless()
+        return true
+      }
+      // Those of a flood come late, and not faster than they can be handled.
+      const at = timeOf(event) ?? now()
+      if (at - rate.since > WINDOW_MS) Object.assign(rate, { since: at, events: 0, chars: 0 })
+      rate.events += 1
+      rate.chars += charsOf(event)
+      const dispensable = DISPENSABLE.find((one) => one === domain)
+      const most = dispensable === undefined || domain === 'Network' ? LIMITS.otherEvents : LIMITS.logEvents
+      if (rate.events <= most && rate.chars <= LIMITS.chars) return false
+      rate.late = 0
+      if (dispensable === undefined) onEndless()
+      else onFlood(dispensable, event.sessionId)
+      return true
+    },
+    /** Forgets what a session has done: it shows another page. */
+    forget: (sessionId: string | undefined): void => {
+      for (const domain of DISPENSABLE) rates.delete(`${sessionId ?? ''} ${domain}`)
+    },
+  }
+}
+
+/** When the page made it, in ms. */
+function timeOf({ method, params }: DebuggeeEvent): number | undefined {
+  if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown') return params.timestamp
+  if (method === 'Log.entryAdded') return params.entry.timestamp
+  return method === 'Network.requestWillBeSent' || method === 'Network.dataReceived'
+    ? params.timestamp * 1000
+    : undefined
+}
+
+/** What is long in an event of the console. */
+function charsOf(event: DebuggeeEvent): number {
+  if (event.method !== 'Runtime.consoleAPICalled') return 0
+  return event.params.args.reduce((sum, { value }) => sum + (typeof value === 'string' ? value.length : 0), 0)
+}

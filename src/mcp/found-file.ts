@@ -1,0 +1,44 @@
+/**
+ * Reads a file that was found and not named: it may have come with a repository that nobody has looked at. A named pipe, a device or a file without an end
+ * must not stop the process, and what is checked must be what is used: the file is opened and read once.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+
+/** The largest file that is read, in bytes (1 MiB). */
+export const MAX_FOUND_BYTES = 1024 * 1024
+
+export type FoundFile = { readonly bytes: Buffer; readonly stats: Stats } | { readonly problem: string }
+
+/** @returns the file, or why it cannot be used; undefined when there is none. Never throws */
+export function readFoundFile(file: string): FoundFile | undefined {
+  let descriptor: number | undefined
+  try {
+    // O_NONBLOCK: a named pipe that nobody writes to is opened at once, and refused below. Windows has neither.
+    const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number }
+    descriptor = openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    const stats = fstatSync(descriptor)
+    if (!stats.isFile()) return { problem: 'it is not a regular file' }
+    const bytes = readAtMost(descriptor, MAX_FOUND_BYTES + 1)
+    if (bytes.length > MAX_FOUND_BYTES) return { problem: `it has more than ${MAX_FOUND_BYTES} bytes` }
+    return { bytes, stats }
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    return code === 'ENOENT' ? undefined : { problem: `it cannot be read (${code})` }
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** The first bytes of a file, which may be growing. */
+function readAtMost(descriptor: number, most: number): Buffer {
+  const chunks: Buffer[] = []
+  let left = most
+  while (left > 0) {
+    const chunk = Buffer.alloc(Math.min(left, 65_536))
+    const read = readSync(descriptor, chunk)
+    if (read === 0) break
+    chunks.push(chunk.subarray(0, read))
+    left -= read
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,23 @@
+/** Objects that refuse fields which they do not have, and name the field that was probably meant. */
+import { z } from 'zod'
+import { nearestName } from './nearest-name.js'
+
+/** Begins the message about an unknown field. */
+export const NO_SUCH_FIELD = 'no such field'
+
+/** `z.strictObject`, whose error about an unknown field names the nearest known one, or else all of them. */
+export function strictObject<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape, { error: describeUnknownField })
+}
+
+/** Describes an unknown field; undefined for any other issue, so that zod describes it. */
+function describeUnknownField(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== 'unrecognized_keys') return undefined
+  // `extend` and `omit` keep this function: the issue has the schema with the fields of now.
+  const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : []
+  const nearest = nearestName(issue.keys[0] ?? '', known)
+  if (nearest !== undefined) return `${NO_SUCH_FIELD}; the nearest is ${nearest}`
+  return known.length === 0
+    ? `${NO_SUCH_FIELD}; there are none`
+    : `${NO_SUCH_FIELD}; the fields are ${known.join(', ')}`
+}

@@ -1,0 +1,42 @@
+/**
+ * What happens at a server as lines of its log: `<event> name=value …`. Values that others choose are quoted, cut, and, like every line, without
+ * control characters. Clients cause these lines, so their number is limited, too.
+ */
+import { elapsedMs, type Clock } from '../clock.js'
+import type { Log } from '../http/log.js'
+import { cutText } from '../preview.js'
+
+/** The fields of a line, in order. Absent ones are left out. */
+export type Fields = Readonly<Record<string, string | number | undefined>>
+
+/** Writes one line. */
+export type WriteEvent = (level: 'info' | 'debug', event: string, fields?: Fields) => void
+
+/** The most lines of a minute, of each level: what is not written must not push out what is. */
+export const MAX_LINES = 600
+const MINUTE_MS = 60_000
+/** The longest value, in characters. */
+const MAX_VALUE = 200
+
+export function createEventLines(log: Log, clock: Clock): WriteEvent {
+  const counts = { info: { endsAt: 0, lines: 0 }, debug: { endsAt: 0, lines: 0 } }
+  return (level, event, fields = {}) => {
+    const count = counts[level]
+    const now = elapsedMs(clock)
+    if (now >= count.endsAt) {
+      if (count.lines > MAX_LINES) log(level, `log shortened lines=${count.lines - MAX_LINES}`)
+      count.endsAt = now + MINUTE_MS
+      count.lines = 0
+    }
+    count.lines += 1
+    if (count.lines <= MAX_LINES) log(level, [event, ...Object.entries(fields).flatMap(fieldText)].join(' '))
+  }
+}
+
+/** Plain values need no quotes: addresses, ids and codes. */
+function fieldText([name, value]: [string, string | number | undefined]): string[] {
+  if (value === undefined) return []
+  const text = String(value)
+  if (/^[\w.:-]{1,200}$/.test(text)) return [`${name}=${text}`]
+  return [`${name}=${JSON.stringify(text.length > MAX_VALUE ? `${cutText(text, MAX_VALUE)}…` : text)}`]
+}

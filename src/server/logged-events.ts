@@ -1,0 +1,47 @@
+/** The events of tasks, instances and requests that the log of a server has (docs/server.md). */
+import type { IncomingMessage } from 'node:http'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { addressOf } from '../http/access.js'
+import type { InstanceManager } from '../instances/instance-manager.js'
+import type { Fields, WriteEvent } from './event-lines.js'
+import { whenThere } from './eventually.js'
+import { pathOf } from './http-entry.js'
+import type { TaskService } from './task-service.js'
+
+/** What is logged of a request: no header and no query, so no token either. */
+export const requestFields = (request: IncomingMessage): Fields => ({
+  address: addressOf(request),
+  method: request.method,
+  path: pathOf(request),
+})
+
+/** Logs from now on. The manager and the instances are those of one server, and end with it. */
+export function logTasksAndInstances(tasks: TaskManager, instances: InstanceManager, write: WriteEvent): void {
+  instances.onConnect((instance) => {
+    const { kind, instance: connected } = instances.get(instance) ?? {}
+    write('info', 'instance connected', { instance, kind, address: connected?.peer?.address })
+  })
+  instances.onDisconnect((instance, reason) => write('info', 'instance disconnected', { instance, reason }))
+  instances.onTakenOver((instance) => {
+    const { peer } = instances.get(instance)?.instance ?? {}
+    write('info', 'instance taken over', { instance, address: peer?.address })
+  })
+  tasks.on('complete', ({ taskId: task, instanceId: instance, status, error }) => {
+    if (status === 'failed') {
+      write('info', 'task failed', { task, instance, code: error.code, command: error.commandId, error: error.message })
+    }
+  })
+}
+
+/** The same service; what it refuses is logged. */
+export const logRefusals = (service: TaskService, write: WriteEvent): TaskService => ({
+  ...service,
+  submit: (message, idempotencyKey) =>
+    whenThere(service.submit(message, idempotencyKey), (submitted) => {
+      if ('error' in submitted) {
+        const { code, error } = submitted
+        write('info', 'refused task', { instance: message.instanceId, code, error })
+      }
+      return submitted
+    }),
+})

@@ -1,0 +1,80 @@
+/** The routes of single tools: `GET /api/tools` and `POST /api/tools/:name`. */
+import type { ServerResponse } from 'node:http'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { JSON_TYPE, toJson } from '../http/json.js'
+import { jsonStream } from '../http/json-pieces.js'
+import { preview } from '../preview.js'
+import type { InstanceList } from './instance-list.js'
+import { callToolRoute, toolsRoute, type RestEnv } from './routes.js'
+import { toolsOf, type ToolCalls, type ToolError } from './tool-calls.js'
+
+/** Errors of the routes below it have another form, which clients of this protocol know. */
+export const TOOLS_PATH = '/api/tools/'
+
+export interface ToolRouteOptions {
+  readonly instances: InstanceList
+  readonly toolCalls: ToolCalls
+  /** Runs a submission within the trace of its request. */
+  readonly traced: <T>(headers: Record<string, string>, run: () => T) => T
+}
+
+/** A tool may fail with any other code: 400. */
+const failureStatus: Readonly<Record<string, 404 | 409 | 429 | 502 | 503 | 504>> = {
+  TOOL_NOT_FOUND: 404,
+  INVALID_INSTANCE: 404,
+  NOT_CONNECTED: 409,
+  CANCELLED: 409,
+  QUEUE_FULL: 429,
+  RESULT_TOO_LARGE: 502,
+  NO_INSTANCE: 503,
+  NOT_STORED: 503,
+  SHUTTING_DOWN: 503,
+  TASKS_DISABLED: 503,
+  INSTANCE_DISCONNECTED: 503,
+  UNAVAILABLE: 503,
+  COMMAND_TIMEOUT: 504,
+  TOOL_CALL_TIMEOUT: 504,
+}
+
+export function addToolRoutes(app: OpenAPIHono<RestEnv>, { instances, toolCalls, traced }: ToolRouteOptions): void {
+  app.openapi(
+    toolsRoute,
+    async (c) => c.body(toJson({ tools: toolsOf(await instances.read()) }), 200, JSON_TYPE) as never,
+  )
+  app.openapi(callToolRoute, async (c) => {
+    const chosen = chooseInstance(c.req.valid('query').instanceId, c.req.valid('json'))
+    if ('code' in chosen) return c.json({ success: false as const, error: chosen }, 400)
+    const caller = watchCaller(c.env.outgoing)
+    const answer = await toolCalls
+      .call({
+        ...{ ...chosen, name: c.req.valid('param').name, signal: caller.signal },
+        within: (submit) => traced(c.req.header(), submit),
+      })
+      .finally(caller.stop)
+    if (!answer.success) return c.json(answer, failureStatus[answer.error.code] ?? 400)
+    // Not c.json: the result is sent as fast as it is read, and not written before.
+    return c.body(jsonStream(answer), 200, JSON_TYPE) as never
+  })
+}
+
+type Arguments = Readonly<Record<string, unknown>>
+
+/** `instanceId` of the body names the instance, unless the query does: a tool may have an argument of that name. */
+function chooseInstance(
+  instanceId: string | undefined,
+  body: Arguments,
+): { readonly instanceId: string | undefined; readonly args: Arguments } | ToolError {
+  if (instanceId !== undefined) return { instanceId, args: body }
+  const { instanceId: named, ...args } = body
+  if (named === undefined || (typeof named === 'string' && named !== '')) return { instanceId: named, args }
+  return { code: 'INVALID_REQUEST', message: `body.instanceId: got ${preview(named)}, expected the id of an instance.` }
+}
+
+/** Aborts when the client closes the connection before it has an answer. */
+function watchCaller(response: ServerResponse): { readonly signal: AbortSignal; readonly stop: () => void } {
+  const left = new AbortController()
+  const leave = (): void => left.abort()
+  if (response.destroyed) leave()
+  response.once('close', leave)
+  return { signal: left.signal, stop: () => response.off('close', leave) }
+}

@@ -1,0 +1,64 @@
+/**
+ * The write-ahead log of a store that is open. SQLite goes on writing to a log that was removed or cut, without an error, and the next process finds
+ * nothing of what was written.
+ */
+import { statSync } from 'node:fs'
+import { StoreError } from '../store-errors.js'
+import type { Database } from './driver.js'
+
+/** https://sqlite.org/fileformat.html#the_write_ahead_log: what a log has before its frames, and a frame before its page, in bytes. */
+const HEADER = { log: 32, frame: 24 } as const
+
+interface LogState {
+  readonly identity: string
+  readonly bytes: number
+}
+
+export class WatchedLog {
+  readonly #file: string
+  readonly #database: Database
+  #known: LogState | undefined
+
+  /** @param database a connection that has written */
+  constructor(file: string, database: Database) {
+    this.#file = `${file}-wal`
+    this.#database = database
+    this.note()
+  }
+
+  /** Something has been written. */
+  note(): void {
+    this.#known = this.#look()
+  }
+
+  /** @throws StoreError `STORE_LOST` */
+  check(): void {
+    const known = this.#known
+    const now = this.#look()
+    const what =
+      now === undefined
+        ? 'removed'
+        : now.identity !== known?.identity
+          ? 'replaced by another file'
+          : now.bytes < known.bytes && now.bytes < this.#bytesInUse()
+            ? 'cut'
+            : undefined
+    if (what === undefined) return
+    throw new StoreError(
+      'STORE_LOST',
+      `${this.#file}: the log was ${what} while the store was open. End this process normally: that saves what the store holds.`,
+    )
+  }
+
+  #look(): LogState | undefined {
+    const stats = statSync(this.#file, { throwIfNoEntry: false, bigint: true })
+    return stats && { identity: `${stats.dev}:${stats.ino}`, bytes: Number(stats.size) }
+  }
+
+  /** What SQLite knows to be in the log: another connection may have moved all of it to the database. */
+  #bytesInUse(): number {
+    const { log } = this.#database.prepare('PRAGMA wal_checkpoint(NOOP)').get() ?? {}
+    const { page_size: page } = this.#database.prepare('PRAGMA page_size').get() ?? {}
+    return Number(log) <= 0 ? 0 : HEADER.log + Number(log) * (HEADER.frame + Number(page))
+  }
+}

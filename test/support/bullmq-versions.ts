@@ -1,0 +1,16 @@
+/**
+ * `npm run test:bullmq`: runs what depends on BullMQ's keys and its API with the oldest and the newest version of BullMQ that package.json allows, or with those
+ * that are named: `npm run test:bullmq -- 6.5.4`. It needs a `redis-server`.
+ */
+import { allowedRange, testVersions } from './package-versions.js'
+
+testVersions({
+  name: 'bullmq',
+  range: allowedRange('peerDependencies', 'bullmq'),
+  command: [
+    ...['run', '--silent', 'test:cluster', '--'],
+    ...['bullmq-layout', 'engine-contract', 'lane-contract', 'fences', 'returns', 'hints', 'runs.test'],
+  ],
+  advice:
+    'What this package knows of the keys of BullMQ is in src/bullmq/lua/bullmq-layout.lua: where test/cluster/bullmq-layout.test.ts fails, change that file.',
+})

@@ -1,0 +1,29 @@
+/**
+ * A host with a store that cannot say what its agent has received. It launches a task unless it is to `resume`, says which messages it delivers, and
+ * ends: cleanly, or (`die`) by SIGKILL as soon as it has delivered one. Each line of its output is JSON.
+ */
+import { createAgentTasks } from '../../../src/index.js'
+import { sqliteStore } from '../../../src/store/index.js'
+
+const [file = '', ...actions] = process.argv.slice(2)
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)
+
+const tasks = createAgentTasks({
+  store: sqliteStore(file),
+  subagents: { shout: () => Promise.resolve({ final_message: 'HELLO' }) },
+  isAgentBusy: () => false,
+  triggerAgentTurn: (text, { taskIds, isRepeat = false }) => {
+    say({ delivered: taskIds, isRepeat, isMarked: text.includes('possible repeat:') })
+    // By then its acceptance is on the disk.
+    if (actions.includes('die')) setTimeout(() => process.kill(process.pid, 'SIGKILL'), 50)
+    return Promise.resolve()
+  },
+})
+const { uncertain } = await tasks.recovered
+say({ uncertain: uncertain.length })
+if (!actions.includes('resume')) {
+  await tasks.tools.task.execute({ subagent_name: 'shout', goal_prompt: 'hello', async: true })
+}
+await tasks.getAsyncTaskManager().onIdle()
+if (actions.includes('die')) await new Promise(() => setInterval(() => undefined, 1000))
+await tasks.dispose()

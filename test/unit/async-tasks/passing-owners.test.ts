@@ -1,0 +1,92 @@
+/** Owners that come, get one message, and are never seen again: what is kept of them has limits in number and time (A7, K5). */
+import { expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager, createAgentTasks } from '../../../src/index.js'
+import { memoryStore } from '../../../src/store/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+
+const DAY_MS = 86_400_000
+const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
+
+function setUp() {
+  const memory = memoryStore()
+  const clock = createManualClock()
+  const manager = new AsyncTaskManager({ store: memory, clock, maxAsyncTasks: 5 })
+  onTestFinished(() => manager.dispose())
+  const visit = async (nth: number): Promise<string> => {
+    const [id, owner] = [`task-${nth}`, `owner-${nth}`]
+    manager.registerTask({ id, subagentName: 'agent', goalPrompt: 'goal', owner })
+    manager.completeTask(id, {})
+    await tick()
+    const lease = manager.lease({ owner })
+    lease?.acknowledge()
+    await tick()
+    return lease?.deliveryId ?? ''
+  }
+  return { memory, clock, manager, visit }
+}
+
+it('A7, K5: the records of the last thousand messages are kept, and those of the history', async () => {
+  const { memory, manager, visit } = setUp()
+  const ids: string[] = []
+  for (let nth = 0; nth < 1100; nth += 1) ids.push(await visit(nth))
+  expect(memory.contents().deliveries).toHaveLength(1000)
+  expect(manager.getAllTasks()).toHaveLength(1010)
+  expect(memory.contents().tasks).toHaveLength(1010)
+  expect(manager.confirm(ids[99] ?? '')).toBe(false)
+  expect(manager.confirm(ids[100] ?? '')).toBe(true)
+})
+
+it('A7, K5: a message that was sent a day ago counts as confirmed when another one is accepted', async () => {
+  const { memory, clock, visit } = setUp()
+  const first = await visit(0)
+  clock.advance(DAY_MS)
+  const second = await visit(1)
+  expect(memory.contents().deliveries.map(({ id }) => id)).toEqual([first, second])
+  clock.advance(1)
+  const third = await visit(2)
+  expect(memory.contents().deliveries.map(({ id }) => id)).toEqual([second, third])
+})
+
+it('K5: a message that was accepted late counts as one of the last', async () => {
+  const { memory, manager, visit } = setUp()
+  manager.registerTask({ id: 'slow', subagentName: 'agent', goalPrompt: 'goal', owner: 'slow' })
+  manager.completeTask('slow', {})
+  await tick()
+  const lease = manager.lease({ owner: 'slow' })
+  for (let nth = 0; nth < 1000; nth += 1) await visit(nth)
+  lease?.acknowledge()
+  await visit(1000)
+  expect(memory.contents().deliveries).toHaveLength(1000)
+  expect(manager.confirm(lease?.deliveryId ?? '')).toBe(true)
+})
+
+it('A7: releaseOwner keeps nothing of an owner, with a store', async () => {
+  const { memory, manager, visit } = setUp()
+  for (let nth = 0; nth < 30; nth += 1) {
+    await visit(nth)
+    manager.releaseOwner(`owner-${nth}`)
+  }
+  await tick()
+  expect(memory.contents().deliveries).toEqual([])
+  expect(memory.contents().tasks).toHaveLength(10)
+})
+
+it('A7: without a store, the owners of the last thousand turns are known, and a turn makes one known again', () => {
+  const tasks = createAgentTasks()
+  onTestFinished(() => tasks.dispose())
+  const { pushSubscribers } = tasks.getAsyncTaskManager().registry
+  const turn = (owner: string): void => {
+    tasks.beforeTurn(owner)
+    tasks.afterTurn(owner, { accepted: true })
+  }
+  for (let nth = 0; nth < 1000; nth += 1) turn(`owner-${nth}`)
+  turn('owner-0')
+  turn('new')
+  expect(['owner-0', 'owner-1', 'owner-2', 'new'].map((owner) => pushSubscribers.has(owner))).toEqual([
+    ...[true, false, true, true],
+  ])
+  turn('owner-1')
+  expect(pushSubscribers.has('owner-1')).toBe(true)
+  tasks.getAsyncTaskManager().releaseOwner('owner-1')
+  expect(pushSubscribers.has('owner-1')).toBe(false)
+})

@@ -1,0 +1,211 @@
+// One run on a worker: what it reads before it begins, what it writes, and what is left when it has ended.
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { jobKeys } from '../../../src/bullmq/job-keys.js'
+import * as scripts from '../../../src/bullmq/job-scripts.js'
+import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
+import type { Runner } from '../../../src/engine/runner.js'
+import { scriptedRedis, type SentScript } from '../../support/scripted-redis.js'
+
+const NO_NEWS = [null, null, [], []]
+const LOCK_MS = 20_000
+
+/** A run; Redis answers as `answers` says, and otherwise that nothing is new and that the lock is its own. */
+function open(answers: Readonly<Record<string, (sent: SentScript) => unknown>> = {}) {
+  const lines: string[] = []
+  const scripted = scriptedRedis(scripts, (sent) => {
+    const answer = answers[sent.script]
+    if (answer !== undefined) return answer(sent)
+    return ['BEGIN_RUN', 'TAKE'].includes(sent.script) ? NO_NEWS : 1
+  })
+  const run = new WorkerRun({
+    redis: scripted.redis,
+    keys: jobKeys({ prefix: 'bull', queue: 'q' }, 'job'),
+    ...{ token: 'mine', lockMs: LOCK_MS, log: (line: string) => void lines.push(line) },
+    data: {
+      input: { id: 't', subagentName: 'research', goalPrompt: 'find', params: { depth: 2 } },
+      ...{ owner: 'main', attempt: 1, host: 'host-channel' },
+    },
+  })
+  /** What it has written, in order. */
+  const written = () => scripted.of('WRITE').flatMap(({ further }) => further)
+  return { ...scripted, run, lines, written }
+}
+
+const never = () => expect.unreachable('it must not start')
+const end = { ok: true }
+
+describe('a run on a worker', () => {
+  it('W3: begins under its lock, and has what its host had said before', async () => {
+    const { run, of, sent } = open({ BEGIN_RUN: () => [null, 'soon', [], [['5-0', ['m', 'early']]]] })
+    const runner = Object.assign(
+      async ({ subagent_name, goal_prompt, params, depth }: WorkerInput & { depth?: number }, context: object) => {
+        const { messages, wrapUp, taskId } = context as Parameters<Runner>[1]
+        for await (const message of messages) {
+          const { reason } = wrapUp as { reason: Error }
+          return { subagent_name, goal_prompt, params, depth, message, taskId, why: reason.message }
+        }
+        return {}
+      },
+      { takesMessages: true },
+    )
+    expect(await run.run(runner as Runner<WorkerInput>)).toEqual({
+      ...{ subagent_name: 'research', goal_prompt: 'find', params: { depth: 2 }, depth: 2 },
+      ...{ message: 'early', taskId: 't', why: 'soon' },
+    })
+    expect(of('BEGIN_RUN')[0]?.values).toEqual({
+      ...{ agent: 'bull:q:job:agent', down: 'bull:q:job:down', queue: 'bull:q', id: 'job' },
+      ...{ token: 'mine', lockMs: LOCK_MS },
+    })
+    // It has said nothing, and its lock is as good as new.
+    expect(sent.map(({ script }) => script)).toEqual(['BEGIN_RUN'])
+  })
+
+  it.each([
+    ['was cancelled before', () => ['not needed', null, [], []], 'not needed'],
+    ['was cancelled without a reason', () => ['', null, [], []], /aborted/],
+    ['is no longer its own', () => null, /^The worker was away for longer than its lock, or Redis has lost the job\.$/],
+  ])('W3: does not start when it %s', async (_what, answer, message) => {
+    const { run } = open({ BEGIN_RUN: answer })
+    await expect(run.run(never)).rejects.toThrow(message)
+  })
+
+  it('W1: that is refused does not start, and its failure has the code', async () => {
+    const { run, written } = open()
+    run.abort(Object.assign(new Error('It was started before.'), { code: 'INTERRUPTED' }))
+    await expect(run.run(never)).rejects.toThrow('It was started before.')
+    const [what, name, text] = written()
+    expect([what, name]).toEqual(['set', 'failure'])
+    expect(JSON.parse(String(text))).toMatchObject({ error: 'It was started before.', code: 'INTERRUPTED' })
+  })
+
+  it('W2: writes what it says in one tick at once, in order, under its lock and with a number of its own', async () => {
+    const { run, of, written } = open()
+    await run.run((_, context) => {
+      context.append('one ')
+      context.append('two')
+      context.report({ progress: 1, total: 2 })
+      context.spend({ tokens: 3 })
+      context.spend({ tokens: 4, cost: 1 })
+      return end
+    })
+    expect(written()).toEqual([
+      ...['output', '', 'one two', 'progress', '', '{"progress":1,"total":2}'],
+      ...['set', 'spent', '{"tokens":7,"cost":1}'],
+    ])
+    expect(of('WRITE').map(({ values }) => values)).toEqual([
+      {
+        ...{ agent: 'bull:q:job:agent', up: 'bull:q:job:up', queue: 'bull:q', id: 'job', token: 'mine' },
+        ...{ lockMs: LOCK_MS, host: 'host-channel', keptSeconds: 86_400, mostBytes: 1_048_576, entryBytes: 64 },
+        write: 'mine:1',
+      },
+    ])
+  })
+
+  it('W2: sends again what Redis has refused, under the same number', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let refused = 0
+    const { run, of, lines } = open({
+      WRITE: () => {
+        if (refused > 0) return 1
+        refused += 1
+        throw new Error('OOM')
+      },
+    })
+    const ended = run.run((_, context) => {
+      context.append('text')
+      return end
+    })
+    await vi.advanceTimersByTimeAsync(999)
+    expect(of('WRITE')).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    await ended
+    expect(of('WRITE').map(({ values }) => values['write'])).toEqual(['mine:1', 'mine:1'])
+    expect(lines).toEqual(['Task t: what its run says cannot be written: OOM'])
+  })
+
+  it('W1: that has lost its lock is stopped, says so once, and writes nothing more', async () => {
+    const { run, of, lines } = open({ WRITE: () => 0 })
+    await run.run(async (_, context) => {
+      context.append('text')
+      await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+      context.append('more')
+      await expect(context.ask('Which?')).rejects.toThrow()
+      return end
+    })
+    expect(of('WRITE')).toHaveLength(1)
+    expect(lines).toEqual([
+      'Task t: this worker was away for longer than its lock, or Redis has lost the job. The run is stopped, and its end does not count.',
+    ])
+  })
+
+  it('W6: that took long takes its lock back before it ends, and is stopped by nothing after that', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, of } = open()
+    await run.run(() => {
+      vi.advanceTimersByTime(LOCK_MS / 2 + 1)
+      return end
+    })
+    expect(of('KEEP_LOCK').map(({ values }) => values)).toEqual([
+      { queue: 'bull:q', id: 'job', token: 'mine', lockMs: LOCK_MS },
+    ])
+    run.wake()
+    expect(of('TAKE')).toEqual([])
+  })
+
+  it('W2: looks once more when it is woken while it looks, and takes no message twice', async () => {
+    const answers: ((answer: unknown) => void)[] = []
+    const { run, of } = open({ TAKE: () => new Promise((resolve) => answers.push(resolve)) })
+    const taken: string[] = []
+    const runner = Object.assign(
+      async (_: unknown, { messages }: Parameters<Runner>[1]) => {
+        for (const _each of [1, 2, 3]) run.wake()
+        answers.shift()?.([null, null, [], [['1-0', ['m', 'one']]]])
+        for await (const message of messages) {
+          taken.push(message)
+          if (taken.length === 2) break
+          while (answers.length === 0) await Promise.resolve()
+          answers.shift()?.([null, null, [], [['2-0', ['m', 'two']]]])
+        }
+        return end
+      },
+      { takesMessages: true },
+    )
+    await run.run(runner)
+    expect(taken).toEqual(['one', 'two'])
+    expect(of('TAKE').map(({ values }) => values['after'])).toEqual(['0-0', '1-0'])
+  })
+
+  it('W2: asks, has each answer, and withdraws what is still asked when it ends', async () => {
+    const { run, written } = open({ TAKE: () => [null, null, ['1', '{"action":"decline"}', '2', '', '9', '{}'], []] })
+    const asked: unknown[] = []
+    await run.run(async (_, context) => {
+      const ask = (message: string) => context.ask(message)
+      const first = ask('Which?')
+      const second = ask('When?')
+      second.catch((error: unknown) => asked.push((error as Error).name))
+      run.wake()
+      asked.push(await first)
+      ask('Where?').catch((error: unknown) => asked.push((error as Error).name))
+      await Promise.resolve()
+      return end
+    })
+    await Promise.resolve()
+    expect(asked).toEqual([{ action: 'decline' }, 'QuestionWithdrawnError', 'QuestionWithdrawnError'])
+    const names = written().filter((_, at) => at % 3 === 1)
+    expect(names).toEqual(expect.arrayContaining(['q:1', 'q:2', 'a:1', 'a:2', 'q:3']))
+  })
+
+  it('W2: has at most 16 open questions, of bounded size', async () => {
+    const { run } = open()
+    await run.run(async (_, context) => {
+      const ask = (message: string) => context.ask(message)
+      await expect(ask('x'.repeat(70_000))).rejects.toThrow(/question/)
+      const open = Array.from({ length: 16 }, () => ask('Which?'))
+      await expect(ask('Which?')).rejects.toMatchObject({ code: 'TOO_MANY_QUESTIONS' })
+      for (const each of open) each.catch(() => undefined)
+      return end
+    })
+  })
+})

@@ -1,0 +1,37 @@
+// Command lines that people try.
+import { describe, expect, it } from 'vitest'
+import { run, startCommandLine } from './command-line.js'
+
+describe('a command line that is nearly right', () => {
+  it.each([
+    [['cancel', 't1'], 'There is no command cancel. Run: agent-tasks task end t1'],
+    [['cancel'], 'There is no command cancel. Run: agent-tasks task end <id>'],
+    [
+      ['--url', 'http://x:1', 'instances'],
+      '--url is an option of a command, and comes after it. Run: agent-tasks instances --url http://x:1',
+    ],
+    [
+      ['--json', '--url=http://x:1', 'tasks', 'list'],
+      '--json is an option of a command, and comes after it. Run: agent-tasks tasks list --json --url=http://x:1',
+    ],
+  ])('names the right one: %j', async (args, message) => {
+    const { exitCode, stderr } = await run(args)
+    expect(exitCode).toBe(2)
+    expect(stderr).toContain(message)
+  })
+
+  it('does not concern the options of the program', async () => {
+    expect(await run(['--version'])).toMatchObject({ exitCode: 0, stdout: '1.2.3\n' })
+    expect((await run(['--url'])).stderr).not.toContain('comes after')
+  })
+})
+
+it('task cancel is task end', async () => {
+  const { server, run: runWith } = await startCommandLine()
+  const submitted = server.taskManager.submitTask({
+    task_name: 'a',
+    commands: [{ tool_name: 'slow', args: { seconds: 60 } }],
+  })
+  const { taskId } = submitted as { taskId: string }
+  expect(await runWith(['task', 'cancel', taskId])).toMatchObject({ exitCode: 0, stdout: `${taskId} was cancelled.\n` })
+})

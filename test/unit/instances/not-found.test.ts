@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest'
+import { instanceNotFound } from '../../../src/instances/not-found.js'
+
+it('names at most ten of the instances that exist, and 64 characters of each', () => {
+  expect(instanceNotFound('nope', [])).toBe('Instance not found: nope. There is no instance.')
+  expect(instanceNotFound('nope', ['calc', 'x'.repeat(65)])).toBe(
+    `Instance not found: nope. Known instances: calc, ${'x'.repeat(64)}….`,
+  )
+  const many = Array.from({ length: 12 }, (_, at) => `i${at}`)
+  expect(instanceNotFound('nope', many)).toMatch(/: i0, .*, i9, and 2 more\.$/)
+})

@@ -1,0 +1,17 @@
+/** The end of a program's outputs: what has arrived of a last character is not lost. */
+import { expect, it } from 'vitest'
+import { captureOutput } from '../../../src/runners/captured-output.js'
+import type { ProcessSettings } from '../../../src/runners/process-options.js'
+import { createRunContext } from '../../support/run-context.js'
+
+const settings = { command: 'program', maxOutputBytes: 1000, parse: 'text' } as unknown as ProcessSettings
+const [start] = [Buffer.from('é').subarray(0, 1)]
+
+it.each(['onStdout', 'onStderr'] as const)('%s: an output that ends inside a character shows that', (stream) => {
+  const context = createRunContext()
+  const output = captureOutput(settings, context)
+  output[stream](Buffer.concat([Buffer.from('caf'), start]))
+  expect(context.output()).toBe('caf')
+  output.end()
+  expect(context.output()).toBe('caf\ufffd')
+})
