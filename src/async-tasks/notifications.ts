@@ -130,7 +130,7 @@ function shownOutput(output: OutputObject, keepsEmpty: boolean): object {
 }
 
 const isEmpty = (vars: unknown): boolean =>
-  vars === null || (typeof vars === 'object' && Object.keys(vars).length === 0)
+  vars === undefined || vars === null || (typeof vars === 'object' && Object.keys(vars).length === 0)
 
 /** The maximum length of a command line in a message, in characters. */
 const COMMAND_CHARS = 300

@@ -164,7 +164,7 @@ it('does not let a page that logs without end hold up the person or other tabs',
     `return (await chrome.storage.session.get('remembered')).remembered.current`,
   )
   await evaluate(`() => {
-    setInterval(() => { for (let i = 0; i < 500; i++) console.log('flood', i) }, 100)
+    setInterval(() => { for (let i = 0; i < 800; i++) console.log('flood', i) }, 100)
   }`)
   const logged = await waitFor(async () => {
     const text = await use('browser_console_messages')

@@ -48,10 +48,12 @@ export const kitLedgerProperty = (subject: Subject) =>
 
 function apply(manager: AsyncTaskManager, clock: ManualClock, event: TaskEvent): void {
   switch (event.type) {
-    case 'register':
+    case 'register': {
+      const { type: _, ...given } = event
       if (manager.getTask(event.id) !== undefined) return
-      manager.registerTask({ ...event, subagentName: 'helper', goalPrompt: 'help' })
+      manager.registerTask({ ...given, subagentName: 'helper', goalPrompt: 'help' })
       return
+    }
     case 'complete':
       manager.completeTask(event.id, event.output)
       return

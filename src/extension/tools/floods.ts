@@ -5,10 +5,10 @@
 import type { DebuggeeEvent } from '../debuggee.js'
 
 /** The most events of a domain in a session, and the most characters of its console, in a second of the page. A request has several events. */
-const LIMITS = { logEvents: 300, otherEvents: 3000, chars: 4_000_000 }
+const LIMITS = { logEvents: 2000, otherEvents: 5000, chars: 4_000_000 }
 const WINDOW_MS = 1000
 /** The most events of a domain after it was disabled. A page that goes on is let go: what is sent to it waits behind its events. */
-const MAX_LATE = 700
+const MAX_LATE = 3000
 
 /** The domains that the tools can do without. */
 const DISPENSABLE = ['Runtime', 'Log', 'Network'] as const

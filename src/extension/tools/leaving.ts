@@ -4,7 +4,9 @@ import type { Page } from './page.js'
 import { until } from './waiting.js'
 
 /** How long the dialogs may take to end, in ms. */
-const CLOSED_MS = 3000
+const CLOSED_MS = 10_000
+/** How many looks in a row find no dialog when the scripts have ended. */
+const LOOKS = 8
 
 /**
  * Dismisses the dialog that the page shows, and stops its scripts, which could show the next one.
@@ -16,17 +18,20 @@ export async function endDialogs(page: Page, signal: AbortSignal): Promise<reado
   const dialog = dialogs.open
   if (dialog === undefined) return []
   if (dialog.type === 'beforeunload') dialogs.assertNone()
-  // They answer when the script that shows the dialogs has ended.
+  const toAll = (send: (sessionId: string | undefined) => Promise<unknown>): Promise<unknown> =>
+    Promise.allSettled(debuggee.sessions.allowed.map(send))
+  // The page answers when the script that shows the dialogs has ended.
   let isStopped = false
-  void Promise.allSettled(
-    debuggee.sessions.allowed.flatMap((sessionId) => [
-      debuggee.send('Emulation.setScriptExecutionDisabled', { value: true }, { sessionId, signal }),
-      debuggee.send('Runtime.terminateExecution', undefined, { sessionId, signal }),
-    ]),
+  void toAll((sessionId) =>
+    debuggee.send('Emulation.setScriptExecutionDisabled', { value: true }, { sessionId, signal }),
   ).then(() => (isStopped = true))
+  let looksWithout = 0
   await until(
     async () => {
-      if (dialogs.open === undefined) return isStopped
+      if (dialogs.open === undefined) return isStopped && (looksWithout += 1) === LOOKS
+      looksWithout = 0
+      // A script is ended where it shows a dialog: the request has to be there before the dialog is dismissed.
+      void toAll((sessionId) => debuggee.send('Runtime.terminateExecution', undefined, { sessionId, signal }))
       // It may have been closed meanwhile.
       await debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
       return false
