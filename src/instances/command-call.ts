@@ -87,15 +87,9 @@ export function argumentsFor(
  * @throws InstanceError when the instance is not connected
  */
 export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
-  const { id, instance, isConnected } = entry
+  const { id, isConnected } = entry
   if (!isConnected) throw new InstanceError('INSTANCE_DISCONNECTED', id, `Instance not connected: ${id}`)
-  // A host's own instance may answer with anything.
-  let result: Partial<ToolCallResult> | null | undefined
-  try {
-    result = await instance.callTool(call)
-  } finally {
-    entry.noteActivity()
-  }
+  const result = await answerOf(entry, call)
   if (!Array.isArray(result?.content)) {
     const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(result.content)}`
     throw new TypeError(
@@ -104,6 +98,15 @@ export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<To
   }
   // The content of an object of a class may be a getter, which a copy of its fields lacks.
   return toPlainData({ ...result, content: result.content }) as ToolCallResult
+}
+
+/** A host's own instance may answer with anything. */
+async function answerOf(entry: InstanceEntry, call: ToolCall): Promise<Partial<ToolCallResult> | null | undefined> {
+  try {
+    return await entry.instance.callTool(call)
+  } finally {
+    entry.noteActivity()
+  }
 }
 
 /** An error with the code that its command fails with. */

@@ -34,7 +34,7 @@ export interface LoadedConfig {
 export function loadAgentConfig(
   path?: string,
   cwd: string = process.cwd(),
-  env: Environment = process.env,
+  env: Readonly<Record<string, string | undefined>> = process.env,
 ): LoadedConfig {
   if (path !== undefined) return loaded(resolve(cwd, path), readNamed)
   const file = resolve(cwd, CONFIG_FILE_NAME)

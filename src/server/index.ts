@@ -39,7 +39,14 @@ export { mcpInstance } from '../instances/mcp-instance.js'
 export type { MCPInstance, MCPInstanceOptions } from '../instances/mcp-instance.js'
 export type { ChildProgram } from '../instances/child-transport.js'
 export type { MCPServerLocation } from '../instances/mcp-server.js'
-export type { Instance, InstanceConnection, InstanceEnd, ToolCall, ToolDescription } from '../instances/instance.js'
+export type {
+  Instance,
+  InstanceConnection,
+  InstanceEnd,
+  InstancePeer,
+  ToolCall,
+  ToolDescription,
+} from '../instances/instance.js'
 export type { ToolCallResult } from '../protocol/tool-result.js'
 
 // The end of a host

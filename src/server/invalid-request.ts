@@ -1,13 +1,20 @@
 /** Why a request does not match its route. */
-import type { HonoRequest } from 'hono'
 import type { z } from 'zod'
 import { preview } from '../preview.js'
 import { describeIssue } from '../protocol/parse.js'
 
+/** The parts of a request: what Hono's request has. */
+interface ReadableRequest {
+  json: () => Promise<unknown>
+  query: () => object
+  header: () => object
+  param: () => object
+}
+
 /** @param result what the validation of a route found, in one part of the request */
 export async function describeInvalid(
   { target, error }: { readonly target: string; readonly error: z.ZodError },
-  request: HonoRequest<string, object>,
+  request: ReadableRequest,
 ): Promise<{ readonly field: string; readonly expected: string; readonly problem: string }> {
   // A request without a body fails here, too.
   const body = (): Promise<unknown> => request.json().catch(() => undefined)

@@ -36,7 +36,9 @@ export class StoreError extends AgentTasksError {
 
 /** A row of a store. */
 export interface StoreRow {
+  /** The table that holds it. */
   readonly table: StoreTable
+  /** Its id in the table: that of a task, a delivery or an owner. */
   readonly id: string
 }
 

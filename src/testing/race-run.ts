@@ -56,6 +56,7 @@ export interface RaceFailure {
 
 /** An error that the code of a race has reported. */
 export interface RaceReport {
+  /** What was reported: mostly an `Error`. */
   readonly error: unknown
   /** Where it comes from, as `onError` gets it. */
   readonly from: { readonly source: string }

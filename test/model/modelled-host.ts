@@ -827,7 +827,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const isRetry = (deadline: Deadline): boolean => deadline.of === 'back-off'
     const times = deadlines.filter((deadline) => !isRetry(deadline)).map(({ at }) => at)
     setTimerOf('deadlines', [...times, ...expiries])
-    setTimerOf('retries', deadlines.filter(isRetry).map(({ at }) => at))
+    setTimerOf(
+      'retries',
+      deadlines.filter(isRetry).map(({ at }) => at),
+    )
   }
 
   function setTimerOf(what: 'deadlines' | 'retries', times: readonly number[]): void {

@@ -146,9 +146,7 @@ describe('a run that asks', () => {
     expect(() => answer({ confirm: 'yes' })).toThrow(
       new InvalidInputError('answer.content.confirm', 'yes', 'a boolean'),
     )
-    expect(() => manager.answerTask(id, 'question-1', { action: 'maybe' })).toThrow(
-      'answer.action',
-    )
+    expect(() => manager.answerTask(id, 'question-1', { action: 'maybe' })).toThrow('answer.action')
     expect(questions()).toHaveLength(1)
     expect(manager.answerTask('nobody', 'question-1', { action: 'decline' })).toBe(false)
   })

@@ -53,7 +53,7 @@ it('may be returned, thrown, reported and asked by a run', async () => {
   const input = { subagentName: 's', goalPrompt: 'g' }
   const returned = manager.launch(input, () => Promise.resolve({ shared: shared(), sparse }))
   const thrown = manager.launch(input, () => {
-    throw shared()
+    throw shared() as Error
   })
   const asked = manager.launch(input, async (_input, context) => ({
     final_message: (await context.ask(shared() as never)).action,
