@@ -265,6 +265,9 @@ describe('whose tabs it acts in', () => {
       expect(await perform(server, goTo(url))).toEqual(['error PAGE_NOT_ALLOWED'])
     }
     const own = await browser.openTab('chrome://version/')
+    const status = `return (await chrome.tabs.get(${own})).status`
+    // The browser takes the badge of a tab away when its page changes.
+    await waitFor(async () => ((await browser.inOptions(status)) === 'complete' ? true : undefined), 'its own page')
     await browser.clickIcon(own)
     const refused = `return chrome.action.getBadgeText({ tabId: ${own} })`
     // Before it is refused, the badge is that of all tabs.
