@@ -4,14 +4,23 @@
  */
 import { nodeBuiltin } from './node-builtins.js'
 
+/**
+ * Opens whatever has this name for reading, without waiting for anything that writes to it. The caller closes it.
+ * @throws the error of the file system
+ */
+export function openAtOnce(file: string, { followsLinks }: { readonly followsLinks: boolean }): number {
+  const { constants, openSync } = nodeBuiltin('node:fs')
+  // Windows has only the first: there the others are undefined, and count as 0.
+  const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants
+  return openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW))
+}
+
 /** Opens a regular file for reading. Undefined where there is none, or where it cannot be opened. The caller closes it. */
 export function openRegular(file: string): number | undefined {
-  const { closeSync, constants, fstatSync, openSync } = nodeBuiltin('node:fs')
+  const { closeSync, fstatSync } = nodeBuiltin('node:fs')
   let descriptor: number
   try {
-    const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
-    // Windows has neither of the last two: there they are undefined, and count as 0.
-    descriptor = openSync(file, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+    descriptor = openAtOnce(file, { followsLinks: false })
   } catch {
     return undefined
   }

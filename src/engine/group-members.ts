@@ -1,7 +1,7 @@
 /** The processes of a process group. Linux: proc(5); other systems: ps(1). */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 
-/** How many processes of a group run; those that have ended and were not waited for do not count. */
+/** How many processes of a group run. */
 export function countMembers(group: number): number {
   try {
     process.kill(-group, 0)
@@ -9,11 +9,17 @@ export function countMembers(group: number): number {
     // Usually none is left. EPERM: those that are left run as another user.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 0
   }
-  const members = nodePlatform === 'linux' ? listProcesses() : askPs()
-  return members.filter((process) => process.group === group && !/^[ZX]/.test(process.state)).length
+  return membersOf(group).length
+}
+
+/** The ids of the processes of a group that run; those that have ended and were not waited for are left out. */
+export function membersOf(group: number): number[] {
+  const all = nodePlatform === 'linux' ? listProcesses() : askPs()
+  return all.filter((one) => one.group === group && !/^[ZX]/.test(one.state)).map(({ pid }) => pid)
 }
 
 interface ListedProcess {
+  readonly pid: number
   readonly state: string
   readonly group: number
 }
@@ -26,7 +32,7 @@ function listProcesses(): ListedProcess[] {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
       // The name of the program, in parentheses, may have any characters.
       const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-      return [{ state, group: Number(group) }]
+      return [{ pid: Number(name), state, group: Number(group) }]
     } catch {
       // It has ended meanwhile.
       return []
@@ -36,9 +42,9 @@ function listProcesses(): ListedProcess[] {
 
 function askPs(): ListedProcess[] {
   const { spawnSync } = nodeBuiltin('node:child_process')
-  const { stdout } = spawnSync('ps', ['-A', '-o', 'stat=,pgid='], { encoding: 'utf8' })
+  const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,stat=,pgid='], { encoding: 'utf8' })
   return stdout.split('\n').map((line) => {
-    const [state = '', group] = line.trim().split(/\s+/)
-    return { state, group: Number(group) }
+    const [pid, state = '', group] = line.trim().split(/\s+/)
+    return { pid: Number(pid), state, group: Number(group) }
   })
 }

@@ -1,6 +1,7 @@
 /** Ends what a program left whose host has died. Only processes that are proved to be its own are signalled. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 import { stateOf, type ProgramIdentity } from '../process-identity.js'
+import { membersOf } from './group-members.js'
 
 /** The variable that marks the processes of one run. */
 export const RUN_TOKEN = 'AGENT_TASKS_RUN'
@@ -34,30 +35,15 @@ export function signalProgram(program: StartedProgram, name: NodeJS.Signals): bo
  */
 export function reapProgram(program: StartedProgram): number {
   if (signalProgram(program, 'SIGKILL')) return 1
-  return membersOf(program).filter((pid) => signal(pid, 'SIGKILL')).length
+  return markedMembers(program).filter((pid) => signal(pid, 'SIGKILL')).length
 }
 
 /** Whether anything of a program is left. */
-export const isLeft = (program: StartedProgram): boolean => leads(program) || membersOf(program).length > 0
+export const isLeft = (program: StartedProgram): boolean => leads(program) || markedMembers(program).length > 0
 
 /** The processes of the group that have the token. Without /proc they cannot be told from those of another group. */
-function membersOf({ identity, token }: StartedProgram): number[] {
-  if (nodePlatform !== 'linux') return []
-  const { readdirSync, readFileSync } = nodeBuiltin('node:fs')
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-        const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-        return Number(group) === identity.pid && hasToken(pid, token)
-      } catch {
-        // It has ended meanwhile.
-        return false
-      }
-    })
-}
+const markedMembers = ({ identity, token }: StartedProgram): number[] =>
+  nodePlatform === 'linux' ? membersOf(identity.pid).filter((pid) => hasToken(pid, token)) : []
 
 /** proc(5): the environment that a process was started with. That of another user's process cannot be read. */
 function hasToken(pid: number, token: string): boolean {

@@ -2,7 +2,8 @@
  * Reads a file that was found and not named: it may have come with a repository that nobody has looked at. A named pipe, a device or a file without an end
  * must not stop the process, and what is checked must be what is used: the file is opened and read once.
  */
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
+import { openAtOnce } from '../regular-file.js'
 
 /** The largest file that is read, in bytes (1 MiB). */
 export const MAX_FOUND_BYTES = 1024 * 1024
@@ -13,9 +14,7 @@ export type FoundFile = { readonly bytes: Buffer; readonly stats: Stats } | { re
 export function readFoundFile(file: string): FoundFile | undefined {
   let descriptor: number | undefined
   try {
-    // O_NONBLOCK: a named pipe that nobody writes to is opened at once, and refused below. Windows has neither.
-    const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0 } = constants as Partial<typeof constants> & { O_RDONLY: number }
-    descriptor = openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    descriptor = openAtOnce(file, { followsLinks: true })
     const stats = fstatSync(descriptor)
     if (!stats.isFile()) return { problem: 'it is not a regular file' }
     const bytes = readAtMost(descriptor, MAX_FOUND_BYTES + 1)
