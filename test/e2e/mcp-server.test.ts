@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -301,10 +301,18 @@ describe('over stdio', () => {
   })
 
   it('the MCP inspector lists the tools and runs one', async () => {
-    const cwd = dirname(configFile({ subagents }))
+    const file = configFile({ subagents })
+    const cwd = dirname(file)
+    // The inspector takes --config for its own.
+    const script = join(cwd, 'server.mjs')
+    const ownArgs = [...server.slice(1), '--config', file]
+    writeFileSync(
+      script,
+      `process.argv.push(...${JSON.stringify(ownArgs)})\nawait import(${JSON.stringify(pathToFileURL(server[0]!).href)})\n`,
+    )
     const packages = ['-y', '-p', 'node@22', '-p', '@modelcontextprotocol/inspector@2.12.0']
     const inspect = async (...more: string[]) => {
-      const args = [...packages, 'mcp-inspector', '--cli', process.execPath, ...server, ...more]
+      const args = [...packages, 'mcp-inspector', '--cli', process.execPath, script, ...more]
       const { stdout } = await promisify(execFile)('npx', args, { cwd })
       return JSON.parse(stdout) as Record<string, unknown>
     }
