@@ -89,7 +89,8 @@ export async function runLoad({ seed, tasks, clients, instances }: LoadOptions):
   await Promise.all(fleet.map((member) => member.end()))
 
   const leftovers = await gaugesOf(server.httpUrl)
-  const ids = server.taskManager.listTasks().map(({ id }) => id)
+  // In the order of their submission.
+  const ids = server.taskManager.listTasks().reverse().map(({ id }) => id)
   const { lateResults } = server.taskManager
   await server.close({ drainMs: 0 })
 
