@@ -122,9 +122,11 @@ describe('the journal', () => {
     expect(full).toBe(1000 + 7 + 100 * (200 + 20) + 200 * 200 + 20 * (200 + 2 + 1000))
     for (let index = 300; index < 500; index += 1) note(index)
     expect(journal.bytes).toBe(1000 + 7 + 100 * (200 + 20) + 200 * 10 + 20 * (200 + 2 + 1))
-    expect([journal.eventsOf('a')[0]?.at, journal.answersOf('a')]).toEqual([300, { length: 20 }].map((each) =>
-      typeof each === 'number' ? each : (expect.objectContaining(each) as unknown),
-    ))
+    expect([journal.eventsOf('a')[0]?.at, journal.answersOf('a')]).toEqual(
+      [300, { length: 20 }].map((each) =>
+        typeof each === 'number' ? each : (expect.objectContaining(each) as unknown),
+      ),
+    )
     // What was forgotten leaves nothing, and what is noted of it later counts nowhere.
     journal.add(other)
     journal.end(entry)
