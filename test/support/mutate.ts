@@ -1,7 +1,7 @@
 /**
  * `npm run mutate -- FOLDER`: mutation tests of one folder, with the unit tests of that folder only. It goes on from its last result, in
- * `reports/mutation/FOLDER.json`. With files after the folder, it changes these alone, and keeps the results of the others. `npm run mutate -- --scores`
- * prints a table of what all runs have found.
+ * `reports/mutation/FOLDER.json`. With files after the folder, it changes these alone, and keeps the results of the others; `--tests PATH,PATH`
+ * takes some of the tests only. `npm run mutate -- --scores` prints a table of what all runs have found.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -37,7 +37,8 @@ const folders: Readonly<Record<string, Folder>> = {
   runners: folder('runners'),
   // A mutant of `reap.ts` might signal every process of this user.
   engine: { ...folder('engine'), sources: ['src/engine/**/*.ts', '!src/engine/reap.ts'], isolate: true },
-  callbacks: folder('callbacks'),
+  // The methods of isolated signals are made once for each load.
+  callbacks: { ...folder('callbacks'), isolate: true },
   // The scripts are Lua, and are tested on a Redis.
   bullmq: { ...folder('bullmq'), sources: ['src/bullmq/**/*.ts', '!src/bullmq/**/lua/**'] },
   mcp: folder('mcp'),
@@ -52,6 +53,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     scores: { type: 'boolean', default: false },
+    tests: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
   },
 })
@@ -74,7 +76,7 @@ function mutate([name = '', ...files]: readonly string[]): void {
       FC_SEED: '20260101',
       FC_NUM_RUNS: '30',
       ...process.env,
-      MUTATE_TESTS: chosen.tests.join(','),
+      MUTATE_TESTS: values.tests ?? chosen.tests.join(','),
       MUTATE_ISOLATE: chosen.isolate === true ? '1' : '',
     },
   })

@@ -80,7 +80,9 @@ it('takes an inspector as a function, or as an observer whose method is called a
   for (const bad of [null, 1, {}, { next: 1 }]) {
     expect(() => toInspectFunction(bad as never)).toThrow(InvalidInputError)
   }
-  expect(() => toInspectFunction({} as never)).toThrow('a function, or an observer with a method next')
+  expect(() => toInspectFunction({} as never)).toThrow(
+    'options.inspect: got {}, expected a function, or an observer with a method next',
+  )
 })
 
 it('A2: an abort is the same with and without its signal, has its first reason, and isolates its listeners', () => {
