@@ -38,10 +38,11 @@ it('a turn of the event loop begins the count anew, on the clock of the platform
   start('a', 9)
   await microtasks()
   await new Promise(setImmediate)
-  const [second, third] = [start('b', 9), start('c', 9)]
+  const runs = ['b', 'c', 'd'].map((id) => start(id, 9))
   await microtasks()
   expect(ran).toEqual(['a', 'b', 'c'])
-  await Promise.all([second.settled, third.settled])
+  await Promise.all(runs.map(({ settled }) => settled))
+  expect(ran).toEqual(['a', 'b', 'c', 'd'])
   const platform = createFairEngine(createInProcessEngine())
   expect(await platform.start({ id: 'x', graceMs: 0, run: () => 'at once' }).settled).toMatchObject({
     value: 'at once',
