@@ -10,6 +10,7 @@
  * | `stdout.tail`, `stderr.tail` | the last bytes of what did not fit; at most 128 KiB before them are missing as well |
  * | `stdout.lost`, `stderr.lost` | these files do not have all that they should, because the disk was full or the script was killed |
  * | `exit` | the exit code of the program; above 128, it was ended by signal (code - 128) |
+ * | `uptime` | for how long the system had been up when the program ended, in seconds; only Linux tells it |
  * | `done` | the output is complete |
  */
 import { GATE } from './gated-start.js'
@@ -42,6 +43,7 @@ while :; do
   code=$?
   kill -0 "$program" 2> /dev/null || break
 done
+read -r up idle 2> /dev/null < /proc/uptime && printf '%s\n' "$up" 2> /dev/null > "$dir/uptime"
 # Until there is room on the disk.
 until printf '%s\n' "$code" > "$dir/exit.new" && mv "$dir/exit.new" "$dir/exit"; do sleep 1; done
 wait
