@@ -38,8 +38,8 @@ export function runTime(folder: string, { identity }: StartedProgram): number | 
 export function lastOutput(folder: string, maxChars: number): string {
   // A character has at most four bytes.
   const read = (name: string): string => readRegular(`${folder}/${name}`, 4 * maxChars, 'end') ?? ''
-  // Not from the middle of a surrogate pair.
-  return `${read('stdout')}${read('stdout.tail')}`
+  // The file with the end is written when the output is complete. Not from the middle of a surrogate pair.
+  return (read('stdout.tail') || read('stdout'))
     .slice(-maxChars)
     .replace(/^[\uDC00-\uDFFF]/, '')
     .trim()

@@ -1,16 +1,14 @@
 /** The time that survivors have spent: real programs, in the process of the test, with hosts whose clocks on the wall were set. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { folderName } from '../../../src/async-tasks/run-files.js'
 import { systemClock } from '../../../src/clock.js'
 import { runTime } from '../../../src/engine/program-folder.js'
-import { reapProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, processRunner } from '../../../src/index.js'
 import { ageOf, identityOf } from '../../../src/process-identity.js'
-import { startSurviving } from '../../../src/runners/surviving-program.js'
 import { sqliteStore } from '../../../src/store/index.js'
+import { leftProgram } from '../../support/left-program.js'
 
 const HOUR = 3_600_000
 
@@ -23,33 +21,8 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
 })
 
-const until = async (isTrue: () => boolean): Promise<void> => {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
-/** Starts a program as a host does that dies at once, a minute's limit and a minute's budget ahead of it. */
-async function leaveProgram(
-  script: string,
-): Promise<{ runFolder: string; program: StartedProgram; ended: Promise<unknown> }> {
-  const launchedAt = Date.now()
-  const runFolder = join(`${file}-runs`, folderName({ id: 'a', launchedAt }))
-  mkdirSync(runFolder, { recursive: true })
-  const start = { command: '/bin/sh', args: ['-c', script], cwd: undefined, env: process.env }
-  const { child, program, release } = startSurviving(runFolder, start, 1000)
-  if (program === undefined) throw new Error('it did not start')
-  onTestFinished(() => void reapProgram(program))
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
-  const store = sqliteStore(file)
-  store.open()
-  const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt } as const
-  const record = { ...row, subagentName: 'program', goalPrompt: 'goal', timeoutMs: 60_000, budget: { seconds: 60 } }
-  const run = { graceMs: 0, params: {}, program }
-  store.write([{ table: 'tasks', put: { ...row, attempt: 1, deadlineAt: launchedAt + 60_000, record, run } }])
-  store.close()
-  await until(() => existsSync(join(runFolder, 'stdout')))
-  return { runFolder, program, ended }
-}
+/** A minute's limit and a minute's budget are ahead of the program. */
+const leaveProgram = (script: string) => leftProgram(file, script, { timeoutMs: 60_000, budget: { seconds: 60 } })
 
 /** A host whose clock on the wall was set. */
 async function hostAt(shiftMs: number): Promise<AsyncTaskManager> {
