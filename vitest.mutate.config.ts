@@ -1,15 +1,20 @@
-// `npm run mutate`: the tests that could notice a change in what Stryker changes, without those that start programs.
+// `npm run mutate`: the unit tests of one folder, as `test/support/mutate.ts` says in MUTATE_TESTS.
 import { defineConfig } from 'vitest/config'
 import base from './vitest.config.js'
 
-const { projects: _, ...test } = base.test ?? {}
+const { projects: _, coverage: __, ...test } = base.test ?? {}
+
+const include = process.env['MUTATE_TESTS']?.split(',') ?? []
+const isolated = ['**/*.isolated.test.ts']
+const isIsolated = process.env['MUTATE_ISOLATE'] === '1'
 
 export default defineConfig({
   ...base,
   test: {
     ...test,
-    include: ['test/unit/{async-tasks,machines,host,command-tasks}/**/*.test.ts', 'test/{model,race}/**/*.test.ts'],
-    // It reads the charts as text, and Stryker has written into that.
-    exclude: ['test/unit/machines/as-text.test.ts'],
+    include,
+    exclude: isIsolated ? [] : isolated,
+    isolate: isIsolated,
+    testTimeout: 20_000,
   },
 })

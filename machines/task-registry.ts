@@ -96,6 +96,8 @@ export type RegistryEvent =
       {
         readonly record: ActiveTaskInfo
         readonly graceMs: number
+        /** For how long its run has gone on in earlier processes, in ms. */
+        readonly ranMs: number
         /** What is left until its deadline. */
         readonly remainingMs: number | undefined
         /** How long one that is queued waits before it may start, in ms. */
@@ -384,6 +386,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     {
       record,
       graceMs,
+      ranMs,
       remainingMs,
       delayMs,
       waitedMs,
@@ -401,7 +404,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const slots = parts.slots.of(pool, record.depth)
     journal.continueAfter(record.seq)
     history.add(entry)
-    if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000)
+    if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000 + ranMs)
     if (record.status === 'queued') {
       enqueue(entry, slots, ticket, delayMs, waitedMs)
     } else {

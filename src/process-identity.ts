@@ -4,6 +4,9 @@
  */
 import { nodeBuiltin, nodePlatform } from './node-builtins.js'
 
+/** The unit of start times in /proc, in ms: the ABI of Linux has 100 of them in a second. */
+const TICK_MS = 10
+
 /** A process, for as long as files remember it. */
 export interface ProgramIdentity {
   /** Its pid; it leads the process group of the same number. */
@@ -31,6 +34,23 @@ export function stateOf({ pid, start, boot }: ProgramIdentity): ProgramState {
 export function identityOf(pid: number): ProgramIdentity | undefined {
   const start = startOf(pid)
   return start === undefined ? undefined : { pid, start, boot: bootId() }
+}
+
+/**
+ * How long ago a process started, in ms, by the clock that counts from the boot of the system: nobody can set it. The process may have ended.
+ * @param untilMs how long the system had been up at the end of what is asked for, in ms. Default: now
+ * @returns undefined where there is no such clock, after another boot, and for what is no time since then
+ */
+export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): number | undefined {
+  if (nodePlatform !== 'linux' || boot !== bootId()) return undefined
+  const age = (untilMs ?? uptimeMs()) - Number(start) * TICK_MS
+  return age >= 0 ? age : undefined
+}
+
+/** Containers may show the time since their own start as that of the system, which cannot be shorter than this process has lived. */
+function uptimeMs(): number {
+  const own = Number(startOf(process.pid)) * TICK_MS + process.uptime() * 1000
+  return Math.max(nodeBuiltin('node:os').uptime() * 1000, own)
 }
 
 /** When a process started; undefined when no process has this pid, or it has ended and was not waited for. */

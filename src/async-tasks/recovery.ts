@@ -1,16 +1,15 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
 import type { FindRunner } from '../engine/runner.js'
-import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, SpentTotals, TaskAttempt } from '../../machines/records.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../machines/records.js'
 import { runOfOwner } from '../../machines/families.js'
 import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
-import { endSurvivor } from '../engine/program-folder.js'
+import { endSurvivor, runTime } from '../engine/program-folder.js'
 import { toStartedProgram } from '../engine/reap.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../store/store.js'
 import { livingOwner } from './families.js'
 import { withAttempt } from '../../machines/task-record.js'
 import { jsonBytes } from '../protocol/json-size.js'
-import { addSpent } from './spending.js'
 import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
 import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from './registry.js'
@@ -213,7 +212,7 @@ function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: R
   return { ...fields, delivery: 'owed' }
 }
 
-/** Goes on with a task: what remains of its time limit is what the clock on the wall says, and never more than all of it. */
+/** Goes on with a task: with what its run has left of its time limit, which is never more than all of it. */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
@@ -223,24 +222,28 @@ function goOn(
   if (fate === undefined || fate.type === 'interrupted') return
   const { id, deadlineAt, run = {} } = task
   const { questions: _, ...fields } = task.record as unknown as ActiveTaskInfo
-  const record = Object.freeze({
-    ...fields,
-    ...(fate.type === 'followed' &&
-      fields.budget?.seconds !== undefined && { spent: withTime(fields, registry.clock.now()) }),
-    abortController: host.newController(id),
-  })
+  const record = Object.freeze({ ...fields, abortController: host.newController(id) })
+  const ranMs = fate.type === 'followed' ? ranFor(persistence, task, registry.clock.now()) : 0
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
-    deadlineAt === undefined || record.timeoutMs === undefined
-      ? undefined
-      : Math.min(Math.max(deadlineAt - registry.clock.now(), 0), record.timeoutMs)
+    deadlineAt === undefined || record.timeoutMs === undefined ? undefined : Math.max(record.timeoutMs - ranMs, 0)
   const { run: runner, retry } = fate.definition
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
   const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
-  const resumed = { record, graceMs, remainingMs, delayMs, waitedMs, pool: poolOf(run), ticket, place: placeOf(run) }
+  const resumed = {
+    record,
+    graceMs,
+    ranMs,
+    remainingMs,
+    delayMs,
+    waitedMs,
+    pool: poolOf(run),
+    ticket,
+    place: placeOf(run),
+  }
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
     const { subagentName, goalPrompt, timeoutMs } = record
@@ -254,9 +257,14 @@ function goOn(
   else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
 }
 
-/** The time of a run that went on counts, too. */
-const withTime = ({ spent, startedAt, launchedAt }: ActiveTaskInfo, now: number): SpentTotals =>
-  addSpent(spent, { seconds: Math.max(now - (startedAt ?? launchedAt), 0) / 1000 })
+/** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */
+function ranFor(persistence: Persistence, task: StoredTask, now: number): number {
+  const folder = persistence.folderOf(task)
+  const program = toStartedProgram(task.run?.['program'])
+  const { startedAt, launchedAt } = task.record as unknown as ActiveTaskInfo
+  const ran = folder === undefined || program === undefined ? undefined : runTime(folder, program)
+  return ran ?? Math.max(now - (startedAt ?? launchedAt), 0)
+}
 
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
 

@@ -41,6 +41,12 @@ export class ByteTail {
     this.#end += rest.length
   }
 
+  /** Bytes of the stream are missing: what came before them is dropped, too. */
+  skip(bytes: number): void {
+    this.#end += bytes
+    this.#offset = this.#end
+  }
+
   #makeRoom(needed: number): void {
     const { bytes, start } = this
     const buffer = new Uint8Array(Math.min(2 * this.#limit, Math.max(256, 2 * (bytes.length + needed))))

@@ -3,11 +3,15 @@
  * program can write to its folder. `surviving-script.ts` of the runners lists the files.
  */
 import { nodeBuiltin } from '../node-builtins.js'
+import { ageOf } from '../process-identity.js'
 import { leads, reapProgram, type StartedProgram } from './reap.js'
 import { readRegular } from '../regular-file.js'
 
 /** The longest exit code, in bytes. */
 const EXIT_BYTES = 16
+
+/** The longest time since the boot of a system, in bytes. */
+const UPTIME_BYTES = 32
 
 /** What a script has written about the end of its program; undefined before that. */
 export const readExit = (folder: string): string | undefined => readRegular(`${folder}/exit`, EXIT_BYTES)
@@ -19,12 +23,23 @@ export function canFollow(folder: string, program: StartedProgram | undefined): 
   return leads(program) || readExit(folder) !== undefined
 }
 
+/**
+ * How long a program has run, in ms, whatever the clock on the wall was set to: until now, or until its end. Undefined where the system cannot tell.
+ */
+export function runTime(folder: string, { identity }: StartedProgram): number | undefined {
+  const age = ageOf(identity)
+  const text = readRegular(`${folder}/uptime`, UPTIME_BYTES)
+  if (age === undefined || text === undefined || !/^\d+\.\d+\n$/.test(text)) return age
+  // The program can write to this file: it cannot have run for longer than until now.
+  return Math.min(ageOf(identity, Number(text) * 1000) ?? age, age)
+}
+
 /** The end of what a program has written to its stdout; `''` where there is nothing. */
 export function lastOutput(folder: string, maxChars: number): string {
   // A character has at most four bytes.
   const read = (name: string): string => readRegular(`${folder}/${name}`, 4 * maxChars, 'end') ?? ''
-  // Not from the middle of a surrogate pair.
-  return `${read('stdout')}${read('stdout.tail')}`
+  // The file with the end is written when the output is complete. Not from the middle of a surrogate pair.
+  return (read('stdout.tail') || read('stdout'))
     .slice(-maxChars)
     .replace(/^[\uDC00-\uDFFF]/, '')
     .trim()

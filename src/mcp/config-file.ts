@@ -6,10 +6,14 @@ import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protoc
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
-import { preview } from '../preview.js'
+import { cutText, preview } from '../preview.js'
+import { toOneLine } from '../control-characters.js'
 import { howToConfigure } from './starter-config.js'
 import type { Environment } from './trust-records.js'
 import { describeUntrusted, judgeFoundFile, type UntrustedFile } from './trust.js'
+
+/** How much of a field's name, or of what is expected there, an error shows, in characters. */
+const MAX_SHOWN_CHARS = 500
 
 /** A configuration and its source. */
 export interface LoadedConfig {
@@ -71,7 +75,13 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   // Secrets must not end up in a log.
   const isHidden = expected.startsWith(NO_SUCH_FIELD) || /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)
   const shown = isHidden ? '(not shown)' : preview(received)
-  throw new ConfigFileError(file, `${name}: got ${shown}, expected ${expected}.`)
+  throw new ConfigFileError(file, `${shortLine(name)}: got ${toOneLine(shown)}, expected ${shortLine(expected)}.`)
+}
+
+/** Names of fields are texts of the file as well: they may be long, and have control characters. */
+function shortLine(text: string): string {
+  const line = toOneLine(cutText(text, MAX_SHOWN_CHARS))
+  return text.length > MAX_SHOWN_CHARS ? `${line}...` : line
 }
 
 /** The same for the bytes of a file. @throws ConfigFileError also when they are not JSON */
@@ -80,7 +90,7 @@ export function parseConfigBytes(bytes: Buffer, file: string): AgentConfig {
   try {
     content = JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''))
   } catch (cause) {
-    throw new ConfigFileError(file, `is not JSON: ${describeFailure(cause)}.`, { cause })
+    throw new ConfigFileError(file, `is not JSON: ${shortLine(describeFailure(cause))}.`, { cause })
   }
   return parseAgentConfig(content, file)
 }

@@ -65,13 +65,16 @@ export class Elicitations {
   }
 
   async #send(request: OpenRequest, taskId: string, question: TaskQuestion): Promise<void> {
-    const { context, meta, ended } = request
-    const key = keyOf(taskId, question)
     const isOpen = (): boolean => this.#questionsOf(taskId).some(({ id }) => id === question.id)
-    if (ended.signal.aborted || !isOpen()) {
-      this.#forget(key, request)
-      return
-    }
+    // Since it was to be asked, it may have been answered, and the request may have ended.
+    if (!request.ended.signal.aborted && isOpen()) await this.#elicit(request, taskId, question, isOpen)
+    this.#forget(keyOf(taskId, question), request)
+    this.#passOn(taskId)
+  }
+
+  /** Shows the form of a question. Never rejects. */
+  async #elicit(request: OpenRequest, taskId: string, question: TaskQuestion, isOpen: () => boolean): Promise<void> {
+    const { context, meta, ended } = request
     const withdrawn = new AbortController()
     const subscription = this.#manager.questions$.subscribe(() => {
       if (!isOpen()) withdrawn.abort()
@@ -90,13 +93,11 @@ export class Elicitations {
     } catch {
       // The model can still answer it with answer_async_task.
       release()
-      request.failed.add(key)
+      request.failed.add(keyOf(taskId, question))
     } finally {
       subscription.unsubscribe()
       ended.signal.removeEventListener('abort', release)
-      this.#forget(key, request)
     }
-    this.#passOn(taskId)
   }
 
   #end(request: OpenRequest): void {

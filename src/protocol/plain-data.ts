@@ -6,22 +6,31 @@
 /** How many levels are copied; deeper values are replaced by a note. */
 export const MAX_LEVELS = 100
 
+/**
+ * How many objects are copied in all, and below so many levels: getters and proxies may make new ones whenever they are read, and those go deep. Further
+ * ones are replaced by a note.
+ */
+const MAX_OBJECTS = { inAll: 1_000_000, deep: 100_000, levels: 12 } as const
+
 /** Copies and freezes any value. Never throws, also if getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
-  return copy(value, { copies: new Map(), isTooDeep: false }, 0)
+  return copy(value, { copies: new Map(), deep: 0, isCut: false }, 0)
 }
 
-/** The same, or undefined for a value of more levels than are copied: for input that must not change. */
+/** The same, or undefined for a value of more levels or objects than are copied: for input that must not change. */
 export function toWholePlainData<T>(value: T): T | undefined {
-  const seen: Seen = { copies: new Map(), isTooDeep: false }
+  const seen: Seen = { copies: new Map(), deep: 0, isCut: false }
   const copied = copy(value, seen, 0)
-  return seen.isTooDeep ? undefined : (copied as T)
+  return seen.isCut ? undefined : (copied as T)
 }
 
 interface Seen {
   /** Finished copies by original, so that shared parts are copied once; `UNDER_WAY` for the objects around the current one. */
   readonly copies: Map<object, unknown>
-  isTooDeep: boolean
+  /** How many objects were met below the first levels. */
+  deep: number
+  /** Something was replaced by a note. */
+  isCut: boolean
 }
 
 const UNDER_WAY = Symbol('under way')
@@ -40,8 +49,13 @@ function copy(value: unknown, seen: Seen, depth: number): unknown {
       if (known === UNDER_WAY) return '[circular]'
       if (known !== undefined || seen.copies.has(value)) return known
       if (depth >= MAX_LEVELS) {
-        seen.isTooDeep = true
+        seen.isCut = true
         return '[too deep]'
+      }
+      if (depth > MAX_OBJECTS.levels) seen.deep += 1
+      if (seen.copies.size >= MAX_OBJECTS.inAll || seen.deep > MAX_OBJECTS.deep) {
+        seen.isCut = true
+        return '[too many objects]'
       }
       seen.copies.set(value, UNDER_WAY)
       try {
@@ -65,14 +79,17 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
     const { name, message, cause } = value
     return copyFields(Object.entries({ name, message, ...(cause !== undefined && { cause }) }), seen, depth)
   }
+  // By their own methods: an object may have others, which never end.
   if (value instanceof Map) {
-    return copyFields(
-      [...value].map(([k, v]) => [String(k), v] as const),
-      seen,
-      depth,
-    )
+    const entries: (readonly [string, unknown])[] = []
+    Map.prototype.forEach.call(value, (field, key) => entries.push([String(key), field]))
+    return copyFields(entries, seen, depth)
   }
-  if (value instanceof Set) return copyItems([...value], seen, depth)
+  if (value instanceof Set) {
+    const items: unknown[] = []
+    Set.prototype.forEach.call(value, (item) => items.push(item))
+    return copyItems(items, seen, depth)
+  }
   if (ArrayBuffer.isView(value)) return `[${value.constructor.name}: ${value.byteLength} bytes]`
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON === 'function') return copy(toJSON.call(value, ''), seen, depth)
@@ -82,7 +99,7 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
 }
 
 /** Longer arrays are looked at for holes: one item with a large index makes an array of billions. */
-const MAX_UNSEEN_ITEMS = 1_000_000
+const MAX_UNSEEN_ITEMS = 100_000
 
 /** A long array with holes is copied as the items that it has, by their indices. */
 function copyItems(items: readonly unknown[], seen: Seen, depth: number): object {
@@ -90,7 +107,7 @@ function copyItems(items: readonly unknown[], seen: Seen, depth: number): object
     const entries = Object.entries(items)
     if (entries.length < items.length) return copyFields(entries, seen, depth)
   }
-  return Object.freeze(Array.from(items, (item) => copy(item, seen, depth)))
+  return Object.freeze(Array.from({ length: items.length }, (_item, at) => copy(items[at], seen, depth)))
 }
 
 function read(from: object, key: string): unknown {

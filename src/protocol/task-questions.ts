@@ -1,5 +1,6 @@
 /** Questions of a run and their answers, in the format of MCP's form elicitation. */
 import { z } from 'zod'
+import { jsonBytes } from './json-size.js'
 import { lazily } from './lazily.js'
 import { toPlainData } from './plain-data.js'
 import { strictObject } from './strict-object.js'
@@ -20,6 +21,9 @@ const NAMED_SCHEMAS = ['properties', '$defs', 'definitions', 'dependentSchemas']
 /** The longest question, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
+/** The largest schema of an answer, in bytes of JSON: a few shared parts can stand for millions of schemas. */
+const MAX_SCHEMA_BYTES = 100_000
+
 /** The default schema of an answer: one text, named `answer`. */
 const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
   type: 'object',
@@ -32,6 +36,11 @@ const objectSchema = lazily(() =>
   z
     .record(z.string(), z.unknown())
     .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
+    // First of all: what is read after it is read once for each place where it stands.
+    .refine((schema) => jsonBytes(schema, MAX_SCHEMA_BYTES) <= MAX_SCHEMA_BYTES, {
+      message: `a JSON Schema of at most ${MAX_SCHEMA_BYTES} bytes`,
+      abort: true,
+    })
     .refine((schema) => schema['type'] === 'object', "a JSON Schema of type 'object'")
     .refine(isReadable, 'a JSON Schema that can be read'),
 )
@@ -102,7 +111,7 @@ export const taskAnswerSchema = lazily(() =>
 /** Validates the content of an answer. The schema of a question is always readable. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
-/** Whether a schema, or one within it, has such a keyword. It is plain data, so it ends. */
+/** Whether a schema, or one within it, has such a keyword. It is plain data of limited size, so it ends. */
 function hasRefused(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false
   return Object.entries(schema).some(([keyword, value]) => {

@@ -3,7 +3,7 @@ import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { preview } from '../preview.js'
 import { createLineSplitter } from './lines.js'
-import { LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
+import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
 import type { ProcessSettings } from './process-options.js'
 
@@ -17,6 +17,8 @@ export interface CapturedOutput {
   /** Throws when there is more than may be kept and the parser needs all of it. */
   readonly onStdout: (chunk: Uint8Array) => void
   readonly onStderr: (chunk: Uint8Array) => void
+  /** Bytes of an output are left out, because it was too long. Throws as `onStdout` does. */
+  readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
   /** A part of stdout could not be kept. */
   readonly onLost: () => void
   /** Call it when both outputs are closed. */
@@ -33,16 +35,26 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
   })
   const stderr = openStream(STDERR_BYTES, (text) => context.append(text))
   let isLost = false
+  const checkWhole = (): void => {
+    if (!stdout.hasDropped() || !needsWholeOutput(parse)) return
+    const message = `Command ${preview(command)} was stopped: it printed more than maxOutputBytes (${maxOutputBytes} bytes), and 'parse' needs all of it.`
+    throw new ProcessError('PROCESS_OUTPUT', message, { command, stderr: stderr.read().text })
+  }
   return {
     stdout: () => ({ ...stdout.read(), isLost }),
     stderr: stderr.read,
     onStdout: (chunk) => {
       stdout.push(chunk)
-      if (!stdout.hasDropped() || !needsWholeOutput(parse)) return
-      const message = `Command ${preview(command)} was stopped: it printed more than maxOutputBytes (${maxOutputBytes} bytes), and 'parse' needs all of it.`
-      throw new ProcessError('PROCESS_OUTPUT', message, { command, stderr: stderr.read().text })
+      checkWhole()
     },
     onStderr: stderr.push,
+    onGap: (output, bytes) => {
+      if (output === 'stderr') stderr.skip(bytes)
+      else {
+        stdout.skip(bytes)
+        checkWhole()
+      }
+    },
     onLost: () => {
       isLost = true
       context.append(`\n${LOST_OUTPUT}\n`)
@@ -66,6 +78,10 @@ function openStream(keptBytes: number, onText: (text: string) => void) {
     push: (chunk: Uint8Array): void => {
       tail.append(chunk)
       emit(decoder.decode(chunk, { stream: true }))
+    },
+    skip: (bytes: number): void => {
+      emit(`${decoder.decode()}\n${leftOut(bytes)}\n`)
+      tail.skip(bytes)
     },
     end: (): void => emit(decoder.decode()),
     hasDropped: (): boolean => tail.start > 0,

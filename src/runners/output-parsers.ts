@@ -18,6 +18,9 @@ export interface KeptText {
 /** Stands for output that is missing. */
 export const LOST_OUTPUT = '[a part of the output is missing: it could not be written to the store]'
 
+/** Stands for output that was too long to keep. */
+export const leftOut = (bytes: number): string => `[${bytes} bytes are left out here]`
+
 /** What a parse function receives besides the text. */
 export interface ProcessDetails {
   /** The program. */
@@ -51,7 +54,7 @@ export function parseOutput(format: OutputFormat, { text, droppedBytes, isLost =
     case 'text': {
       const message = text.trim()
       if (isLost) return { final_message: `${LOST_OUTPUT}\n${message}` }
-      return { final_message: droppedBytes === 0 ? message : `[${droppedBytes} bytes are left out here]\n${message}` }
+      return { final_message: droppedBytes === 0 ? message : `${leftOut(droppedBytes)}\n${message}` }
     }
     case 'json':
       return outputOf(parseJson(text, 'its stdout to be one JSON value'))

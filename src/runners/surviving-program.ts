@@ -8,7 +8,7 @@ import { nodeBuiltin } from '../node-builtins.js'
 import { readExit } from '../engine/program-folder.js'
 import { killAtExit } from '../engine/process-group.js'
 import { leads, reapProgram, signalProgram, type StartedProgram } from '../engine/reap.js'
-import { openRegular } from '../regular-file.js'
+import { openRegular, readRegular } from '../regular-file.js'
 import { spawnGated, type GatedShell } from './gated-start.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
@@ -21,6 +21,9 @@ const BLOCK = 512
 
 /** How much is read of a file at once, in bytes. */
 const CHUNK = 65_536
+
+/** The most that is read of a file with sizes, in bytes. */
+const SIZES_BYTES = 64
 
 /**
  * Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end.
@@ -53,7 +56,9 @@ export interface FollowOptions extends SupervisionOptions {
   readonly program: StartedProgram | undefined
   /** How much of its output is read at each end, in bytes. The program can write to its files: they may have any size. */
   readonly maxOutputBytes: number
-  /** Called where the files do not have all of the program's stdout. */
+  /** Called between the beginning of an output and its end, where it was too long to keep what came between. */
+  readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
+  /** Called where the files do not have all that they should of the program's stdout. */
   readonly onLost: () => void
 }
 
@@ -65,11 +70,18 @@ export function followProgram(folder: string, options: FollowOptions): Promise<P
   })
 }
 
+interface FollowedOutput {
+  readonly name: 'stdout' | 'stderr'
+  /** How many bytes of its beginning have been read. */
+  offset: number
+  readonly onChunk: (chunk: Uint8Array) => void
+}
+
 class Follower {
   readonly #folder: string
   readonly #options: FollowOptions
   readonly #onEnd: (end: ProgramEnd) => void
-  readonly #outputs: readonly { readonly file: string; offset: number; readonly onChunk: (chunk: Uint8Array) => void }[]
+  readonly #outputs: readonly FollowedOutput[]
   readonly #watcher: FSWatcher | undefined
   #timer: LongTimer | undefined
   #killTimer: LongTimer | undefined
@@ -84,8 +96,8 @@ class Follower {
     this.#options = options
     this.#onEnd = onEnd
     this.#outputs = [
-      { file: 'stdout', offset: 0, onChunk: options.onStdout },
-      { file: 'stderr', offset: 0, onChunk: options.onStderr },
+      { name: 'stdout', offset: 0, onChunk: options.onStdout },
+      { name: 'stderr', offset: 0, onChunk: options.onStderr },
     ]
     this.#watcher = watchFolder(folder, () => this.look())
     if (options.signal.aborted) this.#requestStop('abort', options.signal.reason)
@@ -130,7 +142,7 @@ class Follower {
     const most = blocksOf(this.#options.maxOutputBytes) * BLOCK
     for (const output of this.#outputs) {
       try {
-        output.offset += readFrom(`${this.#folder}/${output.file}`, output.offset, most, output.onChunk)
+        output.offset += readFrom(`${this.#folder}/${output.name}`, output.offset, most, output.onChunk)
       } catch (error) {
         this.#requestStop('reader', error)
       }
@@ -157,7 +169,7 @@ class Follower {
   }
 
   #end(exit: number | undefined): void {
-    const { clock, signal, program, maxOutputBytes, onLost } = this.#options
+    const { clock, signal, program, onLost } = this.#options
     this.#hasEnded = true
     this.#watcher?.close()
     clearLongTimeout(clock, this.#timer)
@@ -167,10 +179,40 @@ class Follower {
     if (program !== undefined) reapProgram(program)
     this.#forget?.()
     this.#readOutputs()
-    for (const { file, onChunk } of this.#outputs) readTail(`${this.#folder}/${file}.tail`, maxOutputBytes, onChunk)
-    if (exists(`${this.#folder}/stdout.lost`)) onLost()
+    const lost = this.#outputs.filter((output) => !this.#readEnd(output))
+    if (lost.some(({ name }) => name === 'stdout')) onLost()
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...(this.#stop !== undefined && { stop: this.#stop }) })
   }
+
+  /** Reads the end of an output, after its beginning. Returns whether all is there that should be. */
+  #readEnd({ name, offset: read, onChunk }: FollowedOutput): boolean {
+    // The reader has had enough.
+    if (this.#stop?.by === 'reader') return true
+    const { maxOutputBytes, onGap } = this.#options
+    const file = `${this.#folder}/${name}`
+    const { kept = maxOutputBytes, size } = readSizes(`${file}.size`)
+    const isFull = read >= blocksOf(Math.min(kept, maxOutputBytes)) * BLOCK
+    if (size === undefined) return !isFull && !exists(`${this.#folder}/done`)
+    // Positions in the output: of the first byte of the file with its end, and of the first that is read there.
+    const start = Math.max(size - kept, 0)
+    const from = Math.max(read, start, size - maxOutputBytes)
+    if (from >= size) return true
+    try {
+      if (from > read) onGap(name, from - read)
+      const added = readFrom(`${file}.tail`, from - start, size - start, onChunk)
+      return from + added >= size && (isFull || from === read)
+    } catch (reason) {
+      const { killSignal, graceMs } = this.#options
+      this.#stop = { by: 'reader', reason, killSignal, graceMs, wasKilled: false }
+      return true
+    }
+  }
+}
+
+/** What the script has written of the size of an output: how many bytes are kept at each end, and how many there were. */
+function readSizes(file: string): { readonly kept?: number; readonly size?: number } {
+  const [, kept, size] = /^(\d{1,15})\n(?:\s*(\d{1,15})\n)?$/.exec(readRegular(file, SIZES_BYTES) ?? '') ?? []
+  return { ...(kept !== undefined && { kept: Number(kept) }), ...(size !== undefined && { size: Number(size) }) }
 }
 
 /** Undefined for a program that did not say how it ended. */
@@ -214,14 +256,6 @@ function readFrom(file: string, offset: number, end: number, onChunk: (chunk: Ui
     }
   } finally {
     closeSync(descriptor)
-  }
-}
-
-function readTail(file: string, maxBytes: number, onChunk: (chunk: Uint8Array) => void): void {
-  try {
-    readFrom(file, 0, maxBytes, onChunk)
-  } catch {
-    // The reader has had enough; its stop no longer matters.
   }
 }
 

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readStore } from '../../src/store/index.js'
+import { shiftedClock } from '../support/shifted-clock.js'
 
 const program = fileURLToPath(new URL('../support/programs/durable-host.ts', import.meta.url))
 type Line = Readonly<Record<string, unknown>>
@@ -27,10 +28,10 @@ function storeFile(): string {
   return join(folder, 'tasks.db')
 }
 
-function startHost(file: string, action: string, script: string): Host {
+function startHost(file: string, action: string, script: string, env: NodeJS.ProcessEnv = {}): Host {
   const args = ['--import', 'tsx', program, file, action, script]
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, STORE_TEST: file },
+    env: { ...process.env, ...env, STORE_TEST: file },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -103,6 +104,23 @@ it('K8: a program that ended while there was no host completes its task in the n
     settled: [{ status: 'completed', output: { final_message: 'begin\nend' } }],
   })
 })
+
+it.runIf(process.platform === 'linux')(
+  'K8: a survivor keeps its time when the clock of the machine is set on by an hour while no host is there',
+  async () => {
+    const file = storeFile()
+    const go = join(file, '..', 'go')
+    const script = `echo begin; while [ ! -e '${go}' ]; do sleep 0.05; done; echo end`
+    const first = startHost(file, 'launch', script)
+    await first.line('text')
+    await first.kill()
+    const second = startHost(file, 'wait', script, shiftedClock(3_600_000))
+    expect(await second.line('recovered')).toMatchObject({ recovered: { adopted: ['a'] } })
+    spawn('touch', [go])
+    expect(await second.line('settled')).toMatchObject({ settled: [{ status: 'completed' }] })
+    await second.ended
+  },
+)
 
 it('K8: a survivor is cancelled by the next host', async () => {
   const file = storeFile()

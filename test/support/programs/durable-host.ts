@@ -16,9 +16,10 @@ function open(): AsyncTaskManager | undefined {
   }
 }
 
+const limits = { timeoutMs: 60_000, budget: { seconds: 60 } } as const
 const manager = open()
 if (manager !== undefined && action.startsWith('launch')) {
-  const { id } = manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'the goal', timeoutMs: 60_000 }, runner)
+  const { id } = manager.launch({ id: 'a', subagentName: 'program', goalPrompt: 'the goal', ...limits }, runner)
   manager.onTaskCompleted(({ output }) => say({ completed: output }))
   const timer = setInterval(() => {
     const { text = '' } = manager.readOutput(id) ?? {}

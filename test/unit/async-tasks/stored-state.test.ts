@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions, type Runner } from '../../../src/index.js'
+import { AsyncTaskManager, type AsyncTaskManagerOptions, type RunContext, type Runner } from '../../../src/index.js'
 import { Persistence } from '../../../src/async-tasks/persistence.js'
 import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
 import { RUN_TOKEN } from '../../../src/engine/reap.js'
@@ -75,6 +75,37 @@ it('K6: a run that is followed after the clock was set back has no more time tha
   clock.advance(1)
   await tick()
   expect(manager.getTask('a')?.status).toBe('failed')
+})
+
+it('F10: the time of a run that is followed counts once, however often its host dies', async () => {
+  const store = memoryStore()
+  const contexts: RunContext[] = []
+  const run: Runner = (...args) => {
+    contexts.push(args[1])
+    return untilAborted(...args)
+  }
+  const surviving: Runner = Object.assign(run, { survivesHost: true })
+  const { launch, clock: first } = limitedTasks({ store })
+  await launch('a', { budget: { seconds: 10 } }, { run: surviving })
+  const startedAt = first.now()
+  const second = afterCrash(store, { clock: createManualClock(startedAt + 4_000), findRunner: () => surviving })
+  await second.manager.recovered
+  await tick()
+  // Its row is written again.
+  contexts.at(-1)?.spend({ steps: 1 })
+  await tick()
+  const clock = createManualClock(startedAt + 6_000)
+  const third = afterCrash(second.store, { clock, findRunner: () => surviving })
+  await third.manager.recovered
+  await tick()
+  clock.advance(3_999)
+  expect(contexts.at(-1)?.wrapUp.aborted).toBe(false)
+  clock.advance(1)
+  expect(contexts.at(-1)?.wrapUp.aborted).toBe(true)
+  third.manager.cancelTask('a')
+  await tick()
+  expect(third.manager.getTask('a')?.spent).toEqual({ steps: 1, seconds: 10 })
+  expect(third.manager.spent()).toEqual({ steps: 1, seconds: 10 })
 })
 
 it('F9: a runner is found by its other name after a second crash, too', async () => {

@@ -111,6 +111,15 @@ describe('an isolated Observable', () => {
     expect(values).toEqual([1, 2])
   })
 
+  it('needs no callback', () => {
+    const { report, source, handedOut } = setUp()
+    handedOut.subscribe({})
+    handedOut.subscribe()
+    source.next(1)
+    source.complete()
+    expect(report).not.toHaveBeenCalled()
+  })
+
   it('unsubscribes from its source', () => {
     const { source, handedOut } = setUp()
     const subscription = handedOut.pipe(map((value) => String(value))).subscribe()

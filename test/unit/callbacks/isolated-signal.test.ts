@@ -78,4 +78,48 @@ describe('an isolated signal', () => {
     expect(listener).not.toHaveBeenCalled()
     expect(handler).not.toHaveBeenCalled()
   })
+
+  it('A2: is isolated once, however often, and by the first report', () => {
+    const { controller, signal, report } = isolated()
+    const second = vi.fn()
+    signal.onabort = broken('a handler')
+    isolateAbortListeners(signal, second)
+    controller.abort()
+    expect(report).toHaveBeenCalledExactlyOnceWith(new Error('a handler'))
+    expect(second).not.toHaveBeenCalled()
+  })
+
+  it('has the methods of all others, and no handler where it had none', () => {
+    const [one, other] = [isolated().signal, isolated().signal]
+    expect(Object.getPrototypeOf(one)).toBe(Object.getPrototypeOf(other))
+    expect([Object.hasOwn(one, 'addEventListener'), one.onabort, one instanceof AbortSignal]).toEqual([
+      false,
+      null,
+      true,
+    ])
+    one.onabort = 'nothing' as never
+    expect(one.onabort).toBeNull()
+    one.onabort = {} as never
+    expect(one.onabort).toBeNull()
+  })
+
+  it('removes a listener that was added before it was isolated, and calls one once that is added again', () => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const [removed, again] = [vi.fn(), vi.fn()]
+    signal.addEventListener('abort', removed)
+    signal.addEventListener('abort', again)
+    isolateAbortListeners(signal, vi.fn())
+    signal.removeEventListener('abort', removed)
+    signal.addEventListener('abort', again)
+    controller.abort()
+    expect([removed.mock.calls.length, again.mock.calls.length]).toEqual([0, 1])
+  })
+
+  it('lets others wrap its methods, as tools do that watch signals', () => {
+    const { signal } = isolated()
+    for (const name of ['addEventListener', 'removeEventListener', 'onabort']) {
+      expect(Object.getOwnPropertyDescriptor(Object.getPrototypeOf(signal), name)?.configurable).toBe(true)
+    }
+  })
 })

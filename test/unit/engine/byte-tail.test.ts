@@ -35,6 +35,30 @@ describe('a byte tail', () => {
     expect(keptText(tail)).toEqual({ text: 'abc', droppedBytes: 0 })
   })
 
+  it('takes as much memory as it needs, and at most twice its limit', () => {
+    const tail = new ByteTail(100_000)
+    tail.append(new Uint8Array(10))
+    expect(tail.bytes.buffer.byteLength).toBeLessThanOrEqual(256)
+    tail.append(new Uint8Array(1000))
+    expect(tail.bytes.buffer.byteLength).toBeLessThanOrEqual(2 * 1010)
+    for (let index = 0; index < 50; index += 1) tail.append(new Uint8Array(9000))
+    expect(tail.bytes.buffer.byteLength).toBe(200_000)
+    tail.append(new Uint8Array(1_000_000))
+    expect([tail.bytes.buffer.byteLength, tail.bytes.length]).toEqual([200_000, 100_000])
+  })
+
+  it('makes room only when there is none', () => {
+    const tail = new ByteTail(1000)
+    for (let index = 0; index < 10; index += 1) tail.append(new Uint8Array(300))
+    const buffers = new Set<unknown>()
+    // Once in a thousand bytes.
+    for (let index = 0; index < 10_000; index += 1) {
+      tail.append(new Uint8Array(1))
+      buffers.add(tail.bytes.buffer)
+    }
+    expect(buffers.size).toBeLessThan(15)
+  })
+
   it('does not copy what it keeps for each small chunk', () => {
     // 20,000 copies of 8 MiB would take half a minute.
     const tail = new ByteTail(8 * 1024 * 1024)

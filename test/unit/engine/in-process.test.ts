@@ -111,6 +111,24 @@ describe('the in-process engine', () => {
     expect(onLate).toHaveBeenCalledExactlyOnceWith({ type: 'returned', value: 'late' })
   })
 
+  it('names the timer of a grace, and needs nobody who hears of late outcomes', async () => {
+    const { engine, clock } = setUp()
+    const setTimer = vi.spyOn(clock, 'setTimeout')
+    let fail: (error: Error) => void = () => undefined
+    const run = engine.start({ id: 'a', graceMs: 7, run: () => new Promise((_, reject) => (fail = reject)) })
+    await Promise.resolve()
+    run.abort()
+    expect(setTimer.mock.calls).toEqual([[expect.any(Function), 7, { name: 'grace of a' }]])
+    clock.advance(7)
+    expect(await run.settled).toEqual({ type: 'abandoned' })
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    fail(new Error('late'))
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
   it('A2: reports an abort listener that throws, and calls the others', async () => {
     const { engine, onError } = setUp()
     const calls: string[] = []

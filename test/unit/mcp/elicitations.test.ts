@@ -67,12 +67,15 @@ async function asked() {
   const sent: Sent[] = []
   const send = () => new Promise((resolve, reject) => sent.push({ resolve, reject }))
   const context = { mcpReq: { signal: new AbortController().signal, send } }
-  const asking = new Elicitations(manager).askerOf(context as never).begin(() => undefined)
+  const elicitations = new Elicitations(manager)
+  const begin = (onGivenUp: (taskId: string) => void = () => undefined) =>
+    elicitations.askerOf(context as never).begin(onGivenUp)
+  const asking = begin()
   asking.ask(task)
   await new Promise(setImmediate)
   expect([sent.length, isOwed()]).toEqual([1, false])
   expect(openLeases()).toHaveLength(1)
-  return { manager, task, isOwed, openLeases, asking, form: sent[0]! }
+  return { manager, task, isOwed, openLeases, begin, asking, sent, form: sent[0]! }
 }
 
 it('F6: no other message carries a question while it is asked; the next one may at once when its request has ended', async () => {
@@ -102,4 +105,68 @@ it('F6: a question that was answered by its form leaves no lease', async () => {
   expect(openLeases()).toEqual([])
   asking.end()
   await manager.dispose()
+})
+
+it('F6: a question whose form failed is asked by another open request, once by each', async () => {
+  const { manager, task, begin, asking, sent, form } = await asked()
+  const givenUp: string[] = []
+  const [second, third] = [begin((id) => givenUp.push(`second ${id}`)), begin((id) => givenUp.push(`third ${id}`))]
+  expect([second.ask(task), third.ask(task)]).toEqual([true, true])
+  await new Promise(setImmediate)
+  expect(sent).toHaveLength(1)
+  form.reject(new Error('no form'))
+  await new Promise(setImmediate)
+  expect([sent.length, asking.ask(task)]).toEqual([2, false])
+  sent[1]!.reject(new Error('no form'))
+  await new Promise(setImmediate)
+  expect(sent).toHaveLength(3)
+  third.end()
+  second.end()
+  asking.end()
+  expect(new Set(givenUp)).toEqual(new Set([`second ${task.id}`]))
+  await manager.dispose()
+})
+
+it('F6: a question is asked by another open request at once when its request ends, whatever becomes of its form', async () => {
+  const { task, begin, asking, sent, form } = await asked()
+  const second = begin()
+  expect(second.ask(task)).toBe(true)
+  asking.end()
+  await new Promise(setImmediate)
+  expect(sent).toHaveLength(2)
+  form.reject(new Error('ended'))
+  await new Promise(setImmediate)
+  expect(sent).toHaveLength(2)
+  sent[1]!.reject(new Error('ended'))
+  second.end()
+})
+
+it('F6: a question that was answered before its form was sent has none, and what its task asks next has one', async () => {
+  const manager = new AsyncTaskManager()
+  const answers: unknown[] = []
+  const { id } = manager.launch({ subagentName: 'asks', goalPrompt: 'g' }, async (_input, context) => {
+    answers.push(await context.ask('Which branch?'))
+    answers.push(await context.ask('And which tag?'))
+    return {}
+  })
+  await new Promise(setImmediate)
+  const messages: unknown[] = []
+  const send = ({ params }: { params: { message: string } }) => {
+    messages.push(params.message)
+    return Promise.resolve({ action: 'accept', content: { answer: 'v1' } })
+  }
+  const context = { mcpReq: { signal: new AbortController().signal, send } }
+  const asking = new Elicitations(manager).askerOf(context as never).begin(() => undefined)
+  const follows = manager.questions$.subscribe(() => {
+    const task = manager.getTask(id)
+    if (task !== undefined) asking.ask(task)
+  })
+  asking.ask(manager.getTask(id)!)
+  manager.answerTask(id, manager.getTask(id)!.questions![0]!.id, { action: 'accept', content: { answer: 'main' } })
+  await new Promise(setImmediate)
+  follows.unsubscribe()
+  asking.end()
+  expect(messages).toEqual([expect.stringContaining('And which tag?')])
+  expect(answers).toHaveLength(2)
+  expect(manager.getTask(id)?.status).toBe('completed')
 })

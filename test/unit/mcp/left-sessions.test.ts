@@ -3,6 +3,10 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { AsyncTaskManager } from 'agent-tasks'
+import { createManualClock } from 'agent-tasks/testing'
+import type { Backend } from '../../../src/mcp/backend.js'
+import { createLeftSessions } from '../../../src/mcp/left-sessions.js'
 import { startMcpStdioServer } from '../../../src/mcp/stdio.js'
 import { PassThrough } from 'node:stream'
 import { until } from '../../support/lifelines.js'
@@ -97,5 +101,63 @@ describe('the client of a server over stdio', () => {
     output.on('data', (chunk) => (said += String(chunk)))
     await until(() => said.includes('"id":1'))
     expect(said).toContain('the answer')
+  })
+})
+
+describe('the timer of what was left', () => {
+  function setUp(owners: readonly string[]) {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+    for (const owner of owners) manager.registerTask({ id: `of ${owner}`, subagentName: 's', goalPrompt: 'g', owner })
+    const [ended, logged]: [string[], string[]] = [[], []]
+    const backend = { manager, session: {}, clock, log: (_level: string, text: string) => void logged.push(text) }
+    const end = (owner: string): void => {
+      ended.push(owner)
+      manager.releaseOwner(owner)
+    }
+    const left = createLeftSessions(backend as never as Backend, end, 1000)
+    return { clock, manager, ended, logged, left }
+  }
+  const caller = (owner: string, isAnonymous = false) => ({ owner, isAnonymous })
+  const TOKEN_OWNER = `client-${'0'.repeat(16)}`
+
+  it('is set again as long as a task of a session runs, and is gone when no session is left', () => {
+    const { clock, manager, ended, logged } = setUp(['session-1', 'session-2'])
+    manager.cancelTask('of session-1')
+    manager.markNotified('of session-1')
+    clock.advance(1000)
+    expect([ended, logged]).toEqual([['session-1'], []])
+    clock.advance(3000)
+    expect([ended, clock.pending]).toEqual([['session-1'], 1])
+    manager.completeTask('of session-2', {})
+    clock.advance(999)
+    expect(ended).toEqual(['session-1'])
+    clock.advance(1)
+    expect([ended, clock.pending]).toEqual([['session-1', 'session-2'], 0])
+    expect(logged).toEqual(['the results of 1 task(s) of an earlier session were dropped: nobody asked for them'])
+  })
+
+  it('is not set for owners that are no sessions, and gone when the server closes', () => {
+    expect(setUp(['helper', 'other-session-1', 'client-1/session-1']).clock.pending).toBe(0)
+    const { clock, left } = setUp(['session-1'])
+    expect(clock.pending).toBe(1)
+    left.close()
+    expect(clock.pending).toBe(0)
+  })
+
+  it('does not end what was handed over: neither the whole of a token nor what was named', () => {
+    const { clock, manager, ended, left } = setUp([`${TOKEN_OWNER}/session-1`, 'session-2', 'session-3'])
+    left.handOver(caller('anonymous', true), 'session-9')
+    left.handOver(caller(TOKEN_OWNER), `${TOKEN_OWNER}/session-8`)
+    left.handOverNamed(caller(TOKEN_OWNER), ['of session-2'], `${TOKEN_OWNER}/session-8`)
+    left.handOverNamed(caller('anonymous', true), ['of session-3', 'unknown'], 'session-9')
+    expect(manager.getAllTasks().map(({ id, owner }) => [id, owner])).toEqual([
+      [`of ${TOKEN_OWNER}/session-1`, `${TOKEN_OWNER}/session-8`],
+      ['of session-2', 'session-2'],
+      ['of session-3', 'session-9'],
+    ])
+    for (const { id } of manager.getAllTasks()) manager.completeTask(id, {})
+    clock.advance(1000)
+    expect([ended, clock.pending]).toEqual([['session-2'], 0])
   })
 })

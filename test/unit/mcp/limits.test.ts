@@ -123,6 +123,30 @@ describe('tasks/result', () => {
     await until(() => answers.has(3) && answers.has(1999))
     expect(textOf(answers.get(3)!)).toContain('done')
   })
+
+  it('of tasks that have ended are answered also at the limit, and what has ended or was cancelled no longer waits', async () => {
+    const { say, ask, initialize, answers, end } = overStdio({ maxAsyncTasks: -1 })
+    await initialize()
+    const call = { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' }, task: {} }
+    const create = async (id: number): Promise<string> =>
+      ((await ask(id, 'tools/call', call)) as unknown as { task: { taskId: string } }).task.taskId
+    const [running, ended] = [await create(1), await create(2)]
+    end(ended, 'done')
+    for (let round = 0; round < 3; round += 1) {
+      const first = 10_000 * (round + 1)
+      for (let id = first; id < first + 1000; id += 1) say({ id, method: 'tasks/result', params: { taskId: running } })
+      expect(await ask(first + 1000, 'tasks/result', { taskId: running })).toMatchObject({ code: -32600 })
+      expect(textOf(await ask(first + 1001, 'tasks/result', { taskId: ended }))).toContain('done')
+      if (round === 2) break
+      for (let id = first; id < first + 1000; id += 1) {
+        say({ method: 'notifications/cancelled', params: { requestId: id } })
+      }
+      await ask(first + 1002, 'ping', {})
+    }
+    end(running, 'at last')
+    await until(() => answers.has(30_999))
+    expect(textOf(answers.get(30_999)!)).toContain('at last')
+  })
 })
 
 describe('a subscription', () => {

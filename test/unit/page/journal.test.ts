@@ -5,7 +5,7 @@ import { memoryStore } from 'agent-tasks/store'
 import { createManualClock } from 'agent-tasks/testing'
 import type { AsyncEntry } from '../../../src/page/async-entry.js'
 import { followAsyncTasks } from '../../../src/page/follow-async-tasks.js'
-import { Journal } from '../../../src/page/journal.js'
+import { Journal, type JournalEntry } from '../../../src/page/journal.js'
 import type { PageEntry } from '../../../src/page/page-entry.js'
 import { Versioned, Versions } from '../../../src/page/versioned.js'
 import { startPage } from './test-page.js'
@@ -95,6 +95,50 @@ describe('the journal', () => {
     expect(journal.eventsOf('async:a')).toHaveLength(200)
     expect(entry && journal.rowOf(entry).marks).toHaveLength(20)
     stop()
+  })
+
+  it('G2: counts of a task what it keeps of its events, marks and answers, and nothing of what it has dropped', () => {
+    const forgotten: string[] = []
+    const journal = new Journal<JournalEntry>({
+      ...{ versions: new Versions(), maxTasks: 1, maxBytes: MIB },
+      onForgotten: ({ key }) => forgotten.push(key),
+    })
+    const entryOf = (key: string): JournalEntry => ({
+      ...{ key, kind: 'async', isEnded: false, state: 'running', heldBytes: 7 },
+      row: () => ({}) as ReturnType<JournalEntry['row']>,
+    })
+    const [entry, other] = [entryOf('a'), entryOf('b')]
+    journal.add(entry)
+    const question = { message: 'm'.repeat(1000), askedAt: 0, closedAt: 0, action: 'accept' } as const
+    const note = (index: number): void =>
+      journal.update(entry, {
+        ...{ at: index, event: 'e', detail: 'd'.repeat(index < 300 ? 200 : 10), mark: 'message' },
+        answer: { ...question, id: `q${index % 10}`, message: index < 300 ? question.message : 'm' },
+      })
+    for (let index = 0; index < 200; index += 1) note(index)
+    const full = journal.bytes
+    for (let index = 200; index < 300; index += 1) note(index)
+    expect(journal.bytes).toBe(full)
+    expect(full).toBe(1000 + 7 + 100 * (200 + 20) + 200 * 200 + 20 * (200 + 2 + 1000))
+    for (let index = 300; index < 500; index += 1) note(index)
+    expect(journal.bytes).toBe(1000 + 7 + 100 * (200 + 20) + 200 * 10 + 20 * (200 + 2 + 1))
+    expect([journal.eventsOf('a')[0]?.at, journal.answersOf('a')]).toEqual(
+      [300, { length: 20 }].map((each) =>
+        typeof each === 'number' ? each : (expect.objectContaining(each) as unknown),
+      ),
+    )
+    // What was forgotten leaves nothing, and what is noted of it later counts nowhere.
+    journal.add(other)
+    journal.end(entry)
+    expect([forgotten, journal.size, journal.bytes]).toEqual([['a'], 1, 1000 + 7])
+    note(0)
+    journal.end(entry)
+    expect([journal.size, journal.bytes, journal.eventsOf('a'), journal.answersOf('a')]).toEqual([1, 1007, [], []])
+    expect([journal.counts('async').get('running'), journal.counts('command').get('running')]).toEqual([1, undefined])
+    // Its id is used again while it is kept: what it held does not count twice.
+    journal.add(entryOf('b'))
+    expect([forgotten, journal.size, journal.bytes]).toEqual([['a', 'b'], 1, 1007])
+    expect(journal.counts('async').get('running')).toBe(1)
   })
 
   it('knows a task with the id of a forgotten one as another one', () => {

@@ -105,3 +105,24 @@ it('the output of a task that its manager has forgotten is the end of it', async
   expect((await get('tasks/async:a/output')).body).toMatchObject({ text: 'the end', isEnd: true })
   expect((await get('tasks/async:a/output?cursor=7')).body).toMatchObject({ text: '', cursor: 7, isEnd: true })
 })
+
+it('the output of an ended task is read to its end, and only its last piece is the end', async () => {
+  const manager = new AsyncTaskManager({ maxAsyncTasks: 1, outputBytes: 200_000 })
+  const { get } = await startPage({ tasks: manager })
+  const written = 'x'.repeat(100_000)
+  manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'x' })
+  manager.appendOutput('a', written)
+  const readAll = async () => {
+    const pieces: { text: string; cursor: number; isEnd: boolean }[] = []
+    do {
+      const { body } = await get(`tasks/async:a/output?cursor=${pieces.at(-1)?.cursor ?? 0}`)
+      pieces.push(body as unknown as (typeof pieces)[number])
+    } while (pieces.at(-1)!.text !== '' && !pieces.at(-1)!.isEnd && pieces.length < 10)
+    return { text: pieces.map(({ text }) => text).join(''), ends: pieces.map(({ isEnd }) => isEnd) }
+  }
+  // What runs may write more.
+  expect((await readAll()).ends).toEqual([false, false, false])
+  manager.completeTask('a', {})
+  const { text, ends } = await readAll()
+  expect([text === written, ends]).toEqual([true, [false, true]])
+})

@@ -163,3 +163,66 @@ it('a reader of whose version nothing is known any more begins again', async () 
   ])
   expect(text).toContain('"resumed":false')
 })
+
+const beatsIn = (text: string): number => text.split(': beat').length - 1
+
+it('leaves no timer when its last reader goes, and beats for the one that comes later', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { streams, open } = await withStreams(manager, clock)
+  for (let round = 0; round < 2; round += 1) {
+    const readers = [(await open()).body!.getReader(), (await open()).body!.getReader()]
+    for (const reader of readers) await readUntilReady(reader)
+    // One heartbeat for all of them.
+    expect([streams.size, clock.pending]).toEqual([2, 1])
+    await readers[0]!.cancel()
+    await expect.poll(() => streams.size).toBe(1)
+    let text = ''
+    for (let beat = 1; beat <= 3; beat += 1) {
+      clock.advance(1000)
+      while (beatsIn(text) < beat) text += Buffer.from((await readers[1]!.read()).value ?? []).toString()
+    }
+    // Something has changed that is not sent any more.
+    manager.registerTask(task(`t${round}`))
+    await readers[1]!.cancel()
+    await expect.poll(() => streams.size).toBe(0)
+    clock.advance(50)
+    expect(clock.pending).toBe(0)
+  }
+})
+
+it('when it is closed, ends its streams and leaves no timer, also with changes that wait', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { streams, open } = await withStreams(manager, clock)
+  const { body } = await open()
+  const reader = body!.getReader()
+  await readUntilReady(reader)
+  manager.registerTask(task('a'))
+  expect(clock.pending).toBe(2)
+  streams.close()
+  expect([streams.size, clock.pending]).toEqual([0, 0])
+  expect((await reader.read()).done).toBe(true)
+})
+
+it('beats go on for the others when a stream of several fails', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { state, streams, failures, open } = await withStreams(manager, clock)
+  const [first, second] = [(await open()).body!.getReader(), (await open()).body!.getReader()]
+  for (const reader of [first, second]) await readUntilReady(reader)
+  const since = state.since.bind(state)
+  state.since = () => {
+    state.since = since
+    throw new Error('no changes')
+  }
+  manager.registerTask(task('a'))
+  clock.advance(50)
+  expect([streams.size, failures]).toEqual([1, [new Error('no changes')]])
+  await expect(first.read()).rejects.toThrow()
+  clock.advance(1000)
+  let text = ''
+  while (beatsIn(text) < 1) text += Buffer.from((await second.read()).value ?? []).toString()
+  expect(text).toContain('async:a')
+  await second.cancel()
+})

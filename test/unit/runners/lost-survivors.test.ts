@@ -58,6 +58,7 @@ const follow = (runFolder: string, program: StartedProgram): Promise<ProgramEnd>
     maxOutputBytes: 1000,
     onStdout: () => undefined,
     onStderr: () => undefined,
+    onGap: () => undefined,
     onLost: () => undefined,
   })
 

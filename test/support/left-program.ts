@@ -1,0 +1,47 @@
+/** A real program that survives its host, and the store that the host left: as if it had been killed when the program had begun. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { folderName } from '../../src/async-tasks/run-files.js'
+import { reapProgram, type StartedProgram } from '../../src/engine/reap.js'
+import { startSurviving } from '../../src/runners/surviving-program.js'
+import { sqliteStore, type StoredJson } from '../../src/store/index.js'
+
+export interface LeftProgram {
+  /** The folder with its files. */
+  readonly runFolder: string
+  readonly program: StartedProgram
+  /** Resolves when its script has ended. */
+  readonly ended: Promise<unknown>
+}
+
+/** Leaves the task `a` running in the store of a file. */
+export async function leftProgram(
+  file: string,
+  script: string,
+  {
+    timeoutMs,
+    keptBytes = 1000,
+    ...record
+  }: StoredJson & { readonly timeoutMs?: number; readonly keptBytes?: number } = {},
+): Promise<LeftProgram> {
+  const launchedAt = Date.now()
+  const runFolder = join(`${file}-runs`, folderName({ id: 'a', launchedAt }))
+  mkdirSync(runFolder, { recursive: true })
+  const start = { command: '/bin/sh', args: ['-c', script], cwd: undefined, env: process.env }
+  const { child, program, release } = startSurviving(runFolder, start, keptBytes)
+  if (program === undefined) throw new Error('it did not start')
+  onTestFinished(() => void reapProgram(program))
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
+  const store = sqliteStore(file)
+  store.open()
+  const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt } as const
+  const limit = timeoutMs === undefined ? {} : { deadlineAt: launchedAt + timeoutMs }
+  const stored = { ...row, ...record, ...(timeoutMs !== undefined && { timeoutMs }) }
+  const put = { ...row, ...limit, attempt: 1, record: { ...stored, subagentName: 'program', goalPrompt: 'goal' } }
+  store.write([{ table: 'tasks', put: { ...put, run: { graceMs: 0, params: {}, program } } }])
+  store.close()
+  while (!existsSync(join(runFolder, 'stdout'))) await new Promise((resolve) => setTimeout(resolve, 5))
+  return { runFolder, program, ended }
+}

@@ -1,0 +1,123 @@
+/** A2: what the host's code throws is reported, and reaches nobody else. */
+import { InvalidInputError } from 'agent-tasks'
+import { createManualClock } from 'agent-tasks/testing'
+import { expect, it, vi } from 'vitest'
+import { isolateReport, reportToConsole } from '../../../src/callbacks/error-report.js'
+import { toInspectFunction } from '../../../src/callbacks/inspection.js'
+import { IsolatedAbort } from '../../../src/callbacks/isolated-abort.js'
+import { callIsolated, isThenable } from '../../../src/callbacks/isolated-call.js'
+import { observeClock, observerOf } from '../../../src/callbacks/observed-clock.js'
+
+const boom = (): never => {
+  throw new Error('boom')
+}
+
+it('A2: reports what a call throws, and what its promise or thenable rejects with', async () => {
+  const report = vi.fn()
+  callIsolated(boom, report)
+  expect(report).toHaveBeenCalledExactlyOnceWith(new Error('boom'))
+  callIsolated(() => Promise.reject(new Error('later')), report)
+  callIsolated(
+    () => ({ then: (_resolve: unknown, reject: (error: Error) => void) => reject(new Error('then')) }),
+    report,
+  )
+  callIsolated(() => Promise.resolve(1), report)
+  expect(report).toHaveBeenCalledOnce()
+  await new Promise(setImmediate)
+  expect(report.mock.calls.slice(1)).toEqual([[new Error('later')], [new Error('then')]])
+})
+
+it('looks at the value of a call only as far as it needs to', () => {
+  const report = vi.fn()
+  const get = vi.fn(() => () => undefined)
+  // A promise is read for its `then` twice: here, and where it is awaited.
+  callIsolated(() => Object.defineProperty({}, 'then', { get }), report)
+  expect(get).toHaveBeenCalledTimes(2)
+  for (const value of [undefined, null, 0, 'then', { then: 1 }, {}, () => undefined]) {
+    expect(isThenable(value)).toBe(false)
+    callIsolated(() => value, report)
+  }
+  expect(isThenable({ then: () => undefined })).toBe(true)
+  expect(report).not.toHaveBeenCalled()
+})
+
+it('A2: ignores what the report throws, and what it rejects with', async () => {
+  const seen: unknown[] = []
+  const report = isolateReport((...given) => {
+    seen.push(given)
+    return boom()
+  })
+  report('error', { source: 'stream' })
+  isolateReport((() => Promise.reject(new Error('later'))) as never)('error', { source: 'stream' })
+  await new Promise(setImmediate)
+  expect(seen).toEqual([['error', { source: 'stream' }]])
+})
+
+it('writes to the console what happened, and to which task', () => {
+  const write = vi.spyOn(console, 'error').mockReturnValue(undefined)
+  reportToConsole('why', { source: 'handler' })
+  reportToConsole('why', { source: 'handler', taskId: 'a' })
+  expect(write.mock.calls).toEqual([
+    ['[agent-tasks] handler:', 'why'],
+    ['[agent-tasks] handler of task a:', 'why'],
+  ])
+  write.mockRestore()
+})
+
+it('takes an inspector as a function, or as an observer whose method is called as one', () => {
+  const inspect = (): void => undefined
+  expect([toInspectFunction(undefined), toInspectFunction(inspect)]).toEqual([undefined, inspect])
+  const observer = {
+    seen: [] as unknown[],
+    next(event: unknown) {
+      return this.seen.push(event)
+    },
+  }
+  const next = toInspectFunction(observer)
+  expect([next?.('event' as never), observer.seen]).toEqual([1, ['event']])
+  Reflect.deleteProperty(observer, 'next')
+  expect(next?.('later' as never) ?? observer.seen).toEqual(['event'])
+  for (const bad of [null, 1, {}, { next: 1 }]) {
+    expect(() => toInspectFunction(bad as never)).toThrow(InvalidInputError)
+  }
+  expect(() => toInspectFunction({} as never)).toThrow(
+    'options.inspect: got {}, expected a function, or an observer with a method next',
+  )
+})
+
+it('A2: an abort is the same with and without its signal, has its first reason, and isolates its listeners', () => {
+  const report = vi.fn()
+  const [early, late] = [new IsolatedAbort(report), new IsolatedAbort(report)]
+  const { signal } = early
+  signal.addEventListener('abort', boom)
+  expect([early.aborted, early.reason, signal.aborted, early.signal === signal]).toEqual([
+    false,
+    undefined,
+    false,
+    true,
+  ])
+  for (const abort of [early, late]) {
+    abort.abort('first')
+    abort.abort('second')
+    expect([abort.aborted, abort.reason, abort.signal.aborted, abort.signal.reason]).toEqual([
+      true,
+      'first',
+      true,
+      'first',
+    ])
+  }
+  expect(early.signal).toBe(signal)
+  expect(report).toHaveBeenCalledExactlyOnceWith(new Error('boom'))
+  const other = new IsolatedAbort(report)
+  other.abort()
+  expect(other.reason).toMatchObject({ name: 'AbortError', message: 'This operation was aborted' })
+  expect(other.signal.reason).toBe(other.reason)
+})
+
+it('knows the observer of a clock', () => {
+  const clock = createManualClock()
+  expect(observerOf(clock)).toBeUndefined()
+  const observer = vi.fn()
+  observeClock(clock, observer)
+  expect([observerOf(clock), observerOf(createManualClock())]).toEqual([observer, undefined])
+})
