@@ -44,8 +44,8 @@ it('each lease ends once, though the call and its connection both end the answer
   const carried = new CarriedResults()
   const ends: string[] = []
   const lease = { taskIds: ['a'], acknowledge: () => ends.push('acknowledged'), release: () => ends.push('released') }
-  carried.hold(lease as never)
-  carried.hold(lease as never)
+  carried.hold(lease)
+  carried.hold(lease)
   expect(carried.taskIds).toEqual(['a'])
   carried.end(false)
   carried.end(true)

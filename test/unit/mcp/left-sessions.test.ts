@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { createManualClock } from 'agent-tasks/testing'
-import type { Backend } from '../../../src/mcp/backend.js'
 import { STDIO_OWNER } from '../../../src/mcp/callers.js'
 import { createLeftSessions } from '../../../src/mcp/left-sessions.js'
 import { startMcpStdioServer } from '../../../src/mcp/stdio.js'
@@ -116,7 +115,7 @@ describe('the timer of what was left', () => {
       ended.push(owner)
       manager.releaseOwner(owner)
     }
-    const left = createLeftSessions(backend as never as Backend, end, 1000)
+    const left = createLeftSessions(backend as never, end, 1000)
     return { clock, manager, ended, logged, left }
   }
   const caller = (owner: string, isAnonymous = false) => ({ owner, isAnonymous })
