@@ -6,6 +6,7 @@
  * - An answer that does not arrive, or does not fit, leaves the question open. The same request does not ask it again.
  */
 import type { ServerContext } from '@modelcontextprotocol/server'
+import { merge } from 'rxjs'
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Asking, QuestionAsker } from '../async-tasks/question-askers.js'
@@ -76,7 +77,9 @@ export class Elicitations {
   async #elicit(request: OpenRequest, taskId: string, question: TaskQuestion, isOpen: () => boolean): Promise<void> {
     const { context, meta, ended } = request
     const withdrawn = new AbortController()
-    const subscription = this.#manager.questions$.subscribe(() => {
+    const { questions$, settled$ } = this.#manager
+    // A task that is cancelled takes its questions with it.
+    const subscription = merge(questions$, settled$).subscribe(() => {
       if (!isOpen()) withdrawn.abort()
     })
     // No other answer asks it meanwhile.

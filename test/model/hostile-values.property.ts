@@ -227,7 +227,7 @@ export function hostileValuesProperty({
 /** Passes the value to the task `a`. Returns whether it was refused with an error. */
 async function enter(manager: AsyncTaskManager, place: (typeof places)[number], value: unknown): Promise<boolean> {
   const any = value as never
-  const input: LaunchTaskInput = { id: 'a', subagentName: 's', goalPrompt: 'g' }
+  const input: LaunchTaskInput & { readonly id: string } = { id: 'a', subagentName: 's', goalPrompt: 'g' }
   const runners: Partial<Record<typeof place, Runner>> = {
     returned: () => any,
     thrown: () => {

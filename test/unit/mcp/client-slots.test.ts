@@ -82,3 +82,32 @@ it('what an earlier process left counts for its owner until it ends', async () =
   manager.cancelTask('left')
   expect(await call('alice')).toBeUndefined()
 })
+
+it('says what a client can do that may have none, or has no queue, and refuses nothing without a limit', async () => {
+  const manager = new AsyncTaskManager(-1)
+  const refusalOf = async (slots: CallSlots, max: number) => {
+    const calls = Array.from({ length: max + 1 }, () => slots.launch('alice', () => new Promise(() => undefined)))
+    return await calls.at(-1)
+  }
+  expect(await refusalOf(new ClientSlots(manager, { maxAsyncTasks: 0, maxWaiting: 0 }), 0)).toMatchObject({
+    llmContent: 'Max async tasks (0) reached. Run the task synchronously (async: false).',
+    error: { message: 'Max async tasks (0) reached', type: 'limit_reached' },
+  })
+  expect((await refusalOf(new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 }), 1))?.llmContent).toBe(
+    'Max async tasks (1) reached. Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run ' +
+      'this one synchronously (async: false).',
+  )
+  expect(await refusalOf(new CommandSlots(manager, 1), 1)).toEqual({
+    llmContent:
+      'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). ' +
+      'One that was cancelled counts until its program has ended.',
+    returnDisplay: 'Max commands (1) reached',
+    metadata: { max: 1 },
+    error: { message: 'Max commands (1) reached', type: 'limit_reached' },
+  })
+  const unlimited = [new ClientSlots(manager, { maxAsyncTasks: -1, maxWaiting: 0 }), new CommandSlots(manager, -1)]
+  for (const slots of unlimited) {
+    expect(await slots.launch('alice', () => slots.launch('alice', () => Promise.resolve(DONE)))).toBe(DONE)
+    expect(slots.follow('alice', DONE)).toBe(DONE)
+  }
+})

@@ -2,6 +2,7 @@
 import { AsyncTaskManager, type TaskLease } from 'agent-tasks'
 import { expect, it, vi } from 'vitest'
 import { Elicitations } from '../../../src/mcp/elicitations.js'
+import { countLeftovers } from '../../support/leftovers.js'
 
 const ofType = (field: object) => ({ type: 'object', properties: { field } })
 
@@ -169,4 +170,94 @@ it('F6: a question that was answered before its form was sent has none, and what
   expect(messages).toEqual([expect.stringContaining('And which tag?')])
   expect(answers).toHaveLength(2)
   expect(manager.getTask(id)?.status).toBe('completed')
+})
+
+/** What forms have left behind by now. */
+const leftOfForms = (): string[] => Object.keys(countLeftovers()).filter((key) => key.includes('elicitations'))
+
+interface SentForm {
+  readonly message: { readonly params: Readonly<Record<string, unknown>> }
+  readonly options: { readonly signal: AbortSignal; readonly timeout: number }
+  readonly resolve: (answer: object) => void
+  readonly reject: (error: Error) => void
+}
+
+/** Two tasks that ask two questions each, with the same ids, and forms that the test answers. */
+async function askedTwice(meta?: Record<string, unknown>) {
+  const manager = new AsyncTaskManager()
+  for (const id of ['a', 'b']) {
+    manager.launch({ id, subagentName: 'asks', goalPrompt: 'g' }, async (_input, context) => {
+      await Promise.all([context.ask('Which branch?'), context.ask('Which tag?')])
+      return {}
+    })
+  }
+  await new Promise(setImmediate)
+  const request = new AbortController()
+  const sent: SentForm[] = []
+  const send = (message: SentForm['message'], options: SentForm['options']) =>
+    new Promise((resolve, reject) => {
+      sent.push({ message, options, resolve, reject })
+      options.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
+    })
+  const elicitations = new Elicitations(manager)
+  const begin = () =>
+    elicitations.askerOf({ mcpReq: { signal: request.signal, send } } as never, meta).begin(() => undefined)
+  const withdrawn = () => sent.map(({ options: { signal } }) => signal.aborted)
+  return { manager, request, sent, begin, withdrawn, tick: () => new Promise(setImmediate) }
+}
+
+it('F6: forms of one request are withdrawn one by one, with their questions, and leave nothing', async () => {
+  const { manager, request, sent, begin, withdrawn, tick } = await askedTwice({ of: 'a task' })
+  const asking = begin()
+  for (const task of manager.getRunningTasks()) asking.ask(task)
+  await tick()
+  expect(sent.map(({ message, options }) => [message.params['_meta'], options.timeout])).toEqual(
+    Array.from({ length: 4 }, () => [{ of: 'a task' }, 2 ** 31 - 1]),
+  )
+  expect(withdrawn()).toEqual([false, false, false, false])
+  manager.answerTask('a', 'question-1', { action: 'accept', content: { answer: 'main' } })
+  await tick()
+  expect(withdrawn()).toEqual([true, false, false, false])
+  // The first of both is answered by its form; it leaves nothing while its request goes on.
+  sent[1]!.resolve({ action: 'accept', content: { answer: 'v1' } })
+  await tick()
+  expect([manager.getTask('a')?.status, withdrawn().slice(2)]).toEqual(['completed', [false, false]])
+  manager.cancelTask('b')
+  await tick()
+  expect(withdrawn().slice(2)).toEqual([true, true])
+  expect(leftOfForms()).toEqual([])
+  expect(request.signal.aborted).toBe(false)
+  asking.end()
+})
+
+it.each(['the request', 'the asking'] as const)(
+  'F6: forms are withdrawn when %s ends, and leave nothing',
+  async (which) => {
+    const { manager, request, sent, begin, withdrawn, tick } = await askedTwice()
+    const asking = begin()
+    asking.ask(manager.getTask('a')!)
+    await tick()
+    expect(sent.map(({ message }) => '_meta' in message.params)).toEqual([false, false])
+    if (which === 'the request') request.abort()
+    else asking.end()
+    expect(withdrawn()).toEqual([true, true])
+    await tick()
+    expect(leftOfForms()).toEqual([])
+    asking.end()
+  },
+)
+
+it('F6: what one request asks goes on when another one ends', async () => {
+  const { manager, sent, begin, withdrawn, tick } = await askedTwice()
+  const [first, second] = [begin(), begin()]
+  first.ask(manager.getTask('a')!)
+  second.ask(manager.getTask('b')!)
+  await tick()
+  second.end()
+  await tick()
+  expect([first.ask(manager.getTask('a')!), sent.length]).toEqual([true, 4])
+  await tick()
+  // It asked nothing again.
+  expect([sent.length, withdrawn()]).toEqual([4, [false, false, true, true]])
+  first.end()
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { createManualClock } from 'agent-tasks/testing'
-import type { Backend } from '../../../src/mcp/backend.js'
+import { STDIO_OWNER } from '../../../src/mcp/callers.js'
 import { createLeftSessions } from '../../../src/mcp/left-sessions.js'
 import { startMcpStdioServer } from '../../../src/mcp/stdio.js'
 import { PassThrough } from 'node:stream'
@@ -115,7 +115,7 @@ describe('the timer of what was left', () => {
       ended.push(owner)
       manager.releaseOwner(owner)
     }
-    const left = createLeftSessions(backend as never as Backend, end, 1000)
+    const left = createLeftSessions(backend as never, end, 1000)
     return { clock, manager, ended, logged, left }
   }
   const caller = (owner: string, isAnonymous = false) => ({ owner, isAnonymous })
@@ -139,7 +139,7 @@ describe('the timer of what was left', () => {
 
   it('is not set for owners that are no sessions, and gone when the server closes', () => {
     expect(setUp(['helper', 'other-session-1', 'client-1/session-1']).clock.pending).toBe(0)
-    const { clock, left } = setUp(['session-1'])
+    const { clock, left } = setUp([STDIO_OWNER])
     expect(clock.pending).toBe(1)
     left.close()
     expect(clock.pending).toBe(0)

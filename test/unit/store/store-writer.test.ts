@@ -5,14 +5,14 @@ import { expect, it } from 'vitest'
 import { StoreWriter } from '../../../src/store/store-writer.js'
 import type { StoreChange } from '../../../src/store/store.js'
 
-const put = (id: string): StoreChange => ({ table: 'instances', put: { id } }) as never as StoreChange
+const put = (id: string): StoreChange => ({ table: 'instances', put: { id } as never })
 const idOf = (change: StoreChange): string => ('put' in change ? change.put.id : change.remove)
 
 function setUp() {
   const clock = createManualClock()
   const [written, reported]: [string[][], unknown[]] = [[], []]
   let changes: StoreChange[] = []
-  let fail: ((changes: readonly StoreChange[]) => unknown) | undefined
+  let fail: ((changes: readonly StoreChange[]) => Error | undefined) | undefined
   let clearings = 0
   const writer = new StoreWriter({
     clock,
