@@ -83,7 +83,7 @@ export function hostileCallbacksProperty({
       clock,
       store: left,
       wasDelivered: () => answer(script.wasDelivered, false) as boolean,
-      onError: () => void answer(script.onError, undefined),
+      onError: () => answer(script.onError, undefined) as undefined,
     })
     const reminders = new AsyncTaskReminderService(manager)
     const got: Record<string, string[]> = { ill: [], well: [] }
