@@ -263,8 +263,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     if (maxWaitMs !== undefined) deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
   }
 
-  /** Starts what waits, as long as there are slots. */
+  /** Starts what waits, as long as there are slots: also what has waited for the end of a back-off until now. */
   const startNext = (scope: Deferring): void => {
+    endDelays()
     for (const slots of pools()) {
       for (let entry = nextOf(slots); entry !== undefined; entry = nextOf(slots)) start(entry, slots, scope)
     }
@@ -583,7 +584,6 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           for (const send of [...takeDue(scope), ...takeSpent()]) scope.defer(send)
           break
         case 'retries.due':
-          endDelays()
           break
         case 'registry.dispose':
           return snapshotOf('done', 'disposed')
