@@ -21,12 +21,11 @@ const texts = fc.oneof(
   fc.constantFrom(100_000, 1_000_000).map((length) => 'x'.repeat(length)),
   fc.string({ unit: 'binary' }),
 )
-const toJson = (value: unknown): string => JSON.stringify(value) ?? 'null'
 
 /** JSON texts of values. */
 const values: fc.Arbitrary<string> = fc.oneof(
-  texts.map(toJson),
-  fc.jsonValue({ maxDepth: 3 }).map(toJson),
+  texts.map((text) => JSON.stringify(text)),
+  fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value)),
   fc.constantFrom('null', 'true', '0', '-1', '1e308', '1e999', '0.5'),
   fc.integer({ min: 1, max: 100_000 }).map((depth) => '['.repeat(depth) + ']'.repeat(depth)),
 )
@@ -94,28 +93,29 @@ export const configTexts: fc.Arbitrary<string> = fc.oneof(
 /** The longest message of an error: it quotes no more than the beginning of what it found. */
 const MAX_MESSAGE = 2000
 
-/** F15: what a configuration holds is used as it says, or refused in words. */
+/** F13: what a configuration holds is used as it says, or refused in words. */
 export function hostileConfigsProperty(
   parse: typeof parseConfigBytes = parseConfigBytes,
 ): fc.IPropertyWithHooks<[string]> {
   return fc.property(configTexts, (text) => {
-    const before = performance.now()
     try {
       const config = parse(Buffer.from(text), '/folder/agent-tasks.config.json')
       if (Object.getPrototypeOf(config) !== Object.prototype) throw new Error('its prototype was replaced')
     } catch (error) {
       if (!(error instanceof ConfigFileError)) throw error
       const { message } = error
-      if (!message.includes('/folder/agent-tasks.config.json'))
+      if (!message.includes('/folder/agent-tasks.config.json')) {
         throw new Error(`it does not name the file: ${message}`, { cause: error })
+      }
       if (message.length > MAX_MESSAGE) throw new Error('its message is long', { cause: error })
       // eslint-disable-next-line no-control-regex -- that is what is looked for
-      if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(message))
+      if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(message)) {
         throw new Error('its message has control characters', { cause: error })
-      if (!message.includes('is not JSON') && !/: got [\s\S]*, expected /.test(message))
+      }
+      if (!message.includes('is not JSON') && !/: got [\s\S]*, expected /.test(message)) {
         throw new Error(`it does not say what is expected: ${message}`, { cause: error })
+      }
     }
     if (Object.hasOwn(Object.prototype, 'polluted')) throw new Error('a prototype was changed')
-    if (performance.now() - before > 5000) throw new Error('it took too long')
   })
 }

@@ -27,6 +27,10 @@ import { waitingFaults } from '../race/waiting-faults.js'
 import { waitingTasksProperty, type AlterManager } from '../race/waiting-tasks.property.js'
 import { sessionFaults } from '../model/session-faults.js'
 import { sessionsProperty } from '../model/sessions.property.js'
+import { hostileCallbacksProperty } from '../model/hostile-callbacks.property.js'
+import { hostileConfigsProperty } from '../model/hostile-configs.property.js'
+import { callbackFaults, configFaults, valueFaults } from '../model/hostile-faults.js'
+import { hostileValuesProperty } from '../model/hostile-values.property.js'
 import { mcpTaskFaults, traceFaults } from '../model/mcp-faults.js'
 import { mcpTasksProperty } from '../model/mcp-tasks.property.js'
 import { pageFaults } from '../model/page-faults.js'
@@ -66,6 +70,9 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['traces', tracesProperty],
   ['waiting tasks', waitingTasksProperty],
   ['page', pageProperty],
+  ['hostile values', hostileValuesProperty],
+  ['hostile callbacks', hostileCallbacksProperty],
+  ['hostile configurations', hostileConfigsProperty],
 ])
 
 const registryAndDelivery = [...registryFaults, ...deliveryFaults].map((fault: PlantedFault): Planting => {
@@ -164,6 +171,24 @@ const mcp = [
   })),
 ]
 
+const hostile = [
+  ...valueFaults.map((fault): Planting => ({
+    ...fault,
+    property: 'hostile values',
+    broken: () => hostileValuesProperty(fault),
+  })),
+  ...callbackFaults.map((fault): Planting => ({
+    ...fault,
+    property: 'hostile callbacks',
+    broken: () => hostileCallbacksProperty(fault),
+  })),
+  ...configFaults.map((fault): Planting => ({
+    ...fault,
+    property: 'hostile configurations',
+    broken: () => hostileConfigsProperty(fault.parse),
+  })),
+]
+
 const all = [
   ...registryAndDelivery,
   ...lanes,
@@ -177,6 +202,7 @@ const all = [
   ...page,
   ...talk,
   ...mcp,
+  ...hostile,
 ]
 const only = process.env['FAULT'] ?? ''
 const plantings = all.filter(({ name, invariant }) => only === '' || invariant === only || name.includes(only))
@@ -186,42 +212,10 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [
-  ...first(10, 'A'),
-  ...first(10, 'S'),
-  ...first(7, 'K'),
-  'K10',
-  'K12',
-  'F1',
-  'F2',
-  'F3',
-  'F4',
-  'F5',
-  'F6',
-  'F7',
-  'F8',
-  'F9',
-  'F10',
-  'F11',
-  'F12',
-]) {
+for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', ...first(13, 'F')]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
-const names = [
-  ...registryFaults,
-  ...deliveryFaults,
-  ...laneFaults,
-  ...agentFaults,
-  ...crashFaults,
-  ...familyFaults,
-  ...restartFaults,
-  ...sessionFaults,
-  ...jobFaults,
-  ...talkFaults,
-  ...mcpTaskFaults,
-  ...traceFaults,
-  ...waitingFaults,
-].map(({ name }) => name)
+const names = all.filter(({ name }, index) => all[index - 1]?.name !== name).map(({ name }) => name)
 for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index))) {
   problems.push(`two faults are called ${name}`)
 }
