@@ -447,6 +447,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   /** The back-offs that are over: what was in one may start. */
   const endDelays = (): void => {
+    if (delays.size === 0) return
     const now = elapsed()
     for (let entry = delays.take(now); entry !== undefined; entry = delays.take(now)) {
       for (const slots of pools()) if (slots.queue.isDelayed(entry)) makeReady(entry, slots)
