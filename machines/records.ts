@@ -283,7 +283,7 @@ export interface QueueTicket {
 }
 
 /** The data of a task that is to be registered. */
-export interface TaskAdmission extends Pick<CommandFields, 'kind' | 'command'> {
+export interface TaskAdmission {
   /** No retained task may have it. */
   readonly id: string
   /** The name of the subagent that runs it. */
@@ -293,25 +293,29 @@ export interface TaskAdmission extends Pick<CommandFields, 'kind' | 'command'> {
   /** The owner, to whom the end is delivered. */
   readonly owner: string
   /** Aborting it cancels the task. */
-  readonly abortController?: AbortController
+  readonly abortController?: AbortController | undefined
   /** The deadline, in ms after the start of the run. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
   /** The caller waits for the task in place: it takes no slot. */
-  readonly isForeground?: boolean
+  readonly isForeground?: boolean | undefined
   /** Whose slot it takes. Default: `task`. */
-  readonly pool?: SlotPool
+  readonly pool?: SlotPool | undefined
   /** The task whose run launches it. */
-  readonly parentId?: string
+  readonly parentId?: string | undefined
   /** How many tasks are above it. */
-  readonly depth?: number
+  readonly depth?: number | undefined
   /** It waits when there is no slot. Default: it is refused. */
-  readonly ticket?: QueueTicket
+  readonly ticket?: QueueTicket | undefined
   /** What its runs may use. */
-  readonly budget?: TaskBudget
+  readonly budget?: TaskBudget | undefined
+  /** It runs a program. Default: a subagent. */
+  readonly kind?: CommandFields['kind'] | undefined
+  /** The program and its arguments. */
+  readonly command?: CommandFields['command'] | undefined
   /** What a store keeps of its run; absent when the caller runs it. */
-  readonly run?: Readonly<Record<string, unknown>>
+  readonly run?: Readonly<Record<string, unknown>> | undefined
 }
 
 interface TransitionFields {

@@ -317,10 +317,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     }: Extract<RegistryEvent, { type: 'task.register' }>,
     parent: AnyActorRef,
   ): TaskEntry | undefined => {
-    const { id, subagentName, timeoutMs, graceMs, isForeground = false, pool, depth, ticket, budget } = admission
+    const { id, subagentName, timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
-    const waits = isLaunched && !isForeground && reservationId === undefined && !slots.hasRoom()
-    const isCounted = isForeground && launching === undefined
+    const waits = isLaunched && isForeground !== true && reservationId === undefined && !slots.hasRoom()
+    const isCounted = isForeground === true && launching === undefined
     const refusal =
       refusalOf(admission, reservationId, waits) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
@@ -346,7 +346,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     if (waits && ticket !== undefined) {
       enqueue(entry, slots, ticket, 0)
     } else {
-      if (!isForeground) slots.take(entry, isLaunched)
+      if (isForeground !== true) slots.take(entry, isLaunched)
       else if (isCounted) foreground.take(entry, isLaunched)
       begin(entry, timeoutMs)
     }

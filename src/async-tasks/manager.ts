@@ -27,6 +27,7 @@ import type {
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { aRunnable } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
@@ -102,7 +103,7 @@ import { failureOf, toOutput } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
 import { startRun, type RunHost } from './runs.js'
 import { lookUpTask } from './task-lookup.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../control-characters.js'
 import { cutText } from '../preview.js'
 import { checkMaxAsyncTasks, taskLimit } from './settings.js'
@@ -441,7 +442,9 @@ export class AsyncTaskManager {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
     // The record as registered: running, even if its controller was aborted before.
     return this.registry.batch(
-      () => this.#admit(this.#toAdmission(fields, fields.id), false, reservationId).registered as RunningTaskInfo,
+      () =>
+        this.#admit(this.#toAdmission(fields, fields.id, fields.abortController), false, reservationId)
+          .registered as RunningTaskInfo,
     )
   }
 
@@ -464,7 +467,7 @@ export class AsyncTaskManager {
     reservationId: string | undefined,
     parent: TaskEntry | undefined,
   ): ActiveTaskInfo {
-    const { params: given, parentId: _, whenFull, priority, retry, budget, ...fields } = input
+    const { params: given, whenFull, priority, retry, budget } = input
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
@@ -477,29 +480,24 @@ export class AsyncTaskManager {
     const policy = retry ?? definition.retry
     const ticket =
       waits || policy !== undefined
-        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: fields.goalPrompt, params }, Infinity) }
+        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: input.goalPrompt, params }, Infinity) }
         : undefined
     const allowed = smallerBudget(definition.budget, budget)
-    const { id: _id, abortController: _controller, owner: _owner, isForeground: _isForeground, ...same } = fields
-    const launched = { input: { ...same, params, whenFull, priority, retry, budget }, runner }
     return this.registry.batch(() => {
-      const id = fields.id ?? this.createTaskId(fields.subagentName)
-      const admission = {
-        ...this.#toAdmission({ ...fields, abortController: fields.abortController ?? this.#newController(id) }, id),
-        run: {
-          ...storedRun(definition.run, params),
-          ...(retry !== undefined && { retry }),
-          ...(priority !== undefined && { priority }),
-        },
-        ...(waits && ticket && { ticket }),
-        ...(allowed !== undefined && { budget: Object.freeze(allowed) }),
-        ...(parent && childFields(parent, fields.kind)),
+      const id = input.id ?? this.createTaskId(input.subagentName)
+      const admission: TaskAdmission = {
+        ...this.#toAdmission(input, id, input.abortController ?? this.#newController(id)),
+        run: this.registry.persistence && { ...storedRun(definition.run, params), ...defined({ retry, priority }) },
+        ticket: waits ? ticket : undefined,
+        budget: Object.freeze(allowed),
+        ...(parent && childFields(parent, input.kind)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      if (this.#telemetry !== undefined) this.registry.attachment(entry).trace = this.#telemetry.current()
+      const attachment = this.registry.attachment(entry)
+      if (this.#telemetry !== undefined) attachment.trace = this.#telemetry.current()
       const start = { runner: definition.run, graceMs: admission.graceMs, params }
-      if (ticket !== undefined) this.registry.attachment(entry).plan = { start, ticket, retry: policy }
-      if (definition.run.isUnique !== true) this.registry.attachment(entry).launched = launched
+      if (ticket !== undefined) attachment.plan = { start, ticket, retry: policy }
+      if (definition.run.isUnique !== true) attachment.launched = { input, params, runner }
       if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })
@@ -878,34 +876,30 @@ export class AsyncTaskManager {
     if (abortController !== undefined) this.registry.listen(abortController).link(entry)
   }
 
-  #newController(taskId: string): AbortController {
-    const controller = new AbortController()
-    isolateAbortListeners(controller.signal, (error) =>
-      this.registry.report(error, { source: 'abort-listener', taskId }),
-    )
-    return controller
+  #newController(taskId: string): IsolatedController {
+    return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
   }
 
   #toAdmission(
-    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> & {
-      readonly isForeground?: boolean | undefined
-      readonly kind?: 'command' | undefined
-      readonly command?: readonly string[] | undefined
-    },
+    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> &
+      Partial<Pick<TaskAdmission, 'isForeground' | 'kind' | 'command'>>,
     id: string,
+    abortController: AbortController | undefined,
   ): TaskAdmission {
-    const { subagentName, goalPrompt, abortController, timeoutMs, kind, command } = fields
+    const { kind } = fields
     return {
       id,
       // It is shown as a part of lines, in lists and in the instructions of a model.
-      subagentName: toOneLine(subagentName),
-      goalPrompt,
+      subagentName: toOneLine(fields.subagentName),
+      goalPrompt: fields.goalPrompt,
       owner: fields.owner ?? DEFAULT_OWNER,
+      abortController,
+      timeoutMs: fields.timeoutMs,
       graceMs: fields.graceMs ?? this.#graceMs,
-      ...(abortController !== undefined && { abortController }),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(fields.isForeground === true && { isForeground: true }),
-      ...(kind !== undefined && { kind, command: command ?? [], pool: 'command' as const }),
+      isForeground: fields.isForeground,
+      kind,
+      command: fields.command,
+      pool: kind,
     }
   }
 

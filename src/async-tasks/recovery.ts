@@ -248,7 +248,8 @@ function goOn(
     persistence.restore(prepared, task, hasNewOwner)
     const { subagentName, goalPrompt, timeoutMs } = record
     registry.attachment(prepared).launched = {
-      input: { subagentName, goalPrompt, params, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
+      input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
+      params,
       runner: fate.definition,
     }
     if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }

@@ -35,6 +35,7 @@ import type { OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
@@ -490,28 +491,33 @@ export class TaskRegistry {
    * Listens to a controller whose task is about to be registered: aborting it will cancel that task (A8). What the signal throws is
    * thrown here, while nothing has changed.
    */
-  listen({ signal }: AbortController): AbortLink {
+  listen(controller: AbortController): AbortLink {
+    const own = controller instanceof IsolatedController ? controller : undefined
     let linked: TaskEntry | undefined
-    let isAborted = signal.aborted
+    let isAborted = own?.aborted ?? controller.signal.aborted
     const onAbort = (): void => {
       isAborted = true
-      if (linked !== undefined) this.cancel(linked, reasonOfAbort(signal))
+      if (linked !== undefined) this.cancel(linked, reasonOfAbort(controller.signal))
     }
-    const stop = (): void => {
-      callIsolated(
-        () => signal.removeEventListener('abort', onAbort),
-        (error) => this.report(error, { source: 'abort-listener' }),
-      )
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
+    const stop = own === undefined ? this.#listenTo(controller.signal, onAbort) : own.listen(onAbort)
     return {
       stop,
       link: (entry) => {
         linked = entry
         this.attachment(entry).unlink = stop
-        if (isAborted) this.cancel(entry, reasonOfAbort(signal))
+        if (isAborted) this.cancel(entry, reasonOfAbort(controller.signal))
       },
     }
+  }
+
+  /** @returns what stops it */
+  #listenTo(signal: AbortSignal, onAbort: () => void): () => void {
+    signal.addEventListener('abort', onAbort, { once: true })
+    return () =>
+      callIsolated(
+        () => signal.removeEventListener('abort', onAbort),
+        (error) => this.report(error, { source: 'abort-listener' }),
+      )
   }
 
   /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */

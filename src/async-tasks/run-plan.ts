@@ -24,7 +24,9 @@ export interface RunPlan {
 
 /** What a task was launched with: another one can be launched with the same. */
 export interface LaunchedTask {
-  /** Without what belongs to that task alone: its id, its controller, its parent. */
-  readonly input: Omit<LaunchTaskInput, 'id' | 'abortController' | 'parentId' | 'owner' | 'isForeground'>
+  /** What belongs to that task alone is not used again: its id, its controller, its parent. */
+  readonly input: Omit<LaunchTaskInput, 'params'>
+  /** A copy that nobody changes. */
+  readonly params: RunInput['params'] | undefined
   readonly runner: Runner | RunnerDefinition
 }

@@ -59,8 +59,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const messages =
     runner.takesMessages === true ? (registry.attachment(entry).inbox ??= new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, registry.peekAttachment(entry)?.trace)
-  const context = (signal: AbortSignal): RunContext => ({
-    signal,
+  const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
+    get signal() {
+      return abort.signal
+    },
     taskId: id,
     get owner() {
       return entry.record.owner
@@ -86,7 +88,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return host.launchChild(entry, child, childRunner)
     },
     get children() {
-      return host.childrenOf(entry, { signal, isCurrent: () => isCurrent(entry, attempt) })
+      return host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
     },
     get wrapUp() {
       return registry.wrapUpOf(entry).signal
@@ -99,8 +101,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     const run = engine.start({
       id,
       graceMs,
-      run: ({ signal }) =>
-        operation === undefined ? runner(input, context(signal)) : operation.run(() => runner(input, context(signal))),
+      run: (abort) =>
+        operation === undefined ? runner(input, context(abort)) : operation.run(() => runner(input, context(abort))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {

@@ -1,13 +1,13 @@
 /** The signal that asks a run to conclude: a budget is exceeded (F10). */
 import { BUDGET_EXCEEDED } from '../../machines/async-task.js'
-import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 
 export class WrapUp {
-  readonly #controller = new AbortController()
+  readonly #controller: IsolatedController
 
   /** @param report called with what a listener throws */
   constructor(report: (error: unknown) => void) {
-    isolateAbortListeners(this.#controller.signal, report)
+    this.#controller = new IsolatedController(report)
   }
 
   get signal(): AbortSignal {

@@ -5,7 +5,7 @@
 import { describeFailure } from '../protocol/outcomes.js'
 import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
 import { MAX_NAMED_CALLS, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
-import { IsolatedAbort } from '../callbacks/isolated-abort.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { ToolCallError } from '../errors.js'
 import { errorTypeOf, TOOL_ERROR, traceOf, type Telemetry } from '../protocol/telemetry.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
@@ -25,7 +25,7 @@ export interface WorkerCallsOptions {
 }
 
 export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetry }: WorkerCallsOptions) {
-  const running = new Map<string, IsolatedAbort>()
+  const running = new Map<string, IsolatedController>()
   /** The calls of lost connections whose tools have not settled, and whether the present connection knows of them. */
   const abandoned = new Map<string, { isNamed: boolean }>()
 
@@ -44,7 +44,7 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
   async function run(call: ToolCallMessage): Promise<void> {
     const { callId, name, taskId, commandId } = call
     if (running.has(callId)) return
-    const abort = new IsolatedAbort(report)
+    const abort = new IsolatedController(report)
     running.set(callId, abort)
     const isRunning = (): boolean => running.get(callId) === abort
     try {

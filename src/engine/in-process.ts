@@ -1,5 +1,5 @@
 /** The engine that runs work in this process: the default, and the fastest. */
-import { IsolatedAbort } from '../callbacks/isolated-abort.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { aClock, aFunction, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import type { Engine, Outcome, Run, Work } from './engine.js'
@@ -28,14 +28,14 @@ class InProcessRun implements Run {
   readonly settled: Promise<Outcome>
   readonly #work: Work
   readonly #clock: Clock
-  readonly #abort: IsolatedAbort
+  readonly #abort: IsolatedController
   #resolve: ((outcome: Outcome) => void) | undefined
   #grace: LongTimer | undefined
 
   constructor(work: Work, clock: Clock, onError: InProcessEngineOptions['onError']) {
     this.#work = work
     this.#clock = clock
-    this.#abort = new IsolatedAbort((error) => onError?.(error, work))
+    this.#abort = new IsolatedController((error) => onError?.(error, work))
     this.settled = new Promise((resolve) => (this.#resolve = resolve))
     queueMicrotask(() => this.#begin())
   }

@@ -1,5 +1,5 @@
 /** The calls that an instance has in flight: each can be aborted alone, and all end with the instance. */
-import { IsolatedAbort } from '../callbacks/isolated-abort.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { InstanceError } from '../errors.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
@@ -64,13 +64,13 @@ export function createCallsInFlight(
 
 class CallInFlight implements CallAbort {
   readonly #call: ToolCall
-  readonly #abort: IsolatedAbort
+  readonly #abort: IsolatedController
   #isListening = false
   #hasEnded = false
 
   constructor(call: ToolCall, onError: (error: unknown) => void) {
     this.#call = call
-    this.#abort = new IsolatedAbort(onError)
+    this.#abort = new IsolatedController(onError)
   }
 
   get aborted(): boolean {

@@ -1,6 +1,7 @@
 /** Runs a task again: a new task with the same input. */
 import { runOfOwner } from '../../machines/families.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
+import { defined } from '../defined.js'
 import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
@@ -34,7 +35,9 @@ export function runAgain(sources: Sources, entry: PageEntry): Again {
     if (typeof found === 'string') return { error: found, code: 'NOT_REPEATABLE' }
     const { manager, launched } = found
     const owner = livingOwner(sources, manager, entry)
-    const { id } = manager.launch({ ...launched.input, owner }, launched.runner)
+    const { input, params, runner } = launched
+    const { id: _, abortController: _controller, parentId: _parent, isForeground: _place, ...same } = input
+    const { id } = manager.launch({ ...same, ...defined({ params }), owner }, runner)
     return { key: asyncKey(id) }
   }
   const submission = submissionOf(sources, entry)

@@ -51,6 +51,7 @@ export function smallerBudget(
   one: TaskBudget | undefined,
   other: z.output<ReturnType<typeof budgetSchema>> | undefined,
 ): TaskBudget | undefined {
+  if (one === undefined && other === undefined) return undefined
   const limits = [one, other].flatMap((budget) => Object.entries(budget ?? {}) as [string, number | undefined][])
   const budget: Record<string, number> = {}
   for (const [kind, limit] of limits) if (limit !== undefined) budget[kind] = Math.min(budget[kind] ?? Infinity, limit)

@@ -4,7 +4,7 @@ import { createManualClock } from 'agent-tasks/testing'
 import { expect, it, vi } from 'vitest'
 import { isolateReport, reportToConsole } from '../../../src/callbacks/error-report.js'
 import { toInspectFunction } from '../../../src/callbacks/inspection.js'
-import { IsolatedAbort } from '../../../src/callbacks/isolated-abort.js'
+import { IsolatedController } from '../../../src/callbacks/isolated-controller.js'
 import { callIsolated, isThenable } from '../../../src/callbacks/isolated-call.js'
 import { observeClock, observerOf } from '../../../src/callbacks/observed-clock.js'
 
@@ -50,7 +50,7 @@ it('A2: ignores what the report throws, and what it rejects with', async () => {
   report('error', { source: 'stream' })
   // A host may pass an async function.
   const rejecting: () => unknown = () => Promise.reject(new Error('later'))
-  isolateReport(rejecting as () => void)('error', { source: 'stream' })
+  isolateReport(rejecting)('error', { source: 'stream' })
   await new Promise(setImmediate)
   expect(seen).toEqual([['error', { source: 'stream' }]])
 })
@@ -89,7 +89,7 @@ it('takes an inspector as a function, or as an observer whose method is called a
 
 it('A2: an abort is the same with and without its signal, has its first reason, and isolates its listeners', () => {
   const report = vi.fn()
-  const [early, late] = [new IsolatedAbort(report), new IsolatedAbort(report)]
+  const [early, late] = [new IsolatedController(report), new IsolatedController(report)]
   const { signal } = early
   signal.addEventListener('abort', boom)
   expect([early.aborted, early.reason, signal.aborted, early.signal === signal]).toEqual([
@@ -110,7 +110,7 @@ it('A2: an abort is the same with and without its signal, has its first reason, 
   }
   expect(early.signal).toBe(signal)
   expect(report).toHaveBeenCalledExactlyOnceWith(new Error('boom'))
-  const other = new IsolatedAbort(report)
+  const other = new IsolatedController(report)
   other.abort()
   expect(other.reason).toMatchObject({ name: 'AbortError', message: 'This operation was aborted' })
   expect(other.signal.reason).toBe(other.reason)
@@ -122,4 +122,29 @@ it('knows the observer of a clock', () => {
   const observer = vi.fn()
   observeClock(clock, observer)
   expect([observerOf(clock), observerOf(createManualClock())]).toEqual([observer, undefined])
+})
+
+it('A2: an abort is heard before the listeners of its signal, read or not; an exception of that is reported, and nothing stays', () => {
+  const report = vi.fn()
+  const seen: unknown[] = []
+  for (const isRead of ['never', 'before', 'later']) {
+    const abort = new IsolatedController(report)
+    expect(abort).toBeInstanceOf(AbortController)
+    if (isRead === 'before') expect(abort.signal.aborted).toBe(false)
+    const stop = abort.listen(() => {
+      seen.push([isRead, abort.signal.aborted, abort.signal.reason])
+      boom()
+    })
+    if (isRead !== 'never') abort.signal.addEventListener('abort', () => seen.push('heard'))
+    abort.abort('now')
+    abort.abort('again')
+    stop()
+    const stopped = new IsolatedController(report)
+    const stopIt = stopped.listen(boom)
+    if (isRead === 'later') expect(stopped.signal.aborted).toBe(false)
+    stopIt()
+    stopped.abort()
+  }
+  expect(seen).toEqual([['never', true, 'now'], ['before', true, 'now'], 'heard', ['later', true, 'now'], 'heard'])
+  expect(report.mock.calls).toEqual([[new Error('boom')], [new Error('boom')], [new Error('boom')]])
 })
