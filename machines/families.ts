@@ -48,11 +48,7 @@ export class Families {
     if (!isRunning || parent.graceMs === undefined) return 'parent-ended'
     if (depth >= this.limits.maxDepth) return 'too-deep'
     const owner = ownerOfRun(id)
-    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
-      (sum, part) => sum + this.#ledger.countOf(part, owner),
-      0,
-    )
-    return count >= this.limits.maxChildren ? 'too-many' : undefined
+    return this.#ledger.outstanding(owner) >= this.limits.maxChildren ? 'too-many' : undefined
   }
 
   /** A task was admitted, resumed or restored. */

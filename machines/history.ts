@@ -66,17 +66,17 @@ export class History {
   offer(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || isOutstanding(entry)) return
     if (entry.pruning === 'unhandled' || this.#unread.has(entry) || this.#isHeld(entry)) return
-    if (entry.pruning === 'queued') {
+    if (entry.pruning === 'offered') {
       this.#kept.delete(entry)
       return
     }
-    entry.pruning = 'queued'
+    entry.pruning = 'offered'
     this.#prunable.push(entry)
   }
 
   /** An ended task is owed again. */
   keep(entry: TaskEntry): void {
-    if (entry.pruning === 'queued') this.#kept.add(entry)
+    if (entry.pruning === 'offered') this.#kept.add(entry)
   }
 
   /** Removes the earliest ended task that may go, while the history is over its limit. */

@@ -1,5 +1,6 @@
 /** Numbers every change of a task, stamps it with the time, and queues it for the host, in order (R6). */
-import type { AsyncTaskStatus, DeliveryStatus, TaskAnswer, TaskTransition } from './records.js'
+import type { DeliveryStatus, TaskAnswer, TaskTransition } from './records.js'
+import type { AsyncTaskStatus } from './task-status.js'
 import type { TaskEntry } from './task-entry.js'
 
 /** What the host is notified of after a transition of the registry has ended. */

@@ -16,6 +16,7 @@ import {
   type TaskEntry,
 } from './task-entry.js'
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
+import { accountOf, hasEnded, type ActiveStatus } from './task-status.js'
 
 /** Asks for a lease. */
 export interface LeaseRequest {
@@ -34,7 +35,7 @@ export interface LeaseRequest {
 }
 
 /** The parts of an owner's account. */
-export type AccountPart = 'queued' | 'running' | 'owed' | 'leased'
+export type AccountPart = ReturnType<typeof accountOf> | 'owed' | 'leased'
 
 interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
   exclusive: Lease | undefined
@@ -128,6 +129,11 @@ export class Ledger {
     return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }
 
+  /** How many tasks of the owner (of any owner) have not ended, or are owed or leased. */
+  outstanding(owner?: string): number {
+    return PARTS.reduce((sum, part) => sum + this.countOf(part, owner), 0)
+  }
+
   /** The owners that have such entries, with their numbers. */
   countsByOwner(part: AccountPart): Map<string, number> {
     const counts = new Map<string, number>()
@@ -141,17 +147,17 @@ export class Ledger {
   /** Opens the account of a task that was registered, or restored. */
   add(entry: TaskEntry): void {
     const { status, delivery } = entry.record
-    if (status === 'running' || status === 'queued') this.#add(entry, status)
+    if (!hasEnded(status)) this.#add(entry, accountOf(status))
     else if (delivery === 'owed') this.#add(entry, 'owed')
     else this.#options.onCleared(entry)
   }
 
   /** A task has started, or waits again: its record says so. */
   move(entry: TaskEntry, record: ActiveTaskInfo, at: number): void {
-    const from = entry.record.status === 'queued' ? 'queued' : 'running'
-    this.#remove(entry, from)
+    const from = entry.record.status as ActiveStatus
+    this.#remove(entry, accountOf(from))
     entry.record = record
-    this.#add(entry, record.status)
+    this.#add(entry, accountOf(record.status))
     this.questions.update(entry)
     this.#options.journal.status(entry, from, at)
   }
@@ -160,7 +166,7 @@ export class Ledger {
   end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
     const { journal, notifyCancelled, tailOf } = this.#options
     const outputTail = tailOf?.(entry, settlement)
-    const from = entry.record.status === 'queued' ? 'queued' : 'running'
+    const from = entry.record.status as ActiveStatus
     const seq = journal.next()
     const isOwed = !entry.isDisowned && (settlement.status !== 'cancelled' || notifyCancelled)
     const claim = isOwed ? nextClaim(entry) : undefined
@@ -171,7 +177,7 @@ export class Ledger {
       outputTail,
       runningChildren,
     })
-    this.#remove(entry, from)
+    this.#remove(entry, accountOf(from))
     this.questions.update(entry)
     journal.status(entry, from)
     if (claim !== undefined) this.#putInLease(entry, claim)

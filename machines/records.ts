@@ -1,10 +1,5 @@
 /** The types that the machines of tasks share: the record of a task, its end, and its delivery. No behaviour. */
-
-/** The status of a task. */
-export type AsyncTaskStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
-
-/** The status of a task that has ended. */
-export type TerminalStatus = Exclude<AsyncTaskStatus, 'queued' | 'running'>
+import type { AsyncTaskStatus } from './task-status.js'
 
 /**
  * The delivery of the result.

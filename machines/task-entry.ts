@@ -1,6 +1,7 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
 import type { AsyncTaskRef } from './async-task.js'
-import type { AsyncTaskInfo, AsyncTaskStatus, SettledTaskInfo, TerminalStatus } from './records.js'
+import type { AsyncTaskInfo, SettledTaskInfo } from './records.js'
+import { hasEnded } from './task-status.js'
 
 /** One retained task. */
 export interface TaskEntry {
@@ -20,8 +21,8 @@ export interface TaskEntry {
   isDisowned: boolean
   /** A message that carried it was accepted after its lease had been released. */
   isAccepted: boolean
-  /** Whether the handlers of its end have run, and whether it is queued for pruning. */
-  pruning: 'unhandled' | 'handled' | 'queued'
+  /** Whether the handlers of its end have run, and whether it was offered for pruning. */
+  pruning: 'unhandled' | 'handled' | 'offered'
 }
 
 /** An open question, and whether its owner was told of it. */
@@ -61,10 +62,6 @@ export const endedLease = (id: string): Lease => ({
 
 /** Whether a record is the record of an ended task. */
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
-
-/** Whether a status is that of an ended task. */
-export const hasEnded = (status: AsyncTaskStatus): status is TerminalStatus =>
-  status !== 'running' && status !== 'queued'
 
 /** Whether the end of a task has still to be delivered. */
 export const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean =>

@@ -37,6 +37,7 @@ import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import { Slots, type SlotPools } from './slots.js'
 import { endedLease, isTerminal, type Lease, type OwedQuestion, type TaskEntry } from './task-entry.js'
 import { admittedRecord, requeuedRecord, startedRecord } from './task-record.js'
+import { holdsSlot } from './task-status.js'
 
 /** Why a task was not admitted. */
 export type AdmissionRefusal =
@@ -423,8 +424,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     const now = elapsed()
     const due: TaskEntry[] = []
     for (let entry = deadlines.take(now); entry !== undefined; entry = deadlines.take(now)) due.push(entry)
-    const running = due.filter(({ record }) => record.status !== 'queued')
-    const overdue = due.filter(({ record }) => record.status === 'queued')
+    const running = due.filter(({ record }) => holdsSlot(record.status))
+    const overdue = due.filter(({ record }) => !holdsSlot(record.status))
     startNext(scope)
     return [
       ...running.map((entry) => {
@@ -436,7 +437,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
         return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
       }),
       ...overdue
-        .filter(({ record }) => record.status === 'queued')
+        .filter(({ record }) => !holdsSlot(record.status))
         .map(
           ({ ref }) =>
             () =>

@@ -23,7 +23,6 @@ export type { TaskQuestionInput } from './protocol/task-questions.js'
 export type {
   AsyncTaskInfo,
   ActiveTaskInfo,
-  AsyncTaskStatus,
   CancelledTaskInfo,
   CommandFields,
   CompletedTaskInfo,
@@ -44,8 +43,8 @@ export type {
   TaskProgress,
   TaskQuestion,
   TaskTransition,
-  TerminalStatus,
 } from '../machines/records.js'
+export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js'
 
 // Messages about tasks
 export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'

@@ -8,9 +8,7 @@ const PATIENCE_MS = 1000
 /** Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased, or the registry is disposed. */
 export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
   const { ledger } = registry
-  const isIdle = (): boolean =>
-    registry.isDisposed ||
-    (['queued', 'running', 'owed', 'leased'] as const).every((part) => ledger.countOf(part, owner) === 0)
+  const isIdle = (): boolean => registry.isDisposed || ledger.outstanding(owner) === 0
   if (isIdle()) return Promise.resolve()
   return new Promise((resolve) => {
     let timer: LongTimer | undefined
@@ -47,7 +45,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
 
 /** The owners to whom results are owed that nothing delivers; none while something runs or is in a message. */
 function forgottenOwners({ ledger, pushSubscribers }: TaskRegistry, owner: string | undefined): string[] {
-  if ((['queued', 'running', 'leased'] as const).some((part) => ledger.countOf(part, owner) > 0)) return []
+  if (ledger.outstanding(owner) > ledger.countOf('owed', owner)) return []
   return [...ledger.countsByOwner('owed').keys()].filter(
     (name) => (owner === undefined || name === owner) && !pushSubscribers.has(name),
   )

@@ -42,7 +42,7 @@ export function storedRun(
 export type Fate =
   | { readonly type: 'followed'; readonly definition: RunnerDefinition }
   /** It had not started, and waits again. */
-  | { readonly type: 'queued'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
+  | { readonly type: 'waiting'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
   /** What lived of the run has been killed. */
   | { readonly type: 'repeated'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
   /** The same, and the task fails with this error. */
@@ -65,7 +65,7 @@ export function fateOf(task: StoredTask, options: FateOptions): Fate {
     const params = storedParams(task)
     return definition === undefined || params === undefined
       ? { type: 'interrupted', error: describeInterruption(task, '') }
-      : { type: 'queued', definition, params }
+      : { type: 'waiting', definition, params }
   }
   if (definition !== undefined && isolated(task, options, () => canFollow(task, definition.run, folder)) === true) {
     return { type: 'followed', definition }

@@ -22,8 +22,8 @@ import type {
   TaskAnswer,
   TaskProgress,
   TaskTransition,
-  TerminalStatus,
 } from '../../machines/records.js'
+import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -668,11 +668,7 @@ export class AsyncTaskManager {
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     if (heir !== undefined) checkHeir(this.registry, heir, owner)
-    const { ledger } = this.registry
-    const count = (['queued', 'running', 'owed', 'leased'] as const).reduce(
-      (sum, part) => sum + ledger.countOf(part, owner),
-      0,
-    )
+    const count = this.registry.ledger.outstanding(owner)
     this.registry.pushSubscribers.remove(owner)
     this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
@@ -804,10 +800,11 @@ export class AsyncTaskManager {
 
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
     const entry = this.registry.history.get(id)
-    if (entry === undefined || hasEnded(entry)) return false
+    if (entry?.ref === undefined) return false
     // Reading the arguments may call code of the host, which may end the task.
     const event = toEvent()
-    if (hasEnded(entry)) return false
+    // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may have ended meanwhile
+    if (entry.ref === undefined) return false
     this.registry.batch(() => entry.ref?.send(event))
     reportMisnamedFields(this.registry, entry)
     return entry.record.status === status
@@ -945,8 +942,6 @@ export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')
   return manager.registry
 }
-
-const hasEnded = (entry: TaskEntry): boolean => entry.ref === undefined
 
 function randomId(prefix: string): string {
   const uuid = globalThis.crypto.randomUUID()

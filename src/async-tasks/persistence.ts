@@ -6,7 +6,8 @@
  */
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { DeliveryObserver } from '../../machines/ledger.js'
-import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import { hasEnded } from '../../machines/task-status.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import { nodeBuiltin } from '../node-builtins.js'

@@ -2,7 +2,8 @@
 import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../machines/records.js'
 import { runOfOwner } from '../../machines/families.js'
-import { hasEnded, type TaskEntry } from '../../machines/task-entry.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import { hasEnded } from '../../machines/task-status.js'
 import { endSurvivor, runTime } from '../engine/program-folder.js'
 import { toStartedProgram } from '../engine/reap.js'
 import type { RestorableRecord } from '../protocol/async-tasks.js'
@@ -76,7 +77,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   })
   return settleUnknown(registry, persistence, contents.deliveries, host.wasDelivered).then((uncertain) => ({
     adopted: idsOf('followed'),
-    queued: idsOf('queued'),
+    queued: idsOf('waiting'),
     retried: idsOf('repeated'),
     interrupted: idsOf('interrupted'),
     uncertain,
@@ -252,9 +253,9 @@ function goOn(
       params,
       runner: fate.definition,
     }
-    if (fate.type === 'queued' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
+    if (fate.type === 'waiting' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
   })
-  if (fate.type === 'queued') host.link(entry)
+  if (fate.type === 'waiting') host.link(entry)
   else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
 }
 
@@ -289,12 +290,12 @@ function inOrder(found: readonly FoundTask[]): FoundTask[] {
     priorityOf(run),
     placeOf(run) ?? seq,
   ]
-  const waiting = found.filter(({ fate }) => fate?.type === 'queued')
+  const waiting = found.filter(({ fate }) => fate?.type === 'waiting')
   waiting.sort((a, b) => {
     const [[priority, place], [otherPriority, otherPlace]] = [rank(a), rank(b)]
     return otherPriority - priority || place - otherPlace
   })
-  return [...found.filter(({ fate }) => fate?.type !== 'queued'), ...waiting]
+  return [...found.filter(({ fate }) => fate?.type !== 'waiting'), ...waiting]
 }
 
 function poolOf({ pool }: StoredJson): SlotPool {

@@ -23,7 +23,8 @@ import type {
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { SlotPools, Slots } from '../../machines/slots.js'
-import { hasEnded, type Lease, type TaskEntry } from '../../machines/task-entry.js'
+import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import { hasEnded } from '../../machines/task-status.js'
 import { changedRecord, withProgram, withQuestions } from '../../machines/task-record.js'
 import {
   createRegistryLogic,

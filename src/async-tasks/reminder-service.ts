@@ -1,5 +1,6 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
 import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
+import { TERMINAL_STATUSES } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { OwedQuestion } from '../../machines/task-entry.js'
 import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from './bounded-text.js'
@@ -214,9 +215,9 @@ export class AsyncTaskReminderService {
 
 /** How many tasks have ended, and how, unless all of them completed. */
 function heading(ended: readonly SettledTaskInfo[]): string {
-  const counts = (['completed', 'failed', 'cancelled'] as const)
-    .map((status) => [ended.filter((task) => task.status === status).length, status] as const)
-    .filter(([count]) => count > 0)
+  const counts = TERMINAL_STATUSES.map(
+    (status) => [ended.filter((task) => task.status === status).length, status] as const,
+  ).filter(([count]) => count > 0)
   const [only] = counts
   return counts.length === 1 && only !== undefined
     ? `${ended.length} async task(s) ${only[1]}:`

@@ -1,8 +1,9 @@
 /** Converts the records of an earlier process for a new registry. */
+import { hasEnded } from '../../machines/task-status.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
-import { hasEnded } from '../../machines/task-entry.js'
+
 import { InvalidInputError } from '../errors.js'
 import { restorableRecordSchema, type RestorableRecord } from '../protocol/async-tasks.js'
 import { parseInput } from '../protocol/parse.js'

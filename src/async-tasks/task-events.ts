@@ -9,8 +9,8 @@ import type {
   TaskProgress,
   TaskQuestion,
   TaskTransition,
-  TerminalStatus,
 } from '../../machines/records.js'
+import type { TerminalStatus } from '../../machines/task-status.js'
 import { InvalidInputError } from '../errors.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { isEnd, type TaskRegistry } from './registry.js'

@@ -80,8 +80,8 @@ export async function waitForTasks(
     signal?.throwIfAborted()
     // Read and acknowledged in one batch: a task that ended meanwhile is in the result, or is not acknowledged.
     return registry.batch(() => {
-      const ended = found.filter(hasEnded)
-      const pending = found.filter((entry) => !hasEnded(entry)).map((entry) => entry.record)
+      const ended = found.filter(isEnded)
+      const pending = found.filter((entry) => !isEnded(entry)).map((entry) => entry.record)
       const settled = ended.map((entry) => entry.record as SettledTaskInfo)
       const shown = new Set((onSettled?.(settled, pending) ?? settled).map(({ id }) => id))
       const carried = ended.filter(({ record }) => shown.has(record.id))
@@ -109,7 +109,7 @@ export async function waitForTasks(
 }
 
 // A pruned entry keeps its last record.
-const hasEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
+const isEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
 
@@ -126,10 +126,10 @@ function overWhen(
 ): (changed: TaskEntry) => boolean {
   let ended = 0
   const haveAllEnded = (): boolean => {
-    for (let next = found[ended]; next !== undefined && hasEnded(next); next = found[ended]) ended += 1
+    for (let next = found[ended]; next !== undefined && isEnded(next); next = found[ended]) ended += 1
     return ended === found.length
   }
-  return (changed) => endsOn(changed) || (mode === 'any' ? hasEnded(changed) : haveAllEnded())
+  return (changed) => endsOn(changed) || (mode === 'any' ? isEnded(changed) : haveAllEnded())
 }
 
 interface Wait {

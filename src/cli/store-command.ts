@@ -1,7 +1,8 @@
 /** `agent-tasks store show|export|check PATH`: looks into a store, or a folder of sessions, also while its owner runs. Nothing is changed. */
+import { hasEnded } from '../../machines/task-status.js'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { hasEnded } from '../../machines/task-entry.js'
+
 import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
 import { readStore, STORE_TABLES, type StoreContents, type StoredCommandTask } from '../store/index.js'
 import { isFolder, readSessions, type StoredSession } from './stored-sessions.js'

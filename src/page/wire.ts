@@ -6,6 +6,7 @@
  * and the `changes` after it have an id. A reader that was too slow gets `hello` again on the same stream: a new snapshot follows. A comment comes
  * each second.
  */
+import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import type {
   DeliveryStatus,
   TaskAttempt,
@@ -20,8 +21,7 @@ import type {
 export type PageTaskKind = 'async' | 'command'
 
 /** The state of a task, as its machine has it. */
-export type PageTaskState =
-  'queued' | 'running' | 'asking' | 'wrapping' | 'stopping' | 'completed' | 'failed' | 'cancelled' | 'timed-out'
+export type PageTaskState = AsyncTaskStatus | 'asking' | 'wrapping' | 'stopping' | 'timed-out'
 
 /** A moment on the timeline of a task. */
 export interface TaskMark {

@@ -1,5 +1,6 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
+import { STATUSES } from '../../machines/task-status.js'
 import { cutText } from '../preview.js'
 import { budgetSchema, spentSchema } from './budget.js'
 import { toOneLine } from '../control-characters.js'
@@ -175,7 +176,7 @@ export const restorableRecordSchema = lazily(() =>
       /** The owner to whom the result is delivered. */
       owner: ownerName().default('main'),
       /** Its status. A queued or running task is restored as failed, since its process has ended. */
-      status: z.enum(['queued', 'running', 'completed', 'failed', 'cancelled']),
+      status: z.enum(STATUSES),
       /** When it was launched, in ms since the epoch. */
       launchedAt: z.number(),
       /** The number of its last change. */

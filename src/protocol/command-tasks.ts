@@ -8,7 +8,7 @@ export const taskStatusSchema = z.enum(['queued', 'running', 'completed', 'faile
 /** Which tasks a list has. */
 export const taskStatusFilterSchema = z.enum([...taskStatusSchema.options, 'all'])
 export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'error', 'skipped'])
-export const endStatusSchema = z.enum(['completed', 'failed', 'cancelled'])
+export const endStatusSchema = taskStatusSchema.exclude(['queued', 'running'])
 
 /**
  * The status of a task.

@@ -1,6 +1,11 @@
 /** The metrics of the server, in the text format of Prometheus. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { EndStatus, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import {
+  endStatusSchema,
+  type EndStatus,
+  type TaskCompleteMessage,
+  type TaskProgressMessage,
+} from '../protocol/command-tasks.js'
 
 type ConnectionKind = 'client' | 'worker' | 'event_stream'
 
@@ -20,7 +25,7 @@ export interface Metrics {
 /** Upper bounds of the histogram's buckets, in seconds. */
 const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const outcomes = ['success', 'error'] as const
-const ends: readonly EndStatus[] = ['completed', 'failed', 'cancelled']
+const ends: readonly EndStatus[] = endStatusSchema.options
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 

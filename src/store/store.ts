@@ -2,7 +2,8 @@
  * The port of durability: where tasks, and what is owed for them, are kept so that they survive the process. `sqliteStore` and
  * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks an implementation of your own.
  */
-import type { AsyncTaskStatus, DeliveryStatus } from '../../machines/records.js'
+import type { DeliveryStatus } from '../../machines/records.js'
+import type { AsyncTaskStatus } from '../../machines/task-status.js'
 
 /** A JSON object. */
 export type StoredJson = Readonly<Record<string, unknown>>

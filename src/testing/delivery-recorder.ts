@@ -1,6 +1,7 @@
 /** Records the delivery log of a live manager. */
 import type { TaskTransition } from '../../machines/records.js'
-import { hasEnded, isTerminal } from '../../machines/task-entry.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { hasEnded } from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
 import { isThenable } from '../callbacks/isolated-call.js'

@@ -1,5 +1,6 @@
 /** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
-import type { AsyncTaskInfo, AsyncTaskStatus } from '../../machines/records.js'
+import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-text.js'
 import { formatDuration } from '../async-tasks/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'

@@ -8,7 +8,8 @@
  *    next process, which adopts both, finds the same ids.
  * 3. Only an empty file is removed, by its owner.
  */
-import { hasEnded } from '../../../machines/task-entry.js'
+
+import { hasEnded } from '../../../machines/task-status.js'
 import type { Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'

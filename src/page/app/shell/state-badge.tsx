@@ -1,13 +1,13 @@
 /** A state with its sign and its word. */
 import type { PageTaskState } from '../../wire.js'
-import { STATE_WORDS } from '../text/states.js'
+import { LOOKS } from '../text/states.js'
 import { StateIcon } from './state-icon.js'
 
 export function StateBadge({ state }: { readonly state: PageTaskState }) {
   return (
     <span class={`state-badge state-${state}`}>
       <StateIcon state={state} />
-      {STATE_WORDS[state]}
+      {LOOKS[state].word}
     </span>
   )
 }

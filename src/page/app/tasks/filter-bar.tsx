@@ -4,7 +4,7 @@ import type { PageTaskState } from '../../wire.js'
 import { withParameter, type Address } from '../addresses.js'
 import { replaceAddress } from '../current-address.js'
 import { StateIcon } from '../shell/state-icon.js'
-import { STATES, STATE_WORDS } from '../text/states.js'
+import { STATES, LOOKS } from '../text/states.js'
 import { count } from '../text/format.js'
 import { FilterSelect } from './filter-select.js'
 import type { FilterChoices, TaskFilter } from './task-filter.js'
@@ -75,7 +75,7 @@ export function FilterBar({ filter, choices, address, onLeave }: Props) {
             onClick={() => toggle(state)}
           >
             <StateIcon state={state} />
-            {STATE_WORDS[state]} <span class="number">{count(choices.states.get(state) ?? 0)}</span>
+            {LOOKS[state].word} <span class="number">{count(choices.states.get(state) ?? 0)}</span>
           </button>
         ))}
       </div>

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskMark } from '../../wire.js'
 import { StateIcon } from '../shell/state-icon.js'
-import { STATES, STATE_WORDS } from '../text/states.js'
+import { STATES, LOOKS } from '../text/states.js'
 import { drawMark, MARKS } from './mark-painter.js'
 import { readPalette } from './palette.js'
 
@@ -13,7 +13,7 @@ export function Legend() {
       <ul>
         {STATES.map((state) => (
           <li key={state}>
-            <StateIcon state={state} /> {STATE_WORDS[state]}
+            <StateIcon state={state} /> {LOOKS[state].word}
           </li>
         ))}
         {MARKS.map(([kind, words]) => (

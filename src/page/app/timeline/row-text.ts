@@ -1,6 +1,6 @@
 /** A row of the timeline in words, for those who do not see the bars. */
 import { count, counted, duration, timeOfDay } from '../text/format.js'
-import { STATE_WORDS, lengthOf } from '../text/states.js'
+import { LOOKS, lengthOf } from '../text/states.js'
 import { visible } from '../text/visible.js'
 import type { Row } from './rows.js'
 
@@ -16,7 +16,7 @@ export function rowText(row: Row, now: number): string {
   const length = duration(lengthOf(task, now))
   return [
     visible(title),
-    STATE_WORDS[state],
+    LOOKS[state].word,
     `created at ${timeOfDay(createdAt)}`,
     startedAt !== undefined && startedAt - createdAt >= 1 && `queued for ${duration(startedAt - createdAt)}`,
     endedAt === undefined ? `for ${length} so far` : `took ${length}`,
