@@ -14,6 +14,7 @@ import {
   type Observable,
 } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
+import { isThenable } from '../callbacks/isolated-call.js'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { aFunction, objectWith, type OptionType } from '../protocol/option-checks.js'
 
@@ -70,7 +71,7 @@ export class BusyWatch {
     if (this.#asked !== undefined) return true
     try {
       const answer = source()
-      if (!isPromise(answer)) return answer
+      if (!isThenable(answer)) return answer
       this.#await(answer)
     } catch (error) {
       this.#report(error, { source: 'busy', owner: this.#owner })
@@ -105,7 +106,8 @@ export class BusyWatch {
       })
     const label = { name: `time limit of isAgentBusy of ${this.#owner}`, kind: 'deadline' } as const
     this.#limit = setLongTimeout(this.#clock, expire, ANSWER_MS, label)
-    asked.then(
+    // A query builder, for one, is awaited by a `then` of its own, which may call back at once.
+    Promise.resolve(asked).then(
       (isBusy) => settle(() => (isBusy ? undefined : this.#answerIdle())),
       (error: unknown) => settle(() => this.#report(error, { source: 'busy', owner: this.#owner })),
     )
@@ -146,8 +148,4 @@ export class BusyWatch {
       }),
     )
   }
-}
-
-function isPromise(value: boolean | PromiseLike<boolean>): value is PromiseLike<boolean> {
-  return typeof value === 'object' && typeof value.then === 'function'
 }

@@ -3,11 +3,14 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { InvalidSettingError } from '../errors.js'
+import { inTurn } from './in-turn.js'
 
 /** How long a TLS handshake may take, in ms. */
 const HANDSHAKE_MS = 10_000
 
-export function createServer(tls: { cert: string; key: string } | undefined, listener?: RequestListener): Server {
+/** @param serve called with the requests of each connection, one at a time */
+export function createServer(tls: { cert: string; key: string } | undefined, serve: RequestListener): Server {
+  const listener = inTurn(serve)
   if (tls === undefined) return createHttpServer(listener)
   try {
     return createHttpsServer({ ...tls, handshakeTimeout: HANDSHAKE_MS }, listener)

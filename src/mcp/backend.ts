@@ -32,7 +32,7 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
-import { ClientSlots, type ClientLimits } from './client-slots.js'
+import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
 import { CommandSlots } from './command-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
@@ -163,6 +163,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const manager = new AsyncTaskManager({
     maxAsyncTasks: totalOf(config),
     maxCommands: maxCommands === -1 ? -1 : Math.max(MIN_TOTAL, maxCommands),
+    maxForegroundTasks: MAX_IN_PLACE_OF_ALL,
     whenFull: config.whenFull,
     queue: { max: config.queueMax },
     clock,

@@ -1,6 +1,7 @@
 /** How many background tasks each client has: one client cannot take the slots of the others. */
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { foregroundLimit } from '../tools/task-runs.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 
@@ -14,6 +15,10 @@ export interface CallSlots {
   /** Counts the task of a result, if it is queued or runs in the background. */
   follow(owner: string, result: ToolResult): ToolResult
 }
+
+/** The most tasks that the calls of one client run in place, and those of all clients. They count until their runs have ended. */
+export const MAX_IN_PLACE = 50
+export const MAX_IN_PLACE_OF_ALL = 500
 
 /** What a client can do when it has as much as it may. */
 export const LIMIT_ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
@@ -32,6 +37,8 @@ export class ClientSlots implements CallSlots {
   readonly #earlierTasks: ReadonlySet<string>
   /** The ids of tasks that run, and a symbol for each call that is launching one. */
   readonly #taken = new Map<string, Set<string | symbol>>()
+  /** The owners of the calls in place that have not launched their task yet. */
+  readonly #starting = new Map<symbol, string>()
 
   /** @param earlierTasks the tasks that an earlier process left: those that run count for their owner */
   constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
@@ -50,6 +57,25 @@ export class ClientSlots implements CallSlots {
       return this.follow(owner, await call(() => undefined))
     } finally {
       this.#free(owner, launching)
+    }
+  }
+
+  /**
+   * Makes a call that runs a task in place, unless its owner has as many of these as it may.
+   * @param call may say when it has launched it; otherwise it has when it returns
+   */
+  async runInPlace(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult> {
+    const starting = [...this.#starting.values()].filter((each) => each === owner).length
+    if (starting + this.#manager.registry.foreground.countOf(owner) >= MAX_IN_PLACE) {
+      return foregroundLimit(MAX_IN_PLACE)
+    }
+    const key = Symbol('starting')
+    this.#starting.set(key, owner)
+    const onLaunched = (): void => void this.#starting.delete(key)
+    try {
+      return this.follow(owner, await call(onLaunched))
+    } finally {
+      onLaunched()
     }
   }
 

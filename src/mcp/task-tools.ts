@@ -338,7 +338,7 @@ function toLaunchTool(tool: Tool, options: LaunchToolOptions): McpTool {
       }
       const result = isBackground(args)
         ? await slots.launch(owner, execute)
-        : slots.follow(owner, await execute(() => undefined))
+        : await backend.slots.runInPlace(owner, execute)
       return toCallToolResult(result, output)
     },
     start: async (args, { signal }) => {

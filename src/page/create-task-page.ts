@@ -136,13 +136,12 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
       ...{ host, allowedHosts: [], origins: [], tokens: [token] },
       pages: () => ({ scheme: 'http', ports: [bound] }),
     })
-    const server = createServer(undefined)
+    const server = createServer(undefined, (request, response) => serve(request, response))
     const connections = limitConnections(server)
     const serve = createRouter({
       ...{ access, streams, connections, onFailure, files: createStaticFiles(pageFolder()) },
       sources: { state, manager, taskManager, restUrl },
     })
-    server.on('request', serve)
     bound = await listen(server, host, port, { host: 'host', port: 'port' })
     let closing: Promise<void> | undefined
     const close = (): Promise<void> =>

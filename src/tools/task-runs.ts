@@ -160,7 +160,8 @@ export function refusedInPlace(error: unknown): ToolResult {
   throw error
 }
 
-function foregroundLimit(max: number): ToolResult {
+/** The result of a call that would be one too many in the foreground. */
+export function foregroundLimit(max: number): ToolResult {
   const reason = limitReason(max, undefined, 'foreground')
   const advice = 'Wait until one of these calls has returned, or run this one in the background (async: true).'
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })

@@ -34,6 +34,12 @@ describe('a function', () => {
     expect(onIdle).not.toHaveBeenCalled()
   })
 
+  it('means idle with any value that is not true, null included', () => {
+    const { busy, report } = watch(() => null as unknown as boolean)
+    expect(busy.isBusy()).toBeFalsy()
+    expect(report).not.toHaveBeenCalled()
+  })
+
   it('counts as busy when it throws, and is reported', () => {
     const { busy, report } = watch(() => {
       throw new Error('cannot tell')
@@ -59,6 +65,25 @@ describe('a function that returns a promise', () => {
     expect(seen).toEqual([false])
     expect(busy.isBusy()).toBe(true)
     expect(isAgentBusy).toHaveBeenCalledTimes(2)
+  })
+
+  it('may be an object whose then calls back at once, and more than once', async () => {
+    // Such as the query of a database.
+    const thenable = {
+      then: (onAnswer: (isBusy: boolean) => void) => {
+        onAnswer(false)
+        onAnswer(true)
+      },
+    } as unknown as PromiseLike<boolean>
+    const isAgentBusy = vi.fn(() => thenable)
+    const { busy } = watch(isAgentBusy)
+    const seen: boolean[] = []
+    busy.answered$.subscribe(() => seen.push(busy.isBusy()))
+    expect(busy.isBusy()).toBe(true)
+    expect(seen).toEqual([])
+    await turn()
+    expect(seen).toEqual([false])
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
   })
 
   it('counts as busy when it rejects, and is reported and asked again', async () => {

@@ -1,7 +1,7 @@
 /** The slots of background tasks: what frees them. */
 import { AsyncTaskManager } from 'agent-tasks'
 import { expect, it } from 'vitest'
-import { ClientSlots, type CallSlots } from '../../../src/mcp/client-slots.js'
+import { ClientSlots, MAX_IN_PLACE, type CallSlots } from '../../../src/mcp/client-slots.js'
 import { CommandSlots } from '../../../src/mcp/command-slots.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
 
@@ -110,4 +110,51 @@ it('says what a client can do that may have none, or has no queue, and refuses n
     expect(await slots.launch('alice', () => slots.launch('alice', () => Promise.resolve(DONE)))).toBe(DONE)
     expect(slots.follow('alice', DONE)).toBe(DONE)
   }
+})
+
+/** Runs tasks in place that go on until they are stopped. */
+function inPlace() {
+  const manager = new AsyncTaskManager()
+  const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 })
+  const settle: (() => void)[] = []
+  const launch = (owner: string): string =>
+    manager.launch({ subagentName: 'slow', goalPrompt: 'g', owner, isForeground: true }, () => {
+      return new Promise((resolve) => settle.push(() => resolve({ final_message: 'done' })))
+    }).id
+  const call = (owner: string): Promise<ToolResult> =>
+    slots.runInPlace(owner, (onLaunched) => {
+      launch(owner)
+      onLaunched()
+      return Promise.resolve(DONE)
+    })
+  return { manager, slots, settle, call }
+}
+
+const REFUSED = { error: { type: 'limit_reached' }, metadata: { max: MAX_IN_PLACE } }
+
+it('a client runs at most 50 tasks in place, each until its run has ended', async () => {
+  const { slots, settle, call } = inPlace()
+  for (let index = 0; index < MAX_IN_PLACE; index += 1) expect(await call('alice')).toBe(DONE)
+  expect(await call('alice')).toMatchObject(REFUSED)
+  expect(await call('bob')).toBe(DONE)
+  settle[0]?.()
+  await new Promise(setImmediate)
+  expect(await call('alice')).toBe(DONE)
+  expect(await call('alice')).toMatchObject(REFUSED)
+  expect(await slots.launch('alice', () => Promise.resolve(DONE))).toBe(DONE)
+})
+
+it('calls in place that have not launched their task yet count, until they fail', async () => {
+  const { slots } = inPlace()
+  const fail: (() => void)[] = []
+  const calls = Array.from({ length: MAX_IN_PLACE }, () =>
+    slots.runInPlace('alice', () => new Promise((_resolve, reject) => fail.push(() => reject(new Error('none'))))),
+  )
+  const one = (): Promise<ToolResult> => slots.runInPlace('alice', () => Promise.resolve(DONE))
+  expect(await one()).toMatchObject(REFUSED)
+  fail[0]?.()
+  await expect(calls[0]).rejects.toThrow('none')
+  expect(await one()).toBe(DONE)
+  for (const each of fail) each()
+  await Promise.allSettled(calls)
 })

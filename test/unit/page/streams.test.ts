@@ -1,6 +1,7 @@
 /** What a stream has written that its reader has not taken, and what becomes of it when it fails. */
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { Socket, type AddressInfo } from 'node:net'
+import { Duplex } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { createManualClock, type ManualClock } from 'agent-tasks/testing'
@@ -12,14 +13,14 @@ const KIB = 1024
 /** What comes up to the next event `ready`, and with it. */
 async function readUntilReady(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   let text = ''
-  while (!text.includes('event: ready')) text += Buffer.from((await reader.read()).value ?? []).toString()
+  while (!/event: ready\n.*\n\n/.test(text)) text += Buffer.from((await reader.read()).value ?? []).toString()
   return text
 }
 
 /** Streams of their own server, so that their responses can be looked at. */
-async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
+async function withStreams(manager: AsyncTaskManager, clock: ManualClock, maxTasks = 20_000) {
   const state = new PageState({
-    ...{ manager, taskManager: undefined, maxTasks: 20_000, maxBytes: 100_000 * KIB },
+    ...{ manager, taskManager: undefined, maxTasks, maxBytes: 100_000 * KIB },
     now: () => clock.now(),
   })
   const failures: unknown[] = []
@@ -57,7 +58,8 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock) {
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
   })
-  const open = () => fetch(`http://127.0.0.1:${port}`)
+  const open = (lastEventId?: string) =>
+    fetch(`http://127.0.0.1:${port}`, { headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } })
   return { state, streams, failures, writes, timeouts, open }
 }
 
@@ -225,4 +227,237 @@ it('beats go on for the others when a stream of several fails', async () => {
   while (beatsIn(text) < 1) text += Buffer.from((await second.read()).value ?? []).toString()
   expect(text).toContain('async:a')
   await second.cancel()
+})
+
+interface Block {
+  readonly id: string | undefined
+  readonly type: string
+  readonly data: { tasks?: { key: string }[]; removed?: string[]; resumed?: boolean; now?: number; version?: string }
+}
+
+/** The events of a text, without beats. */
+function blocksOf(text: string): Block[] {
+  const blocks = text.split('\n\n').filter((block) => block.includes('event: '))
+  return blocks.map((block) => {
+    const [, id, type = '', data = ''] = /^(?:id: (.*)\n)?event: (\w+)\ndata: (.*)$/s.exec(block.trim()) ?? []
+    return { id, type, data: JSON.parse(data) as Block['data'] }
+  })
+}
+
+const keysOf = (block: Block | undefined): string[] | undefined => block?.data.tasks?.map(({ key }) => key)
+
+it('begins with the page and its time, and a proxy neither keeps it nor collects it', async () => {
+  const clock = createManualClock(1_000_000)
+  const { open } = await withStreams(new AsyncTaskManager({ clock }), clock)
+  const { headers, body } = await open()
+  const reader = body!.getReader()
+  const blocks = blocksOf(await readUntilReady(reader))
+  await reader.cancel()
+  expect(['content-type', 'cache-control', 'x-accel-buffering'].map((name) => headers.get(name))).toEqual([
+    'text/event-stream; charset=utf-8',
+    'no-store',
+    'no',
+  ])
+  // Where there are no tasks, no event says so.
+  expect(blocks.slice(0, 2).map(({ type, id }) => [type, id !== undefined])).toEqual([
+    ['hello', false],
+    ['ready', true],
+  ])
+  expect(blocks[0]?.data).toMatchObject({ version: '0', hasAsync: true, now: 1_000_000, resumed: false })
+})
+
+it('resumed at an event, has what was removed and what has changed since, and the whole for an id that is none of its own', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { open } = await withStreams(manager, clock, 2)
+  const read = async (lastEventId?: string): Promise<Block[]> => {
+    const reader = (await open(lastEventId)).body!.getReader()
+    const blocks = blocksOf(await readUntilReady(reader))
+    await reader.cancel()
+    return blocks.slice(0, blocks.findIndex(({ type }) => type === 'ready') + 1)
+  }
+  for (const id of ['a', 'b']) manager.registerTask(task(id))
+  const first = (await read()).at(-1)?.id ?? ''
+  manager.completeTask('a', {})
+  manager.registerTask(task('c'))
+  const resumed = await read(first)
+  expect(resumed.map(({ type, id }) => [type, id !== undefined])).toEqual([
+    ['hello', false],
+    ['changes', false],
+    ['changes', false],
+    ['ready', true],
+  ])
+  expect(resumed[0]?.data.resumed).toBe(true)
+  expect(resumed[1]?.data).toEqual({ now: 1_000_000, removed: ['async:a'] })
+  expect(keysOf(resumed[2])).toEqual(['async:c'])
+  // At the last event, nothing.
+  expect((await read(resumed.at(-1)?.id)).map(({ type, data }) => [type, data.resumed])).toEqual([
+    ['hello', true],
+    ['ready', undefined],
+  ])
+  const [run = '', version = ''] = first.split('-')
+  const future = `${run}-${Number(resumed.at(-1)?.id?.split('-')[1]) + 1}`
+  const none = [`${run}x-${version}`, `${run}-x`, `${run}-`, run, `${run}-x${version}`, `${run}-${version}x`, future]
+  for (const id of none) {
+    const blocks = await read(id)
+    expect([id, blocks[0]?.data.resumed, blocks[1]?.type]).toEqual([id, false, 'tasks'])
+    expect(keysOf(blocks[1])).toEqual(['async:c', 'async:b'])
+  }
+})
+
+it('what changes later comes in one event with an id: of 500 tasks, and with what was removed', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { open } = await withStreams(manager, clock, 500)
+  manager.registerTask(task('old'))
+  const reader = (await open()).body!.getReader()
+  const ready = blocksOf(await readUntilReady(reader)).at(-1)
+  const next = async (): Promise<Block | undefined> => {
+    let text = ''
+    while (!text.endsWith('\n\n')) text += Buffer.from((await reader.read()).value ?? []).toString()
+    expect(blocksOf(text)).toHaveLength(1)
+    return blocksOf(text)[0]
+  }
+  for (let index = 0; index < 499; index += 1) manager.registerTask(task(`t${index}`))
+  manager.completeTask('old', {})
+  clock.advance(50)
+  const changes = await next()
+  expect([changes?.type, changes?.data.tasks?.length, changes?.data.removed]).toEqual(['changes', 500, undefined])
+  expect(changes?.id).toMatch(new RegExp(`^${ready?.id?.split('-')[0]}-\\d+$`))
+  expect(changes?.id).not.toBe(ready?.id)
+  manager.registerTask(task('last'))
+  clock.advance(50)
+  const more = await next()
+  expect([keysOf(more), more?.data.removed]).toEqual([['async:last'], ['async:old']])
+  await reader.cancel()
+})
+
+it('a reader that was away for more than 500 changes is told first what was removed', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { open } = await withStreams(manager, clock, 700)
+  manager.registerTask(task('old'))
+  const reader = (await open()).body!.getReader()
+  await readUntilReady(reader)
+  manager.completeTask('old', {})
+  for (let index = 0; index < 700; index += 1) manager.registerTask(task(`t${index}`))
+  clock.advance(50)
+  const blocks = blocksOf(await readUntilReady(reader))
+  await reader.cancel()
+  expect(blocks.map(({ type, data }) => [type, data.removed, data.tasks?.length])).toEqual([
+    ['changes', ['async:old'], undefined],
+    ['changes', undefined, 500],
+    ['changes', undefined, 200],
+    ['ready', undefined, undefined],
+  ])
+  expect(blocks[0]?.data.now).toBe(1_000_050)
+})
+
+it('changes without a task have no list of tasks', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  const { state, open } = await withStreams(manager, clock)
+  const reader = (await open()).body!.getReader()
+  await readUntilReady(reader)
+  const since = state.since.bind(state)
+  state.since = (version) => ({ ...since(version)!, tasks: [] })
+  manager.registerTask(task('a'))
+  clock.advance(50)
+  const [changes] = blocksOf(Buffer.from((await reader.read()).value ?? []).toString())
+  expect([changes?.type, changes?.data.tasks]).toEqual(['changes', undefined])
+  await reader.cancel()
+})
+
+/** A response whose reader takes nothing until it is told to. */
+function slowResponse() {
+  const taken: string[] = []
+  let take: (() => void) | undefined
+  let isReading = false
+  const duplex = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) => {
+      const next = (): void => {
+        taken.push(chunk.toString())
+        done()
+      }
+      if (isReading) next()
+      else take = next
+    },
+  })
+  const socket = Object.assign(duplex, { setTimeout: () => socket }) as unknown as Socket
+  const response = new ServerResponse(new IncomingMessage(socket))
+  response.useChunkedEncodingByDefault = false
+  response.assignSocket(socket)
+  socket.on('drain', () => response.emit('drain'))
+  const read = async (): Promise<string> => {
+    isReading = true
+    take?.()
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+    return taken.join('')
+  }
+  onTestFinished(() => void socket.destroy())
+  return { response, read, socket }
+}
+
+it('what takes nothing for five minutes is cut off; until then it gets no beat', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  for (let index = 0; index < 600; index += 1) manager.registerTask(task(`t${index}`))
+  const { streams } = await withStreams(manager, clock)
+  const [left, late] = [slowResponse(), slowResponse()]
+  for (const { response } of [left, late]) expect(streams.open(response, undefined)).toBe(true)
+  for (let second = 0; second < 300; second += 1) clock.advance(1000)
+  expect([left.response.destroyed, late.response.destroyed]).toEqual([false, false])
+  const text = await late.read()
+  expect(text).not.toContain(': beat')
+  expect(text).toContain('event: ready')
+  clock.advance(1000)
+  await new Promise(setImmediate)
+  expect([left.response.destroyed, late.response.destroyed]).toEqual([true, false])
+  expect(await late.read()).toContain(': beat')
+})
+
+it('of a snapshot that is read slowly, has no task that was removed meanwhile; its removal follows', async () => {
+  const clock = createManualClock(1_000_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  for (let index = 0; index < 600; index += 1) {
+    manager.registerTask(task(`t${index}`))
+    manager.completeTask(`t${index}`, {})
+  }
+  const { streams } = await withStreams(manager, clock, 600)
+  const { response, read } = slowResponse()
+  streams.open(response, undefined)
+  manager.registerTask(task('new'))
+  clock.advance(50)
+  const text = await read()
+  const blocks = blocksOf(text.slice(text.indexOf('event: hello')))
+  expect(blocks.map(({ type, data }) => [type, data.tasks?.length])).toEqual([
+    ['hello', undefined],
+    ['tasks', 500],
+    ['tasks', 99],
+    ['ready', undefined],
+    ['changes', 1],
+  ])
+  expect(blocks.at(-1)?.data.removed).toEqual(['async:t0'])
+})
+
+it('is refused to the 33rd reader, and to a response that waits behind another one', async () => {
+  const clock = createManualClock()
+  const { streams } = await withStreams(new AsyncTaskManager({ clock }), clock)
+  expect(streams.open(new ServerResponse(new IncomingMessage(new Socket())), undefined)).toBe(false)
+  expect([streams.size, clock.pending]).toEqual([0, 0])
+  const responses = Array.from({ length: 33 }, () => slowResponse().response)
+  expect(responses.map((response) => streams.open(response, undefined))).toEqual([
+    ...Array.from({ length: 32 }, () => true),
+    false,
+  ])
+  expect([streams.size, responses[32]?.headersSent]).toEqual([32, false])
+})
+
+it('without readers, has no timer for what changes', async () => {
+  const clock = createManualClock()
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock })
+  await withStreams(manager, clock)
+  manager.registerTask(task('a'))
+  expect(clock.pending).toBe(0)
 })

@@ -174,6 +174,27 @@ it('another row of what is written last does not keep a pending one from being r
   expect(written).toEqual([['last', 'gone', 'x']])
 })
 
+it('a row of another table with the same id does not, either', () => {
+  const { writer, change, failWith, written } = setUp()
+  const bad = new StoreError('STORE_FAILED', 'bad row', { row: { table: 'instances', id: 'bad' } })
+  failWith((changes) => (changes.some((one) => idOf(one) === 'bad' && one.table === 'instances') ? bad : undefined))
+  change('bad')
+  writer.write([{ ...put('bad'), table: 'tasks' } as StoreChange])
+  expect(written).toEqual([['bad']])
+})
+
+it('tries once at the end of a tick, however often it was told of changes', async () => {
+  const { writer, change, failWith, reported, clock } = setUp()
+  failWith(full)
+  for (const id of ['a', 'b', 'c']) {
+    change(id)
+    writer.isSettled()
+  }
+  await new Promise(setImmediate)
+  expect([reported, clock.pending]).toEqual([[full()], 1])
+  writer.close()
+})
+
 it('when it is closed, writes what is pending, leaves no timer, and writes nothing more', () => {
   const { writer, change, failWith, written, clock } = setUp()
   failWith(full)

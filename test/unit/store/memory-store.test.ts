@@ -1,0 +1,55 @@
+/** What the store in memory says, and what a copy of it has. */
+import { memoryStore, type StoreChange } from 'agent-tasks/store'
+import { expect, it } from 'vitest'
+
+const instance = (id: string, registration: unknown = {}): StoreChange => ({
+  table: 'instances',
+  put: { id, secretSha256: 'ab', registration } as never,
+})
+
+it('is open for one owner, and says so to the next one', () => {
+  const store = memoryStore()
+  store.open()
+  expect(() => store.open()).toThrow(
+    expect.objectContaining({
+      name: 'StoreInUseError',
+      code: 'STORE_IN_USE',
+      message: 'The memory store is in use by another process. End it, or use another file.',
+      pid: undefined,
+    }) as Error,
+  )
+  store.close()
+  expect(store.open().instances).toEqual([])
+})
+
+it('takes nothing when it is not open, and says so', () => {
+  const store = memoryStore()
+  const isClosed = expect.objectContaining({ code: 'STORE_CLOSED', message: 'The memory store is not open.' }) as Error
+  expect(() => store.write([instance('a')])).toThrow(isClosed)
+  store.open()
+  store.close()
+  expect(() => store.write([instance('a')])).toThrow(isClosed)
+  expect(store.contents().instances).toEqual([])
+})
+
+it('names the row that JSON cannot hold, and writes nothing of its batch', () => {
+  const store = memoryStore()
+  store.open()
+  const write = (): void => store.write([instance('a'), instance('bad', 1n)])
+  expect(write).toThrow(/^The memory store: the row "bad" of table instances cannot be written \(.*BigInt/)
+  const row = { table: 'instances', id: 'bad' }
+  expect(write).toThrow(expect.objectContaining({ code: 'STORE_FAILED', row }) as Error)
+  expect(store.contents().instances).toEqual([])
+})
+
+it('a copy has what was stored when it was made, has no owner, and goes its own way', () => {
+  const store = memoryStore()
+  store.open()
+  store.write([instance('a')])
+  const copy = store.copy()
+  store.write([instance('b'), { table: 'instances', remove: 'a' }])
+  expect(copy.open().instances.map(({ id }) => id)).toEqual(['a'])
+  copy.write([instance('c')])
+  expect(copy.contents().instances.map(({ id }) => id)).toEqual(['a', 'c'])
+  expect(store.contents().instances.map(({ id }) => id)).toEqual(['b'])
+})
