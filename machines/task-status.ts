@@ -25,13 +25,19 @@ type StatusIn<Phase extends StatusTraits['phase']> = {
   [S in keyof typeof TABLE]: (typeof TABLE)[S]['phase'] extends Phase ? S : never
 }[keyof typeof TABLE]
 
-/** The status of a task. */
+/**
+ * The status of a task.
+ * @useDeclaredType
+ */
 export type AsyncTaskStatus = keyof typeof TABLE
 
 /** The status of a task that has not ended. */
 export type ActiveStatus = StatusIn<'active'>
 
-/** The status of a task that has ended. */
+/**
+ * The status of a task that has ended.
+ * @useDeclaredType
+ */
 export type TerminalStatus = StatusIn<'ended'>
 
 /** All statuses, in the order in which lists offer them. */

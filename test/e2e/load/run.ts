@@ -90,7 +90,10 @@ export async function runLoad({ seed, tasks, clients, instances }: LoadOptions):
 
   const leftovers = await gaugesOf(server.httpUrl)
   // In the order of their submission.
-  const ids = server.taskManager.listTasks().reverse().map(({ id }) => id)
+  const ids = server.taskManager
+    .listTasks()
+    .reverse()
+    .map(({ id }) => id)
   const { lateResults } = server.taskManager
   await server.close({ drainMs: 0 })
 
