@@ -25,7 +25,8 @@ export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxB
   let from = Math.min(Math.max(cursor, start), end)
   while (isContinuation(bytes[from - start])) from += 1
   let to = Math.min(from + maxBytes, end)
-  while (to > from && to < end && isContinuation(bytes[to - start])) to -= 1
+  // It ends at `from` at the latest: there begins a character, or nothing follows.
+  while (isContinuation(bytes[to - start])) to -= 1
   // Return at least one character: a reader with a small limit must advance too.
   if (to === from && from < end) {
     to += 1

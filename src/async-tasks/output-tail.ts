@@ -16,7 +16,8 @@ export function keptTail(entry: TaskEntry, settlement: Settlement, log: OutputLo
   const isStopped = settlement.status === 'cancelled' || (settlement.status === 'failed' && isOverdue(entry))
   if (!isStopped && entry.record.kind === undefined) return undefined
   const tail = tailOf(log)
-  return tail === '' || resultText(settlement).trimEnd().endsWith(tail) ? undefined : tail
+  // Every text ends with nothing.
+  return resultText(settlement).trimEnd().endsWith(tail) ? undefined : tail
 }
 
 /** The end of an output, without the line break that it ends with. */

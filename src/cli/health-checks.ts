@@ -162,7 +162,7 @@ export function checkPackage(name: string, use: string, cwd: string): Finding {
       if (version !== undefined) return { check: name, state: 'ok', detail: `${version}, for ${use}` }
     }
   }
-  return { check: name, state: 'note', detail: `not installed; only ${use} needs it` }
+  return { check: name, state: 'note', detail: `not installed; needed only for ${use}` }
 }
 
 const manifestSchema = z.object({ version: z.string().max(100) })

@@ -10,7 +10,9 @@ import type { MCPInstanceOptions } from '../instances/mcp-instance.js'
 export function parseInstanceOption(value: string): MCPInstanceOptions {
   const [, id = '', target = ''] = /^([\w.:-]+)=(.*)$/s.exec(value.trim()) ?? []
   if (id === '') throw new InvalidInputError('--instance', value, `name='command args' or name=http://host/path`)
-  if (/^https?:\/\//.test(target)) return { id, url: target }
+  if (/^https?:\/\//i.test(target)) return { id, url: target }
+  // No program has such a name: as a command it would be looked for, and not be found.
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(target)) throw new InvalidInputError('--instance', value, 'an http or https URL')
   const [command, ...args] = parseArgsStringToArgv(target)
   if (command === undefined) throw new InvalidInputError('--instance', value, `a command or a URL after ${id}=`)
   return { id, command, args }

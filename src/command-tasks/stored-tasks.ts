@@ -106,7 +106,11 @@ function restoreTask(
     task,
     submitted,
     place: seq,
-    request: submission && parseStored(requestSchema, submission, { store, table: 'commandTasks', id }),
+    // `null` is none either: a row without a request has no such field.
+    request:
+      submission === undefined
+        ? undefined
+        : parseStored(requestSchema, submission, { store, table: 'commandTasks', id }),
   }
 }
 

@@ -29,7 +29,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
   const ask = (instance: Instance): Promise<readonly ToolDescription[] | undefined> => {
     const known = asked.get(instance)
     if (known !== undefined) return known
-    const answer = instance.listTools().then(
+    const answer = (async () => instance.listTools())().then(
       // A schema may be nested so deep that it cannot be written.
       (tools) => toPlainData(tools) as readonly ToolDescription[],
       () => undefined,

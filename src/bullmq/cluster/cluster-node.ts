@@ -256,7 +256,8 @@ export class ClusterNode {
       if (this.#lanes.get(instanceId) === lane) this.#retire(instanceId)
       throw error
     }
-    const tools = await Promise.race([instance.listTools().catch(() => undefined), passed(clock, TOOLS_MS)])
+    const listed = (async () => instance.listTools())().catch(() => undefined)
+    const tools = await Promise.race([listed, passed(clock, TOOLS_MS)])
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
   }
 

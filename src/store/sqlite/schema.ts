@@ -97,9 +97,20 @@ export function readTable<Table extends StoreTable>(
     .all()
     .map(({ id, body, sum }) => {
       if (typeof body === 'string' && crc32(body) === sum) {
-        const row = JSON.parse(body) as StoreTables[Table]
-        if (textOf(row.id) === id) return row
+        const row = parsedRow(body)
+        if (row !== undefined && textOf(row.id) === id) return row as StoreTables[Table]
       }
       throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of table ${name} is damaged.`)
     })
+}
+
+/** What has the text of a row; undefined for what no store has written, whatever its checksum is. */
+function parsedRow(body: string): { readonly id: string } | undefined {
+  try {
+    const row = JSON.parse(body) as unknown
+    const { id } = Object(row) as { readonly id?: unknown }
+    return typeof id === 'string' ? (row as { readonly id: string }) : undefined
+  } catch {
+    return undefined
+  }
 }

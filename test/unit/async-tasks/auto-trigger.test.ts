@@ -1,6 +1,6 @@
 /** The guarantees of the auto-trigger, one example each; `test/race` runs them in many orders. */
 import { BehaviorSubject, Observable } from 'rxjs'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
 
@@ -624,4 +624,92 @@ describe('options', () => {
       }),
     ).not.toThrow()
   })
+})
+
+describe('what is left of a trigger', () => {
+  it('A9: of two subscriptions, the one that stays delivers, and with the last one all of it ends', async () => {
+    const { clock, complete, createTrigger, turns, manager } = setUpTrigger()
+    const trigger = createTrigger()
+    const ends = [trigger.subscribe(), trigger.subscribe()]
+    ends[0]!()
+    for (const [index, id] of ['a', 'b'].entries()) {
+      complete(id)
+      await clock.advance(0)
+      expect(turns[index]?.taskIds).toEqual([id])
+      turns[index]!.accept()
+      await clock.advance(0)
+    }
+    expect([...manager.registry.standings.owners()]).toEqual(['main'])
+    ends[1]!()
+    complete('c')
+    await clock.advance(60_000)
+    expect([turns.length, clock.pending, [...manager.registry.standings.owners()]]).toEqual([2, 0, []])
+  })
+
+  it.each(['dormant', 'gathering', 'polling', 'delivering', 'backing off'])(
+    'A9: that was ended while it was %s has no timer, and none either when its manager is disposed first',
+    async (state) => {
+      for (const how of ['unsubscribed', 'disposed']) {
+        let isBusy = state === 'polling'
+        const { clock, complete, createTrigger, turns, manager, deliveryOf } = setUpTrigger({
+          ...{ isAgentBusy: () => isBusy, coalesceMs: state === 'gathering' ? 100 : 0, deliveryTimeoutMs: 60_000 },
+        })
+        const end = createTrigger().subscribe()
+        if (state !== 'dormant') complete('a')
+        await clock.advance(state === 'gathering' ? 50 : 0)
+        if (state === 'backing off') {
+          turns[0]!.refuse()
+          await clock.advance(0)
+        }
+        expect([how, clock.pending > 0]).toEqual([how, state !== 'dormant'])
+        if (how === 'disposed') await manager.dispose()
+        end()
+        isBusy = false
+        if (state === 'delivering') {
+          turns[0]!.accept()
+          await clock.advance(0)
+          if (how === 'unsubscribed') expect(deliveryOf('a')).toBe('delivered')
+        }
+        expect([how, clock.pending, [...manager.registry.standings.owners()]]).toEqual([how, 0, []])
+        await clock.advance(120_000)
+        expect(turns).toHaveLength(state === 'delivering' || state === 'backing off' ? 1 : 0)
+      }
+    },
+  )
+})
+
+it('A6: that was held up by a lease of its host delivers as soon as the lease ends', async () => {
+  const { clock, complete, createTrigger, turns, reminders } = setUpTrigger({ pollMs: 10_000 })
+  complete('a')
+  const lease = reminders.leaseReminder({ exclusive: true })
+  onTestFinished(createTrigger().subscribe())
+  complete('b')
+  await clock.advance(0)
+  expect(turns).toHaveLength(0)
+  lease?.release()
+  await clock.advance(0)
+  expect(turns).toMatchObject([{ taskIds: ['a', 'b'] }])
+})
+
+it('A6: delivers as soon as a promise says that the agent is idle, before it is asked again', async () => {
+  let answer: (isBusy: boolean) => void = () => undefined
+  const isAgentBusy = (): Promise<boolean> => new Promise((resolve) => (answer = resolve))
+  const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy, pollMs: 10_000 })
+  onTestFinished(createTrigger().subscribe())
+  complete('a')
+  await clock.advance(500)
+  expect(turns).toHaveLength(0)
+  answer(false)
+  await clock.advance(0)
+  expect(turns).toMatchObject([{ taskIds: ['a'], at: 1500 }])
+})
+
+it('a turn that takes too long is told so by its signal', async () => {
+  const { clock, complete, createTrigger, turns } = setUpTrigger({ deliveryTimeoutMs: 1000 })
+  onTestFinished(createTrigger().subscribe())
+  complete('a')
+  await clock.advance(999)
+  expect(turns[0]?.signal.aborted).toBe(false)
+  await clock.advance(1)
+  expect(turns[0]?.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The delivery was given up.' })
 })

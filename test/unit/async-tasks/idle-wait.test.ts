@@ -64,4 +64,47 @@ describe('a wait for idleness', () => {
     expect(clock.pending).toBe(0)
     expect(onError).not.toHaveBeenCalled()
   })
+
+  it('reports nothing while a task runs or waits in a message, and says then what a host can do, once', async () => {
+    const { clock, manager, register, onError, wait, isOver } = setUp()
+    for (const id of ['a', 'b', 'c']) register(id)
+    wait()
+    manager.completeTask('a', {})
+    clock.advance(5000)
+    expect(clock.pending).toBe(0)
+    manager.completeTask('b', {})
+    const lease = manager.lease()
+    manager.completeTask('c', {})
+    clock.advance(5000)
+    expect([onError.mock.calls, clock.pending]).toEqual([[], 0])
+    lease?.release()
+    clock.advance(1000)
+    const message =
+      'onIdle may never resolve: 3 result(s) are owed to main, and nothing delivers them. ' +
+      'Subscribe an auto-trigger, use beforeTurn or withTurn, or wait for the tasks.'
+    expect(onError.mock.calls.map(([error]) => (error as Error).message)).toEqual([message])
+    // Also where what is owed changes after that.
+    register('d')
+    manager.completeTask('d', {})
+    expect(clock.pending).toBe(0)
+    clock.advance(60_000)
+    expect(onError).toHaveBeenCalledOnce()
+    manager.lease()?.acknowledge()
+    expect([await isOver(), clock.pending]).toEqual([true, 0])
+  })
+
+  it('for one owner looks at nobody else', async () => {
+    const { clock, manager, register, onError, wait, isOver } = setUp()
+    register('a')
+    register('b', { owner: 'sub' })
+    wait('main')
+    manager.completeTask('b', {})
+    clock.advance(5000)
+    expect([onError.mock.calls, clock.pending]).toEqual([[], 0])
+    manager.completeTask('a', {})
+    clock.advance(1000)
+    expect(onError.mock.calls.map(([, source]) => source as unknown)).toEqual([{ source: 'idle', owner: 'main' }])
+    manager.markNotified('a')
+    expect([await isOver(), clock.pending]).toEqual([true, 0])
+  })
 })

@@ -245,4 +245,27 @@ describe('a task that was stopped', () => {
     clock.advance(1001)
     for (const task of manager.getAllTasks()) expect(task).not.toHaveProperty('outputTail')
   })
+
+  it('F2: a command keeps its end however it ended, unless its result or its error ends with it', () => {
+    const end = (written: string, finish: (manager: AsyncTaskManager) => unknown): string | undefined => {
+      const { manager } = setUp()
+      const never = (): Promise<never> => new Promise(() => undefined)
+      const task = { id: 'a', kind: 'command', command: ['make'], subagentName: 'shell', goalPrompt: 'make' } as const
+      manager.launch(task, never)
+      manager.appendOutput('a', written)
+      finish(manager)
+      return manager.getTask('a')?.outputTail
+    }
+    const complete = (output: { final_message?: string }) => (manager: AsyncTaskManager) =>
+      manager.completeTask('a', output)
+    const fail = (error: string) => (manager: AsyncTaskManager) => manager.failTask('a', error)
+    expect(end('line 1\nline 2\n', complete({ final_message: 'done' }))).toBe('line 1\nline 2')
+    expect(end('line 2\n', complete({ final_message: 'line 1\nline 2\n \n' }))).toBeUndefined()
+    expect(end('line 1\n', complete({ final_message: 'line 1\nline 2' }))).toBe('line 1')
+    expect(end('line 1', complete({}))).toBe('line 1')
+    expect(end('line 1', fail('exit code 1: line 1'))).toBeUndefined()
+    expect(end('line 1', fail('exit code 1'))).toBe('line 1')
+    expect(end(' \n', complete({ final_message: 'done' }))).toBeUndefined()
+    expect(end('line 1', (manager) => manager.cancelTask('a'))).toBe('line 1')
+  })
 })

@@ -112,4 +112,48 @@ describe('what a run has said', () => {
       }),
     )
   })
+
+  it('W2: what was taken does not count any more, however much was said before', () => {
+    const outgoing = new Outgoing(10_000)
+    for (let round = 0; round < 50; round += 1) {
+      outgoing.append('x'.repeat(4000))
+      outgoing.report(String(round))
+      expect(all(outgoing).map(({ what }) => what)).toEqual(['output', 'progress'])
+    }
+  })
+
+  it('W2: keeps what fills the limit to its last byte, and drops no more than it must', () => {
+    const outgoing = new Outgoing(2 * (100 + ENTRY_BYTES))
+    outgoing.append('a'.repeat(100))
+    outgoing.report('b'.repeat(100))
+    expect(all(outgoing)).toHaveLength(2)
+    outgoing.append('a'.repeat(100))
+    outgoing.report('b'.repeat(100))
+    outgoing.append('c'.repeat(100))
+    expect(all(outgoing).map(({ text }) => text[0])).toEqual(['b', 'c'])
+  })
+
+  it('replaces only what was set under this name, not what was deleted or set under another one', () => {
+    const outgoing = new Outgoing(MAX)
+    outgoing.set('a', '1')
+    outgoing.set('b', '1')
+    outgoing.delete('c')
+    outgoing.set('c', '1')
+    outgoing.set('b', '2')
+    expect(all(outgoing).map(({ what, name, text }) => `${what} ${name} ${text}`)).toEqual([
+      'set a 1',
+      'set b 2',
+      'delete c ',
+      'set c 1',
+    ])
+  })
+
+  it.each(['\u{10000}', '\u{10ffff}'])(
+    'never splits the first and the last of the large characters: %j',
+    (character) => {
+      const outgoing = new Outgoing(MAX)
+      outgoing.append(`a${character.repeat(40_000)}`)
+      for (const item of all(outgoing)) expect(item.text).toBe(Buffer.from(item.text).toString())
+    },
+  )
 })

@@ -215,7 +215,7 @@ describe('doctor', () => {
 
   it('notes a package that is not installed', () => {
     expect(checkPackage('no-such-package', 'nothing here', '/')).toEqual({
-      ...{ check: 'no-such-package', state: 'note', detail: 'not installed; only nothing here needs it' },
+      ...{ check: 'no-such-package', state: 'note', detail: 'not installed; needed only for nothing here' },
     })
   })
 

@@ -25,12 +25,18 @@ describe('--instance', () => {
       { id: 'b.1', command: 'npx', args: ['x', '--name', 'two words', "and 'more'"] },
     ],
     ['c=http://127.0.0.1:1/mcp?a=b', { id: 'c', url: 'http://127.0.0.1:1/mcp?a=b' }],
+    ['d=HTTPS://localhost/mcp', { id: 'd', url: 'HTTPS://localhost/mcp' }],
+    ['e=node a://b', { id: 'e', command: 'node', args: ['a://b'] }],
   ])('reads %s', (value, expected) => {
     expect(parseInstanceOption(value)).toEqual(expected)
   })
 
   it.each(['', 'a', '=node', 'a b=node', 'a=', 'a=   '])('rejects %j', (value) => {
     expect(() => parseInstanceOption(value)).toThrow('--instance')
+  })
+
+  it.each(['a=ftp://host/mcp', 'a=ws://host', 'a=FILE:///x'])('rejects the URL of another kind in %j', (value) => {
+    expect(() => parseInstanceOption(value)).toThrow(`--instance: got "${value}", expected an http or https URL.`)
   })
 
   it('rejects a name that is used twice', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { InstanceManager, TaskManager, type TaskManagerOptions } from '../../../src/server/index.js'
 import { memoryStore, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import type { StoredCommandTask } from '../../../src/store/store.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
 
@@ -343,6 +344,21 @@ describe('after a crash', () => {
     store.close()
     expect(() => createCommandHost({ store })).toThrow(expect.objectContaining({ code: 'STORE_DAMAGED' }))
     store.open()
+  })
+
+  it.each([[null], [0], ['']])('a row with the request %j is refused, and the store is free', async (submission) => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    first.submit('a')
+    await first.settle()
+    const [row] = store.contents().commandTasks
+    const changed = memoryStore()
+    changed.open()
+    changed.write([{ table: 'commandTasks', put: { ...row, submission } as unknown as StoredCommandTask }])
+    changed.close()
+    expect(() => createCommandHost({ store: changed })).toThrow(expect.objectContaining({ code: 'STORE_DAMAGED' }))
+    changed.open()
   })
 })
 

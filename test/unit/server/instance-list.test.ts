@@ -42,6 +42,18 @@ it('lists all instances when one never answers, which is asked once however many
   expect(questions).toBe(1)
 })
 
+it('lists all instances when one of the host throws instead of listing its tools', async () => {
+  const throwing = listing('throwing', () => {
+    throw new Error('no')
+  })
+  const server = await startTestServer({
+    instances: [throwing, listing('other', () => Promise.resolve([{ name: 'look' }]))],
+  })
+  const [instances, tools] = [await server.call('/instances'), await server.call('/api/tools')]
+  expect([instances.status, tools.status]).toEqual([200, 200])
+  expect(instances.body['instances']).toMatchObject([{ id: 'throwing' }, { id: 'other', tools: [{ name: 'look' }] }])
+})
+
 it('lists tools whose schema is nested too deep to be written, and leaves out those that are too large', async () => {
   const deep = JSON.parse(nest(100_000)) as Record<string, unknown>
   const server = await startTestServer({

@@ -19,6 +19,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readStore, sqliteStore, StoreError, StoreInUseError, type StoredTask } from '../../../src/store/index.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
@@ -262,6 +263,17 @@ describe('a store refuses, and leaves as it is,', () => {
     writeFileSync(file, bytes)
     expectUntouched('STORE_DAMAGED', /row "a" of table tasks/)
   })
+
+  it.each(['null', '5', '"a"', '[]', '{}', '{"id":5}', 'no JSON'])(
+    'K11: a store with the row %s, whose checksum is right',
+    (body) => {
+      createStore(task('a', 1, {}))
+      const database = openDatabase(file)
+      database.prepare('UPDATE tasks SET body = ?, sum = ?').run(body, crc32(body))
+      database.close()
+      expectUntouched('STORE_DAMAGED', /row "a" of table tasks/)
+    },
+  )
 
   it('K11: a store of which a page is torn', () => {
     createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))

@@ -1,0 +1,93 @@
+/** How the deliveries of an owner stand, and what is left of them when nothing delivers to it any more. */
+import { expect, it, onTestFinished } from 'vitest'
+import type { AutoTriggerOptions } from '../../../src/async-tasks/auto-trigger.js'
+import { setUpTrigger } from './trigger-host.js'
+
+function setUp(options: AutoTriggerOptions = {}) {
+  let isBusy = false
+  const host = setUpTrigger({ isAgentBusy: () => isBusy, ...options })
+  const { standings } = host.manager.registry
+  const changes: string[] = []
+  const follow = (): void => {
+    const subscription = standings.changed$.subscribe((owner) => {
+      const all = standings.of(owner).map(({ path, until, failures }) => `${path} ${until ?? '-'} ${failures}`)
+      changes.push(`${owner}: ${all.join(', ')}`)
+    })
+    onTestFinished(() => subscription.unsubscribe())
+  }
+  return { ...host, standings, changes, follow, setBusy: (busy: boolean) => (isBusy = busy) }
+}
+
+it('are shown with the states of the trigger, their ends and the failures in a row, each once', async () => {
+  const { clock, turns, createTrigger, complete, standings, changes, follow, setBusy } = setUp({
+    deliveryTimeoutMs: 60_000,
+  })
+  follow()
+  const unsubscribe = createTrigger().subscribe()
+  expect([...standings.owners()]).toEqual(['main'])
+  setBusy(true)
+  complete('a')
+  // It is asked three times whether the agent is busy.
+  await clock.advance(3000)
+  expect(changes).toEqual(['main: holding.gathering.quiet - 0', 'main: holding.polling - 0'])
+  setBusy(false)
+  await clock.advance(1000)
+  expect(changes.splice(0).at(-1)).toBe('main: delivering.attended 65000 0')
+  turns[0]?.refuse(new Error('no'))
+  await clock.advance(500)
+  expect(changes).toEqual(['main: backingOff 6000 1'])
+  await clock.advance(500)
+  turns[1]?.refuse(new Error('no'))
+  await clock.advance(0)
+  expect(changes.splice(0).at(-1)).toBe('main: backingOff 8000 2')
+  await clock.advance(2000)
+  turns[2]?.accept()
+  await clock.advance(0)
+  expect(changes.splice(0).at(-1)).toBe('main: dormant - 0')
+  unsubscribe()
+  expect([changes.at(-1), [...standings.owners()], standings.of('main')]).toEqual(['main: ', [], []])
+})
+
+it('wait no longer than the longest back-off, and have no end without a time limit', async () => {
+  const { clock, turns, createTrigger, complete, standings } = setUp({ retry: { initialMs: 400, maxMs: 1000 } })
+  onTestFinished(createTrigger().subscribe())
+  complete('a')
+  const waits: (number | undefined)[] = []
+  for (let round = 0; round < 4; round += 1) {
+    await clock.advance(round === 0 ? 0 : 1000)
+    expect(standings.of('main')).toEqual([{ path: 'delivering.attended', until: undefined, failures: round }])
+    turns[round]?.refuse()
+    await clock.advance(0)
+    waits.push((standings.of('main')[0]?.until ?? NaN) - clock.now())
+  }
+  expect(waits).toEqual([400, 800, 1000, 1000])
+})
+
+it('are those of each trigger of an owner, until its last one ends', async () => {
+  const { clock, turns, createTrigger, complete, standings, follow, changes } = setUp()
+  const ends = [createTrigger().subscribe(), createTrigger().subscribe(), createTrigger({ owner: 'other' }).subscribe()]
+  complete('a')
+  await clock.advance(0)
+  // Nobody looked at them until now.
+  follow()
+  expect([...standings.owners()].sort()).toEqual(['main', 'other'])
+  expect(standings.of('main').map(({ path }) => path)).toContain('delivering.attended')
+  expect(standings.of('nobody')).toEqual([])
+  ends[2]?.()
+  expect([...standings.owners()]).toEqual(['main'])
+  expect(changes.at(-1)).toBe('other: ')
+  // The message that is in flight keeps its place.
+  for (const end of ends) end()
+  expect([...standings.owners()]).toEqual(['main'])
+  turns[0]?.accept()
+  await clock.advance(0)
+  expect([[...standings.owners()], clock.pending]).toEqual([[], 0])
+})
+
+it('end with their manager', async () => {
+  const { manager, standings } = setUp()
+  let isEnded = false
+  standings.changed$.subscribe({ complete: () => (isEnded = true) })
+  await manager.dispose()
+  expect(isEnded).toBe(true)
+})
