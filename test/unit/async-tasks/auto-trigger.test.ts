@@ -691,6 +691,18 @@ it('A6: that was held up by a lease of its host delivers as soon as the lease en
   expect(turns).toMatchObject([{ taskIds: ['a', 'b'] }])
 })
 
+it('A6: that was held up by a lease of its host delivers the rest as soon as the lease is acknowledged', async () => {
+  const { clock, complete, createTrigger, turns, reminders } = setUpTrigger({ pollMs: 10_000 })
+  complete('a')
+  const lease = reminders.leaseReminder({ exclusive: true })
+  onTestFinished(createTrigger().subscribe())
+  complete('b')
+  await clock.advance(0)
+  lease?.acknowledge()
+  await clock.advance(0)
+  expect(turns).toMatchObject([{ taskIds: ['b'], at: 1000 }])
+})
+
 it('A6: delivers as soon as a promise says that the agent is idle, before it is asked again', async () => {
   let answer: (isBusy: boolean) => void = () => undefined
   const isAgentBusy = (): Promise<boolean> => new Promise((resolve) => (answer = resolve))
