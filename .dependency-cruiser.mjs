@@ -39,7 +39,7 @@ const everyoneMayUse = [
 const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
-const ours = '^(src|machines|test|docs)/'
+const ours = '^(src|machines|test|docs|scripts)/'
 const folder = (name) => `^src/${name}/`
 
 const layerRules = layers.flatMap((names, level) =>

@@ -3,7 +3,7 @@ import js from '@eslint/js'
 import prettier from 'eslint-config-prettier/flat'
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
-import { documentedXstate } from './test/support/eslint/documented-xstate.js'
+import { documentedXstate } from './scripts/eslint/documented-xstate.js'
 
 const noEnum = { selector: 'TSEnumDeclaration', message: 'Use a union of string literals, or a const object.' }
 const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name: one name everywhere.' }
@@ -90,7 +90,7 @@ export default defineConfig(
   },
   {
     name: 'tests: short cuts that only a test may take',
-    files: ['test/**/*.ts'],
+    files: ['{test,scripts}/**/*.ts'],
     rules: {
       '@typescript-eslint/no-empty-function': 'off',
       '@typescript-eslint/no-non-null-assertion': 'off',
@@ -128,7 +128,7 @@ export default defineConfig(
   },
   {
     name: 'programs that examples and tests start',
-    files: ['docs/**/*.mjs', 'test/**/*.mjs'],
+    files: ['{docs,test,scripts}/**/*.mjs'],
     // TypeScript does not read them, so the rule must know Node's globals.
     languageOptions: {
       globals: Object.fromEntries(

@@ -10,7 +10,7 @@ const entryPoints = Object.values(exports).flatMap(({ types }) =>
 export default {
   entryPoints,
   tsconfig: 'tsconfig.build.json',
-  plugin: ['typedoc-plugin-markdown', './test/support/typedoc-plugin.mjs'],
+  plugin: ['typedoc-plugin-markdown', './scripts/typedoc-plugin.mjs'],
   out: 'docs/api',
   readme: 'none',
   excludeExternals: true,

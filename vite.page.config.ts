@@ -1,6 +1,6 @@
 // `npm run build:page`: builds the page from src/page/app into dist/page. The same sources give the same files.
 import { defineConfig } from 'vite'
-import { machineCharts } from './test/support/chart-plugin.js'
+import { machineCharts } from './scripts/chart-plugin.js'
 
 export default defineConfig({
   root: 'src/page/app',

@@ -9,6 +9,6 @@ export default defineConfig({
   test: {
     ...test,
     include: ['test/model/paths/*.test.ts', 'test/model/{registry,pure,lanes}.test.ts', 'test/race/*.test.ts'],
-    setupFiles: ['test/support/property-settings.ts', 'test/support/record-charts.ts'],
+    setupFiles: ['test/support/property-settings.ts', 'scripts/record-charts.ts'],
   },
 })

@@ -19,7 +19,7 @@ import {
   type BrowserOptions,
   type Command,
 } from '../support/browser.js'
-import { readBlocks } from '../support/doc-blocks.js'
+import { readBlocks } from '../../scripts/doc-blocks.js'
 import { openOrderSite, type OrderSite } from '../support/order-site.js'
 import { createProcessFamily } from '../support/process-family.js'
 import { watchTask, type WatchedTask } from '../support/watched-task.js'

@@ -12,7 +12,7 @@ import type {
   InspectionEvent,
   StateValue,
 } from 'xstate'
-import { transitionKey, type Transition } from './charts.js'
+import { transitionKey, type Transition } from '../../scripts/charts.js'
 
 type XState = typeof import('xstate')
 /** The snapshot of a machine; other actors have none of these fields. */

@@ -1,4 +1,4 @@
-/** The machines as `test/support/chart-plugin.ts` has laid them out. */
+/** The machines as `scripts/chart-plugin.ts` has laid them out. */
 declare module 'virtual:machine-charts' {
   export const machineCharts: readonly import('./chart.js').MachineChart[]
 }

@@ -4,7 +4,7 @@
  */
 import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
 import { getSimplePaths } from 'xstate/graph'
-import { transitionsOf } from '../../support/charts.js'
+import { transitionsOf } from '../../../scripts/charts.js'
 import { addWays } from '../../support/watched-xstate.js'
 
 /** A delay of the machine has elapsed. */

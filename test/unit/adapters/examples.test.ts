@@ -12,7 +12,7 @@ import { script, type LastWord, type Script } from '../../../docs/examples/agent
 import { createOpenAIAgent } from '../../../docs/examples/agents/openai-agents.js'
 import type { ExampleAgent, TurnEvent } from '../../../docs/examples/agents/turns.js'
 import type { AgentTasksOptions } from '../../../src/host/agent-tasks.js'
-import { readBlocks } from '../../support/doc-blocks.js'
+import { readBlocks } from '../../../scripts/doc-blocks.js'
 
 const agents: Record<string, (script: Script, options?: AgentTasksOptions) => ExampleAgent> = {
   'the AI SDK': (told, options) => createAiSdkAgent(scriptedAiSdkModel(told), options),

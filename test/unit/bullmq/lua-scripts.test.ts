@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import * as clusterScripts from '../../../src/bullmq/cluster/cluster-scripts.js'
 import * as jobScripts from '../../../src/bullmq/job-scripts.js'
 import { runScript, script, type Script } from '../../../src/bullmq/script.js'
-import { writtenScripts } from '../../support/lua-scripts.js'
+import { writtenScripts } from '../../../scripts/lua-scripts.js'
 
 const all: [string, Script][] = Object.entries({ ...jobScripts, ...clusterScripts })
 

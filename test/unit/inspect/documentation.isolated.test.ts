@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, it, vi } from 'vitest'
-import { readBlocks } from '../../support/doc-blocks.js'
+import { readBlocks } from '../../../scripts/doc-blocks.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { treeOf } from './inspected.js'
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { deliveryMachine } from '../../../machines/index.js'
 import { countStates, summaryOf } from '../../../src/page/app/chart-counts.js'
 import { arrowPath, linePath } from '../../../src/page/app/chart-lines.js'
-import { layOut } from '../../support/chart-layout.js'
+import { layOut } from '../../../scripts/chart-layout.js'
 
 it('counts an actor in the states around its own, too', async () => {
   const chart = await layOut(deliveryMachine)

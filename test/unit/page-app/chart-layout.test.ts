@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import * as machines from '../../../machines/index.js'
 import type { Box, MachineChart, Point } from '../../../src/page/app/chart.js'
-import { layOut } from '../../support/chart-layout.js'
-import { isMachine, statesOf, transitionsOf } from '../../support/charts.js'
+import { layOut } from '../../../scripts/chart-layout.js'
+import { isMachine, statesOf, transitionsOf } from '../../../scripts/charts.js'
 
 const all = Object.values(machines).filter(isMachine)
 

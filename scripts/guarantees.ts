@@ -7,7 +7,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from './promises.js'
+import { readDefinedInvariants, readRows, readTestTitles, type TestTitles } from '../test/support/promises.js'
 
 const page = 'docs/guarantees.md'
 const packageWide = [
@@ -21,7 +21,7 @@ const packageWide = [
   ...Array.from({ length: 5 }, (_, index) => `E${index + 1}`),
 ]
 
-process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
 if (!existsSync(page)) {
   console.error(`guarantees: ${page} does not exist`)

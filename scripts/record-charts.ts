@@ -2,10 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, expect, vi } from 'vitest'
-import { reachedDirectory, type ReachedFile } from './reached-file.js'
-import { reachedCharts } from './watched-xstate.js'
+import { reachedDirectory, type ReachedFile } from '../test/support/reached-file.js'
+import { reachedCharts } from '../test/support/watched-xstate.js'
 
-vi.mock('xstate', () => import('./watched-xstate.js').then(({ watchedXState }) => watchedXState()))
+vi.mock('xstate', () => import('../test/support/watched-xstate.js').then(({ watchedXState }) => watchedXState()))
 
 afterAll(() => {
   const file = relative(process.cwd(), expect.getState().testPath ?? '')

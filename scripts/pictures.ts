@@ -9,15 +9,15 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { createTaskClient } from '../../src/client/index.js'
-import { PARTS } from '../../src/page/app/addresses.js'
-import { launchChromium } from './chromium.js'
-import { openWindow, showPart } from './page-look.js'
+import { createTaskClient } from '../src/client/index.js'
+import { PARTS } from '../src/page/app/addresses.js'
+import { launchChromium } from '../test/support/chromium.js'
+import { openWindow, showPart } from '../test/support/page-look.js'
 import { takeExtensionPictures } from './extension-pictures.js'
-import { toSmallPng } from './small-png.js'
+import { toSmallPng } from '../test/support/small-png.js'
 
-const folder = fileURLToPath(new URL('../../docs/pictures/', import.meta.url))
-const cli = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url))
+const folder = fileURLToPath(new URL('../docs/pictures/', import.meta.url))
+const cli = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url))
 const size = { width: 1280, height: 800 }
 /** Until the demo has tasks in every state, and deliveries that wait. */
 const WARM_MS = 25_000

@@ -8,7 +8,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const bullmq = fileURLToPath(new URL('../../src/bullmq/', import.meta.url))
+const bullmq = fileURLToPath(new URL('../src/bullmq/', import.meta.url))
 
 /** The folders of scripts, and the file that each becomes. */
 const targets = [

@@ -40,7 +40,7 @@ export interface ChartTransition {
   readonly description: string | undefined
 }
 
-const machines = new URL('../../machines/', import.meta.url)
+const machines = new URL('../machines/', import.meta.url)
 
 /** Every machine that a file of machines/ exports, in the order of the files. */
 export async function findCharts(): Promise<Chart[]> {

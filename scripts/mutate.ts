@@ -48,7 +48,7 @@ const folders: Readonly<Record<string, Folder>> = {
 
 const reports = 'reports/mutation'
 
-process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {

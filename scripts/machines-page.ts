@@ -1,5 +1,5 @@
 /** The page docs/machines.md: a diagram and two tables for each machine, generated from the machine. */
-import { inputOf } from './machine-input.js'
+import { inputOf } from '../test/support/machine-input.js'
 import { pathOf, statesOf, transitionsOf, type Chart, type ChartState, type ChartTransition } from './charts.js'
 import type { AnyStateNode } from 'xstate'
 

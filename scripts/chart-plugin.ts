@@ -1,6 +1,6 @@
 /** Vite's `virtual:machine-charts`: the machines of machines/ with their layout, so that the page needs no layout engine. */
 import type { Plugin } from 'vite'
-import * as machines from '../../machines/index.js'
+import * as machines from '../machines/index.js'
 import { layOut } from './chart-layout.js'
 import { isMachine } from './charts.js'
 

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createTaskClient } from '../../src/client/index.js'
-import { startTaskServer } from '../../src/server/index.js'
-import { startExtensionBrowser } from './extension-browser.js'
-import { openVirtualScreen } from './virtual-screen.js'
+import { createTaskClient } from '../src/client/index.js'
+import { startTaskServer } from '../src/server/index.js'
+import { startExtensionBrowser } from '../test/support/extension-browser.js'
+import { openVirtualScreen } from '../test/support/virtual-screen.js'
 
 const WIDTH = 1100
 const HEIGHT = 640

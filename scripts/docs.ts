@@ -12,15 +12,15 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startTaskServer } from '../../src/server/start-task-server.js'
-import { createDemoInstance } from '../../src/cli/demo-instance.js'
-import { clientMessageSchema, serverMessageSchema } from '../../src/protocol/client-messages.js'
+import { startTaskServer } from '../src/server/start-task-server.js'
+import { createDemoInstance } from '../src/cli/demo-instance.js'
+import { clientMessageSchema, serverMessageSchema } from '../src/protocol/client-messages.js'
 import {
   registerRequestSchema,
   registerResponseSchema,
   serverToWorkerSchema,
   workerMessageSchema,
-} from '../../src/protocol/instance-messages.js'
+} from '../src/protocol/instance-messages.js'
 import { readBlocks, readPrograms, type DocProgram } from './doc-blocks.js'
 
 /** The schema of the lines of a `jsonl` block, by its flag. */
@@ -35,7 +35,7 @@ const messages = {
 
 /** The time limit of a program, in ms. */
 const LIMIT_MS = 60_000
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
 // Inside the repository, so that the package name resolves to it.
 const folder = join(root, 'reports', 'docs')
 

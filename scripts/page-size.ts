@@ -1,6 +1,6 @@
 /** `npm run page-size`: prints the sizes of the page and of the extension, and fails when one is larger than it may be. */
 import { statSync } from 'node:fs'
-import { pageFiles, PAGE_LIMIT } from './page-files.js'
+import { pageFiles, PAGE_LIMIT } from '../test/support/page-files.js'
 
 const files = pageFiles()
 for (const { path, bytes, gzipped } of files) console.log(`page: ${path}: ${bytes} bytes, ${gzipped} gzipped`)

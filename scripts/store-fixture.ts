@@ -6,11 +6,11 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openDatabase } from '../../src/store/sqlite/driver.js'
-import { LAYOUT_VERSION } from '../../src/store/sqlite/schema.js'
-import { readStore, sqliteStore, type StoreChange, type StoredTask } from '../../src/store/index.js'
+import { openDatabase } from '../src/store/sqlite/driver.js'
+import { LAYOUT_VERSION } from '../src/store/sqlite/schema.js'
+import { readStore, sqliteStore, type StoreChange, type StoredTask } from '../src/store/index.js'
 
-const base = fileURLToPath(new URL(`../unit/store/fixtures/layout-${LAYOUT_VERSION}`, import.meta.url))
+const base = fileURLToPath(new URL(`../test/unit/store/fixtures/layout-${LAYOUT_VERSION}`, import.meta.url))
 
 const common = { owner: 'main', attempt: 1, launchedAt: 1_790_000_000_000 } as const
 const named = { subagentName: 'agent', goalPrompt: 'look into it' }

@@ -10,7 +10,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findCharts, statesOf, transitionsOf, type Chart } from './charts.js'
-import { reachedDirectory, type ReachedFile } from './reached-file.js'
+import { reachedDirectory, type ReachedFile } from '../test/support/reached-file.js'
 
 const suites = [
   { name: 'paths', files: 'test/model/paths/' },
@@ -18,7 +18,7 @@ const suites = [
   { name: 'race', files: 'test/race/' },
 ] as const
 
-process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 rmSync(reachedDirectory, { recursive: true, force: true })
 const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'vitest.charts.config.ts', '--reporter=dot'], {
   stdio: 'inherit',

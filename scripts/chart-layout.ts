@@ -1,7 +1,7 @@
 /** Lays a machine out with ELK: where its states, its lines and their labels are. */
 import elk, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'elkjs/lib/elk.bundled.js'
 import type { AnyStateMachine, AnyStateNode } from 'xstate'
-import type { Box, ChartEdge, ChartNode, MachineChart } from '../../src/page/app/chart.js'
+import type { Box, ChartEdge, ChartNode, MachineChart } from '../src/page/app/chart.js'
 import { pathOf, transitionsOf, type ChartTransition } from './charts.js'
 
 /** A monospaced character at 11 px, and at 13 px for names. */

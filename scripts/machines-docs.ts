@@ -11,7 +11,7 @@ import { parseStateDiagram } from './mermaid.js'
 
 const page = 'docs/machines.md'
 
-process.chdir(fileURLToPath(new URL('../../', import.meta.url)))
+process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
 const charts = await findCharts()
 const problems = charts.flatMap(undescribed)

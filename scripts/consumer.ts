@@ -18,7 +18,7 @@ import { adapters } from './adapter-programs.js'
 type Manifest = { name: string; version: string; exports: Record<string, unknown> }
 type Packed = { filename: string; files: { path: string }[] }
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../', import.meta.url))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
 
 const javaScriptProgram = `
