@@ -634,5 +634,6 @@ function newEntry(record: AsyncTaskInfo, ref: TaskEntry['ref'], graceMs: number,
     isDisowned: false,
     isAccepted: false,
     pruning: 'unhandled',
+    kept: undefined,
   }
 }

@@ -1,4 +1,5 @@
 /** The messages to one run: each is taken at most once, in the order in which they were accepted (F7). */
+import { PerTask } from '../../machines/per-task.js'
 
 /** The most messages that wait to be taken. */
 export const MAX_WAITING_MESSAGES = 100
@@ -81,3 +82,6 @@ export class Inbox {
     for (const taker of this.#takers.splice(0)) taker({ done: true, value: undefined })
   }
 }
+
+/** The messages to the run of a task; only of a run that takes some. */
+export const inboxes = new PerTask<Inbox>()

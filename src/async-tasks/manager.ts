@@ -87,9 +87,12 @@ import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
-import { DEFAULT_OUTPUT_BYTES, OutputLog, type OutputChunk } from './output-log.js'
-import { outputOf, type TaskOutputEvent } from './output-stream.js'
+import { DEFAULT_OUTPUT_BYTES, OutputLog, outputLogs, type OutputChunk } from './output-log.js'
+import { outputOf, outputReaders, type TaskOutputEvent } from './output-stream.js'
 import { answerQuestion, type AnswerValue } from './questions.js'
+import { listen } from './abort-link.js'
+import { launchTraces } from './run-operation.js'
+import { launches, plans } from './run-plan.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { storedRun } from './interrupted-runs.js'
@@ -493,11 +496,11 @@ export class AsyncTaskManager {
         ...(parent && childFields(parent, input.kind)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      const attachment = this.registry.attachment(entry)
-      if (this.#telemetry !== undefined) attachment.trace = this.#telemetry.current()
+      const trace = this.#telemetry?.current()
+      if (trace !== undefined) launchTraces.set(entry, trace)
       const start = { runner: definition.run, graceMs: admission.graceMs, params }
-      if (ticket !== undefined) attachment.plan = { start, ticket, retry: policy }
-      if (definition.run.isUnique !== true) attachment.launched = { input, params, runner }
+      if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
+      if (definition.run.isUnique !== true) launches.set(entry, { input, params, runner })
       if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })
@@ -735,7 +738,7 @@ export class AsyncTaskManager {
     const { cursor, maxBytes = 16_384 } = parseInput(readOutputOptionsSchema(), options, 'options')
     const entry = this.registry.history.get(id)
     if (entry === undefined) return undefined
-    const log = this.registry.peekAttachment(entry)?.log ?? new OutputLog(0)
+    const log = outputLogs.get(entry) ?? new OutputLog(0)
     return log.read(cursor, maxBytes)
   }
 
@@ -819,7 +822,7 @@ export class AsyncTaskManager {
     if (this.#disposal !== undefined) throw new DisposedError()
     if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
     const { abortController } = admission
-    const abort = abortController && this.registry.listen(abortController)
+    const abort = abortController && listen(this.registry, abortController)
     const answer = this.registry.register(admission, isLaunched, reservationId, parent)
     if ('failure' in answer) {
       abort?.stop()
@@ -870,7 +873,7 @@ export class AsyncTaskManager {
 
   #link(entry: TaskEntry): void {
     const { abortController } = entry.record
-    if (abortController !== undefined) this.registry.listen(abortController).link(entry)
+    if (abortController !== undefined) listen(this.registry, abortController).link(entry)
   }
 
   #newController(taskId: string): IsolatedController {
@@ -918,10 +921,8 @@ export class AsyncTaskManager {
 
   #append(entry: TaskEntry, text: string): boolean {
     if (entry.record.status !== 'running') return false
-    const attachment = this.registry.attachment(entry)
-    attachment.log ??= new OutputLog(this.#outputBytes)
-    attachment.log.append(text)
-    for (const reader of [...(attachment.readers ?? [])]) reader.read()
+    outputLogs.ensure(entry, () => new OutputLog(this.#outputBytes)).append(text)
+    for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
     return true
   }
 

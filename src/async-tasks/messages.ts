@@ -1,4 +1,5 @@
 /** Sends messages to the runs of tasks. */
+import { inboxes } from './inbox.js'
 import { z } from 'zod'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { preview } from '../preview.js'
@@ -30,7 +31,7 @@ export function sendMessage(registry: TaskRegistry, taskId: string, text: string
         ? `A message has at most ${MAX_MESSAGE_BYTES} bytes.`
         : refusalOf(entry, name)
   if (entry === undefined || reason !== undefined) return { sent: false, reason: reason ?? '' }
-  const inbox = registry.peekAttachment(entry)?.inbox
+  const inbox = inboxes.get(entry)
   if (inbox === undefined) return { sent: false, reason: `${name} takes no messages.` }
   switch (inbox.accept(message)) {
     case 'closed':

@@ -1,4 +1,5 @@
 /** The open questions of one task's run: the promises that the run waits for. */
+import { PerTask } from '../../machines/per-task.js'
 import type { AsyncTaskInfo, TaskAnswer } from '../../machines/records.js'
 import { QuestionWithdrawnError } from '../errors.js'
 
@@ -31,3 +32,6 @@ export class OpenQuestions {
     }
   }
 }
+
+/** What the run of a task waits for. */
+export const openQuestions = new PerTask<OpenQuestions>()

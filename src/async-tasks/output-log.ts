@@ -2,6 +2,7 @@
  * The last bytes that a task wrote. The cursor counts bytes from the task's first one, so that a reader can continue where it
  * stopped, and learns how many bytes were dropped meanwhile.
  */
+import { PerTask } from '../../machines/per-task.js'
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 
 /** How much of a task's output is kept by default, in bytes (64 KiB). */
@@ -69,3 +70,6 @@ export class OutputLog {
     return this.read(Math.max(0, this.size - maxBytes), maxBytes).text
   }
 }
+
+/** What a task has written. */
+export const outputLogs = new PerTask<OutputLog>()

@@ -1,4 +1,6 @@
 /** What a task writes, as it comes: from a cursor on, to the end of the task. */
+import { PerTask } from '../../machines/per-task.js'
+import { outputLogs } from './output-log.js'
 import type { Observable, Subscriber } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
@@ -33,7 +35,7 @@ export function outputOf(
       subscriber.complete()
       return undefined
     }
-    const reader = new OutputReader(registry, entry, subscriber, cursor)
+    const reader = new OutputReader(entry, subscriber, cursor)
     reader.read()
     if (isOver(registry, entry)) {
       subscriber.complete()
@@ -44,7 +46,7 @@ export function outputOf(
       reader.read()
       subscriber.complete()
     }
-    const readers = (registry.attachment(entry).readers ??= new Set())
+    const readers = outputReaders.ensure(entry, () => new Set())
     readers.add(reader)
     registry.watchers.add(entry, onChange)
     return () => {
@@ -56,19 +58,12 @@ export function outputOf(
 
 /** Reads the output of a task for one subscriber. */
 class OutputReader {
-  readonly #registry: TaskRegistry
   readonly #entry: TaskEntry
   readonly #subscriber: Subscriber<TaskOutputEvent>
   #cursor: number | undefined
   #isReading = false
 
-  constructor(
-    registry: TaskRegistry,
-    entry: TaskEntry,
-    subscriber: Subscriber<TaskOutputEvent>,
-    cursor: number | undefined,
-  ) {
-    this.#registry = registry
+  constructor(entry: TaskEntry, subscriber: Subscriber<TaskOutputEvent>, cursor: number | undefined) {
     this.#entry = entry
     this.#subscriber = subscriber
     this.#cursor = cursor
@@ -86,7 +81,7 @@ class OutputReader {
   }
 
   #next(): TaskOutputEvent | undefined {
-    const chunk = this.#registry.peekAttachment(this.#entry)?.log?.read(this.#cursor, EVENT_BYTES)
+    const chunk = outputLogs.get(this.#entry)?.read(this.#cursor, EVENT_BYTES)
     if (chunk === undefined || chunk.text === '') return undefined
     return { taskId: this.#entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
   }
@@ -96,3 +91,6 @@ class OutputReader {
 function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
 }
+
+/** Those who follow the output of a task. */
+export const outputReaders = new PerTask<Set<{ read(): void }>>()

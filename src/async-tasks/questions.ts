@@ -11,7 +11,7 @@ import {
   type TaskQuestionInput,
 } from '../protocol/task-questions.js'
 import { writtenAnswer, valueAnswer } from './question-texts.js'
-import { OpenQuestions } from './open-questions.js'
+import { OpenQuestions, openQuestions } from './open-questions.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Options of `RunContext.ask`. */
@@ -56,7 +56,7 @@ function open(
   entry.ref?.send({ type: 'task.ask', question })
   const id = entry.record.questions?.[before]?.id
   if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
-  const answered = (registry.attachment(entry).questions ??= new OpenQuestions()).wait(id)
+  const answered = openQuestions.ensure(entry, () => new OpenQuestions()).wait(id)
   if (signal === undefined) return answered
   const withdraw = (): void => registry.batch(() => entry.ref?.send({ type: 'task.answer', questionId: id }))
   signal.addEventListener('abort', withdraw, { once: true })
@@ -97,7 +97,7 @@ export function answerQuestion(
   registry.batch(() => {
     registry.noteAnswer(entry, questionId, answer)
     entry.ref?.send({ type: 'task.answer', questionId })
-    registry.attachment(entry).questions?.answer(questionId, answer)
+    openQuestions.get(entry)?.answer(questionId, answer)
   })
   return true
 }

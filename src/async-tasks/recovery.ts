@@ -1,4 +1,5 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
+import { launches, plans } from './run-plan.js'
 import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../machines/records.js'
 import { runOfOwner } from '../../machines/families.js'
@@ -248,12 +249,12 @@ function goOn(
   const entry = registry.resume(resumed, (prepared) => {
     persistence.restore(prepared, task, hasNewOwner)
     const { subagentName, goalPrompt, timeoutMs } = record
-    registry.attachment(prepared).launched = {
+    launches.set(prepared, {
       input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
       params,
       runner: fate.definition,
-    }
-    if (fate.type === 'waiting' || retry !== undefined) registry.attachment(prepared).plan = { start, ticket, retry }
+    })
+    if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
   })
   if (fate.type === 'waiting') host.link(entry)
   else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })

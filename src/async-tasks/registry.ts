@@ -36,64 +36,34 @@ import type { OnError } from '../callbacks/error-report.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
-import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { createOutbox, type Outbox } from '../callbacks/outbox.js'
 import { actorClock, elapsedMs, type Clock } from '../clock.js'
 import type { Run } from '../engine/engine.js'
 import { AgentTasksError } from '../errors.js'
 import { estimateJsonChars } from '../protocol/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
-import type { TraceContext } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
-import { reasonOfAbort, toAbortReason } from './cancel-reason.js'
+import { unlink } from './abort-link.js'
+import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery-timer-labels.js'
 import { DeliveryStandings } from './delivery-standings.js'
-import type { Inbox } from './inbox.js'
+import { inboxes } from './inbox.js'
 import { ListedIds } from './listed-ids.js'
-import type { OpenQuestions } from './open-questions.js'
+import { openQuestions } from './open-questions.js'
 import { addresseeOf } from './question-addressee.js'
-import type { OutputLog } from './output-log.js'
+import { outputLogs } from './output-log.js'
 import { keptTail } from './output-tail.js'
 import { Persistence } from './persistence.js'
 import type { SpentAmount } from '../protocol/budget.js'
-import type { LaunchedTask, RunPlan, RunStart } from './run-plan.js'
+import { storedEnds } from './run-files.js'
+import { currentRuns, plans, type RunStart } from './run-plan.js'
 import { PrunedTasks } from './pruned-tasks.js'
 import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
-import { excessError, WrapUp } from './wrap-up.js'
+import { excessError, WrapUp, wrapUps } from './wrap-up.js'
 import { PushSubscribers } from './push-subscribers.js'
 import { TaskWatchers } from './task-watchers.js'
-
-/** The parts of a task besides its record; they are dropped with its entry. */
-export interface Attachment {
-  run?: Run
-  log?: OutputLog
-  /** Those who follow its output. */
-  readers?: Set<{ read(): void }>
-  questions?: OpenQuestions
-  /** The messages to the run; only of a run that takes some. */
-  inbox?: Inbox
-  /** The span that launched it. */
-  trace?: TraceContext | undefined
-  /** What runs when a slot is free, or again; only for tasks that may wait or be repeated. */
-  plan?: RunPlan
-  wrapUp?: WrapUp
-  /** What it was launched with, for another task of the same; absent for a task that the host runs, and for a run that is unique. */
-  launched?: LaunchedTask
-  /** Removes the listener from the registered `AbortController`. */
-  unlink?: () => void
-  /** Removes the files of the run, once its end has been stored. */
-  removeFiles?: () => void
-}
-
-/** Listens to a registered `AbortController`. */
-export interface AbortLink {
-  /** The task was registered: an abort cancels it. */
-  link(entry: TaskEntry): void
-  /** The task was not registered. */
-  stop(): void
-}
 
 /** A task of an earlier process that goes on. */
 export type ResumedTask = Omit<Extract<RegistryEvent, { type: 'task.resume' }>, 'type' | 'reply'>
@@ -167,7 +137,6 @@ export class TaskRegistry {
   readonly #push: Outbox<Notification>['push']
   readonly #drain: Outbox<Notification>['drain']
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
-  readonly #attachments = new Map<TaskEntry, Attachment>()
   readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
   readonly #wrapUps: { readonly entry: TaskEntry; readonly excess: string }[] = []
   readonly #starts: TaskEntry[] = []
@@ -232,7 +201,7 @@ export class TaskRegistry {
       onCleared: (entry) => this.history.offer(entry),
       onRepeated: (entry) => this.history.keep(entry),
       addresseeOf: ({ record }) => addresseeOf(this, record),
-      tailOf: (entry, settlement) => keptTail(entry, settlement, this.#attachments.get(entry)?.log),
+      tailOf: (entry, settlement) => keptTail(entry, settlement, outputLogs.get(entry)),
       ...(this.persistence && { deliveries: this.persistence }),
     })
     this.families = new Families(options.families, this.ledger, (owner) => {
@@ -404,14 +373,13 @@ export class TaskRegistry {
 
   /** The signal that asks the run of a task to conclude. */
   wrapUpOf(entry: TaskEntry): WrapUp {
-    const attachment = this.attachment(entry)
-    if (attachment.wrapUp === undefined) {
+    return wrapUps.ensure(entry, () => {
       const taskId = entry.record.id
-      attachment.wrapUp = new WrapUp((error) => this.report(error, { source: 'abort-listener', taskId }))
+      const wrapUp = new WrapUp((error) => this.report(error, { source: 'abort-listener', taskId }))
       const excess = entry.ref?.getSnapshot().context.excess
-      if (excess !== undefined) attachment.wrapUp.begin(excess)
-    }
-    return attachment.wrapUp
+      if (excess !== undefined) wrapUp.begin(excess)
+      return wrapUp
+    })
   }
 
   /** A run has used something. Call it inside a batch. */
@@ -471,54 +439,6 @@ export class TaskRegistry {
       return record?.delivery === 'owed' && !this.pushSubscribers.has(record.owner)
     })
     if (pulled.length > 0) this.send({ type: 'task.delivered', taskIds: pulled })
-  }
-
-  // Attachments
-
-  attachment(entry: TaskEntry): Attachment {
-    const present = this.#attachments.get(entry)
-    if (present !== undefined) return present
-    const attachment: Attachment = {}
-    // The entry of a pruned task is kept by its run alone: what is attached to it goes with the run.
-    if (this.history.get(entry.record.id) === entry) this.#attachments.set(entry, attachment)
-    return attachment
-  }
-
-  peekAttachment(entry: TaskEntry): Attachment | undefined {
-    return this.#attachments.get(entry)
-  }
-
-  /**
-   * Listens to a controller whose task is about to be registered: aborting it will cancel that task (A8). What the signal throws is
-   * thrown here, while nothing has changed.
-   */
-  listen(controller: AbortController): AbortLink {
-    const own = controller instanceof IsolatedController ? controller : undefined
-    let linked: TaskEntry | undefined
-    let isAborted = own?.aborted ?? controller.signal.aborted
-    const onAbort = (): void => {
-      isAborted = true
-      if (linked !== undefined) this.cancel(linked, reasonOfAbort(controller.signal))
-    }
-    const stop = own === undefined ? this.#listenTo(controller.signal, onAbort) : own.listen(onAbort)
-    return {
-      stop,
-      link: (entry) => {
-        linked = entry
-        this.attachment(entry).unlink = stop
-        if (isAborted) this.cancel(entry, reasonOfAbort(controller.signal))
-      },
-    }
-  }
-
-  /** @returns what stops it */
-  #listenTo(signal: AbortSignal, onAbort: () => void): () => void {
-    signal.addEventListener('abort', onAbort, { once: true })
-    return () =>
-      callIsolated(
-        () => signal.removeEventListener('abort', onAbort),
-        (error) => this.report(error, { source: 'abort-listener' }),
-      )
   }
 
   /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */
@@ -626,7 +546,7 @@ export class TaskRegistry {
   #runWrapUps(): void {
     for (let next = this.#wrapUps.shift(); next !== undefined; next = this.#wrapUps.shift()) {
       this.send({ type: 'wrapUp.begin', entry: next.entry })
-      this.#attachments.get(next.entry)?.wrapUp?.begin(next.excess)
+      wrapUps.get(next.entry)?.begin(next.excess)
     }
   }
 
@@ -634,7 +554,7 @@ export class TaskRegistry {
   #runStarts(): void {
     if (this.#isProcessing || this.persistence?.flush() === false) return
     for (let entry = this.#starts.shift(); entry !== undefined; entry = this.#starts.shift()) {
-      const plan = this.#attachments.get(entry)?.plan
+      const plan = plans.get(entry)
       if (entry.ref === undefined || plan === undefined) this.send({ type: 'slot.release', entry })
       else this.#options.onStart(entry, plan.start)
     }
@@ -646,14 +566,13 @@ export class TaskRegistry {
       // Only a task whose deadline has passed has any by now. No code of the host runs before they are cancelled, too.
       const children = this.families.liveChildren(entry)
       if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
-      const attachment = this.#attachments.get(entry)
-      attachment?.unlink?.()
+      unlink(entry)
       try {
         entry.record.abortController?.abort(reason)
       } catch (error) {
         this.report(error, { source: 'abort-listener', taskId: entry.record.id })
       }
-      attachment?.run?.abort(reason)
+      currentRuns.get(entry)?.abort(reason)
     }
   }
 
@@ -686,7 +605,7 @@ export class TaskRegistry {
   /** The streams have been notified of a transition: the rest of its effects follow. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
     if (transition.kind === 'history') {
-      this.#attachments.delete(entry)
+      entry.kept = undefined
       this.listed.delete(entry.record.id)
       this.pruned.add(entry.record, transition.at)
     }
@@ -698,17 +617,16 @@ export class TaskRegistry {
     this.watchers.notify(entry)
     this.#withdrawQuestions(entry)
     this.#options.onEnd(transition)
-    const attachment = this.#attachments.get(entry)
-    attachment?.unlink?.()
-    attachment?.inbox?.close()
-    attachment?.removeFiles?.()
-    if (attachment?.plan !== undefined) delete attachment.plan
+    unlink(entry)
+    inboxes.get(entry)?.close()
+    storedEnds.get(entry)?.()
+    plans.take(entry)
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }
 
   #withdrawQuestions(entry: TaskEntry): void {
-    this.#attachments.get(entry)?.questions?.withdraw(entry.record)
+    openQuestions.get(entry)?.withdraw(entry.record)
   }
 
   #onDrained(): void {

@@ -1,4 +1,5 @@
 /** The files of one run, which may be those of a program that survives its host. */
+import { PerTask } from '../../machines/per-task.js'
 import { endSurvivor } from '../engine/program-folder.js'
 import type { Outcome } from '../engine/engine.js'
 import type { StartedProgram } from '../engine/reap.js'
@@ -53,3 +54,6 @@ export class RunFiles {
     nodeBuiltin('node:fs').rm(this.folder, { recursive: true, force: true }, () => undefined)
   }
 }
+
+/** Called when the end of a run has been stored. */
+export const storedEnds = new PerTask<() => void>()

@@ -1,4 +1,5 @@
 /** The run of a task as an operation of telemetry. */
+import { PerTask } from '../../machines/per-task.js'
 import type { FailedTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Outcome } from '../engine/engine.js'
@@ -33,3 +34,6 @@ function failureType({
   if (timeoutMs !== undefined && completedAt - startedAt >= timeoutMs) return 'timeout'
   return failure.errorCode ?? failure.errorName ?? '_OTHER'
 }
+
+/** The span that launched a task. */
+export const launchTraces = new PerTask<TraceContext>()

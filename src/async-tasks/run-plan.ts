@@ -1,4 +1,6 @@
 /** How the runs of a task start. */
+import { PerTask } from '../../machines/per-task.js'
+import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
 import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
@@ -30,3 +32,12 @@ export interface LaunchedTask {
   readonly params: RunInput['params'] | undefined
   readonly runner: Runner | RunnerDefinition
 }
+
+/** The present run of a task. */
+export const currentRuns = new PerTask<Run>()
+
+/** What runs when a slot is free, or again; only of tasks that may wait or be repeated. */
+export const plans = new PerTask<RunPlan>()
+
+/** What a task was launched with; absent for a task that the host runs, and for a run that is unique. */
+export const launches = new PerTask<LaunchedTask>()

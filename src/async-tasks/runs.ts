@@ -8,18 +8,19 @@ import type { RunContext, RunDurability, RunInput, Runner, RunnerDefinition } fr
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
-import { Inbox, NO_MESSAGES } from './inbox.js'
+import { Inbox, inboxes, NO_MESSAGES } from './inbox.js'
 import { parseInput } from '../protocol/parse.js'
 import { endedError, type CurrentRun } from './families.js'
-import { RunFiles } from './run-files.js'
+import { listen } from './abort-link.js'
+import { RunFiles, storedEnds } from './run-files.js'
 import { preview } from '../preview.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
-import { endOperation, startOperation } from './run-operation.js'
+import { endOperation, launchTraces, startOperation } from './run-operation.js'
 import { retryDelay } from './retrying.js'
-import type { RunStart } from './run-plan.js'
+import { currentRuns, plans, type RunStart } from './run-plan.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
@@ -43,7 +44,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const durability: RunDurability | undefined = persistence && {
     get folder() {
       // Its files go when its run has settled and its end has been stored, whichever is later.
-      registry.attachment(entry).removeFiles = () => files.setStored()
+      storedEnds.set(entry, () => files.setStored())
       return files.folder
     },
     isResumed,
@@ -56,9 +57,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
   const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
-  const messages =
-    runner.takesMessages === true ? (registry.attachment(entry).inbox ??= new Inbox()).open() : NO_MESSAGES
-  const operation = host.telemetry && startOperation(host.telemetry, entry, registry.peekAttachment(entry)?.trace)
+  const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
+  const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
     get signal() {
       return abort.signal
@@ -111,7 +111,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       settle(host, entry, { outcome, attempt, couldNotStart: false })
       if (operation !== undefined) endOperation(operation, entry, outcome)
     }
-    registry.attachment(entry).run = run
+    currentRuns.set(entry, run)
     registry.runs.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The registered controller had aborted: the task is cancelled already.
@@ -152,9 +152,8 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
 
 /** Has the task run again, if its policy says so. */
 function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
-  const attachment = registry.peekAttachment(entry)
-  const plan = attachment?.plan
-  if (attachment === undefined || plan?.retry === undefined || entry.ref === undefined) return false
+  const plan = plans.get(entry)
+  if (plan?.retry === undefined || entry.ref === undefined) return false
   const { value, context } = entry.ref.getSnapshot()
   const isOverdue = value === 'stopping'
   const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget: context.excess !== undefined })
@@ -163,9 +162,8 @@ function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: E
   const reported = outcome.type === 'returned' ? undefined : failureOfRun(outcome).error
   const error = isOverdue ? timeoutMessage(entry.record.timeoutMs ?? 0, reported) : (reported ?? '')
   registry.batch(() => {
-    attachment.removeFiles?.()
-    delete attachment.removeFiles
-    delete attachment.run
+    storedEnds.take(entry)?.()
+    currentRuns.take(entry)
     const { id, abortController } = entry.record
     const next = abortController?.signal.aborted === true ? newController(id) : undefined
     const { ticket, start } = plan
@@ -174,7 +172,7 @@ function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: E
       ...{ type: 'task.requeue', entry, ticket, delayMs, graceMs: start.graceMs, error },
       abortController: next,
     })
-    if (next !== undefined) registry.listen(next).link(entry)
+    if (next !== undefined) listen(registry, next).link(entry)
   })
   return true
 }

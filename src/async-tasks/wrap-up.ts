@@ -1,4 +1,5 @@
 /** The signal that asks a run to conclude: a budget is exceeded (F10). */
+import { PerTask } from '../../machines/per-task.js'
 import { BUDGET_EXCEEDED } from '../../machines/async-task.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 
@@ -23,3 +24,6 @@ export class WrapUp {
 /** The reason of an abort. */
 export const excessError = (excess: string): Error =>
   Object.assign(new Error(excess), { name: 'BudgetExceededError', code: BUDGET_EXCEEDED })
+
+/** Of the tasks whose run has asked for it. */
+export const wrapUps = new PerTask<WrapUp>()

@@ -1,4 +1,5 @@
 /** What all connections of one MCP server share: the async tasks, the subagents, and the instances with their lanes. */
+import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -228,7 +229,7 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
     // The next server would look for what goes on: a program, or commands of a cluster.
     const isProgram = subagents.get(subagentName)?.run.survivesHost === true
     if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue
-    const run = registry.peekAttachment(entry)?.run
+    const run = currentRuns.get(entry)
     const what = taskName({ subagentName, goalPrompt })
     manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
     run?.abort()

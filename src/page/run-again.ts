@@ -2,7 +2,7 @@
 import { runOfOwner } from '../../machines/families.js'
 import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
-import type { LaunchedTask } from '../async-tasks/run-plan.js'
+import { launches, type LaunchedTask } from '../async-tasks/run-plan.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { commandKey, type CommandEntry } from './command-entry.js'
@@ -57,7 +57,7 @@ function launchedOf(
   const retained = manager?.registry.history.get(record.id)
   // Another task may have the id of a forgotten one.
   if (manager === undefined || retained?.record.launchedAt !== record.launchedAt) return FORGOTTEN
-  const launched = manager.registry.peekAttachment(retained)?.launched
+  const launched = launches.get(retained)
   return launched === undefined ? NOT_LAUNCHED : { manager, launched }
 }
 

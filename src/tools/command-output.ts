@@ -1,4 +1,5 @@
 /** What peeks and lists show of a command, and of what it has written. It is always text of JSON: nothing in it can pass for another line. */
+import { outputLogs } from '../async-tasks/output-log.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { tailOf } from '../async-tasks/output-tail.js'
@@ -32,7 +33,7 @@ export function lastLineOf(view: TaskView, task: AsyncTaskInfo): string {
 function writtenTail({ manager: { registry } }: TaskView, task: AsyncTaskInfo): string | undefined {
   if (task.kind === undefined || task.outputTail !== undefined) return task.outputTail
   const entry = registry.history.get(task.id)
-  const log = entry && registry.peekAttachment(entry)?.log
+  const log = entry && outputLogs.get(entry)
   const tail = log === undefined ? '' : tailOf(log)
   return tail === '' ? undefined : tail
 }

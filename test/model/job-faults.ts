@@ -1,4 +1,5 @@
 /** Planted faults of F1 to F3, through public options and wrappers only. */
+import { outputLogs } from '../../src/async-tasks/output-log.js'
 import { skip } from 'rxjs'
 import type fc from 'fast-check'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
@@ -82,7 +83,7 @@ export const jobFaults: readonly JobFault[] = [
     ...withManager(({ registry }) => {
       const cancel = registry.cancel.bind(registry)
       registry.cancel = (entry) => {
-        delete registry.attachment(entry).log
+        outputLogs.take(entry)
         return cancel(entry)
       }
     }),

@@ -1,4 +1,5 @@
 /** Faults of durability, one promise at a time (K1 to K7, K10): the races with crashes must find each. */
+import { currentRuns } from '../../src/async-tasks/run-plan.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { Persistence } from '../../src/async-tasks/persistence.js'
@@ -149,7 +150,7 @@ export const crashFaults: readonly CrashFault[] = [
     breakManager: withPersistence((_, registry) => {
       const cancel = registry.cancel.bind(registry)
       registry.cancel = (entry) => {
-        if (entry.ref !== undefined) registry.peekAttachment(entry)?.run?.abort()
+        if (entry.ref !== undefined) currentRuns.get(entry)?.abort()
         return cancel(entry)
       }
     }),

@@ -1,6 +1,6 @@
 /** Faults of questions, messages and repeats (F6, F7, F11): the races of `talk.property.ts` must find each. */
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { Inbox } from '../../src/async-tasks/inbox.js'
+import { inboxes, type Inbox } from '../../src/async-tasks/inbox.js'
 import type { TalkSabotage } from './talk.property.js'
 
 export interface TalkFault extends TalkSabotage {
@@ -12,18 +12,18 @@ export interface TalkFault extends TalkSabotage {
 
 /** Changes how each task's messages are accepted. */
 function withInbox(accept: (message: string, inbox: Inbox['accept']) => ReturnType<Inbox['accept']>) {
-  return ({ registry }: AsyncTaskManager): void => {
-    const peek = registry.peekAttachment.bind(registry)
+  return (manager: AsyncTaskManager): void => {
+    const send = manager.sendToTask.bind(manager)
     const changed = new WeakSet<Inbox>()
-    registry.peekAttachment = (entry) => {
-      const attachment = peek(entry)
-      const inbox = attachment?.inbox
+    manager.sendToTask = (id, text) => {
+      const entry = manager.registry.history.get(id)
+      const inbox = entry && inboxes.get(entry)
       if (inbox !== undefined && !changed.has(inbox)) {
         changed.add(inbox)
         const original = inbox.accept.bind(inbox)
         inbox.accept = (message) => accept(message, original)
       }
-      return attachment
+      return send(id, text)
     }
   }
 }

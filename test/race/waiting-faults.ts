@@ -1,4 +1,5 @@
 /** Planted faults of tasks that wait, are repeated, or exceed a budget: each wraps a part of a manager. */
+import { plans } from '../../src/async-tasks/run-plan.js'
 import type { AlterManager } from './waiting-tasks.property.js'
 
 export interface WaitingFault {
@@ -68,16 +69,16 @@ export const waitingFaults: readonly WaitingFault[] = [
     name: 'one-run-too-many',
     invariant: 'F9',
     description: 'a task has one run more than its policy says',
-    alter: ({ registry }) => {
-      const peek = registry.peekAttachment.bind(registry)
-      const changed = new WeakSet<object>()
-      registry.peekAttachment = (entry) => {
-        const attachment = peek(entry)
-        if (attachment?.plan?.retry === undefined || changed.has(attachment)) return attachment
-        changed.add(attachment)
-        const { retry } = attachment.plan
-        attachment.plan = { ...attachment.plan, retry: { ...retry, attempts: retry.attempts + 1 } }
-        return attachment
+    alter: (manager) => {
+      const launch = manager.launch.bind(manager)
+      manager.launch = (...given) => {
+        const record = launch(...given)
+        const entry = manager.registry.history.get(record.id)
+        const plan = entry && plans.get(entry)
+        if (entry !== undefined && plan?.retry !== undefined) {
+          plans.set(entry, { ...plan, retry: { ...plan.retry, attempts: plan.retry.attempts + 1 } })
+        }
+        return record
       }
     },
   },

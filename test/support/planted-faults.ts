@@ -5,6 +5,7 @@
  * Each fault is a public option, or wraps a manager or a part of its registry: nothing in src knows of them. The file is long because
  * it is one list.
  */
+import { unlink } from '../../src/async-tasks/abort-link.js'
 import type fc from 'fast-check'
 import type { History } from '../../machines/history.js'
 import type { RegistryNotification } from '../../machines/journal.js'
@@ -416,8 +417,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller cancels nothing',
     property: registry,
     wrapManager(manager) {
-      manager.registry.listen = () => ({ link: () => undefined, stop: () => undefined })
-      return manager
+      return afterRegistration(manager, unlink)
     },
   },
   {
@@ -426,15 +426,11 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'aborting the registered controller fails the task',
     property: registry,
     wrapManager(manager) {
-      manager.registry.listen = ({ signal }) => ({
-        stop: () => undefined,
-        link: ({ record: { id } }) => {
-          const onAbort = (): void => void manager.failTask(id, 'aborted')
-          signal.addEventListener('abort', onAbort, { once: true })
-          if (signal.aborted) onAbort()
-        },
+      return afterRegistration(manager, (entry) => {
+        const { id, abortController } = entry.record
+        unlink(entry)
+        abortController?.signal.addEventListener('abort', () => void manager.failTask(id, 'aborted'), { once: true })
       })
-      return manager
     },
   },
   {
@@ -520,3 +516,23 @@ export const registryFaults: readonly PlantedFault[] = [
     }),
   },
 ]
+
+/** Changes each task that is registered. */
+function afterRegistration(manager: AsyncTaskManager, change: (entry: TaskEntry) => void): AsyncTaskManager {
+  const changeEntry = (id: string): void => {
+    const entry = manager.registry.history.get(id)
+    if (entry !== undefined) change(entry)
+  }
+  const [register, launch] = [manager.registerTask.bind(manager), manager.launch.bind(manager)]
+  manager.registerTask = (...given) => {
+    const record = register(...given)
+    changeEntry(record.id)
+    return record
+  }
+  manager.launch = (...given) => {
+    const record = launch(...given)
+    changeEntry(record.id)
+    return record
+  }
+  return manager
+}
