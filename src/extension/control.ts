@@ -45,9 +45,14 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
       else onStray(id, true)
     })
   })
-  chrome.tabs.onUpdated.addListener((tabId, { groupId }) => {
-    if (groupId === undefined) return
+  chrome.tabs.onUpdated.addListener((tabId, { groupId, status }, tab) => {
+    if (groupId === undefined && status === undefined) return
     void remembered().then(async ({ facts }) => {
+      if (groupId === undefined) {
+        // The browser clears the badge of a tab that goes to another page.
+        if (facts.groups.includes(tab.groupId) && !facts.given.includes(tabId)) onStray(tabId, true)
+        return
+      }
       if (facts.groups.includes(groupId)) {
         if (!facts.given.includes(tabId)) onStray(tabId, true)
         return

@@ -116,6 +116,7 @@ describe('a tab that gets into the group', () => {
   const listed = () => attack.use('browser_tabs', { action: 'list' })
   const badgeOf = (tab: number) =>
     attack.browser.inOptions<string>(`return chrome.action.getBadgeText({ tabId: ${tab} })`)
+  const addressOf = (tab: number) => attack.browser.inOptions<string>(`return (await chrome.tabs.get(${tab})).url`)
 
   it('E1: by another extension is not under control before the person clicks the icon in it', async () => {
     await attack.use('browser_tabs', { action: 'new', url: `${attack.site}/mine` })
@@ -128,6 +129,13 @@ describe('a tab that gets into the group', () => {
     await waitFor(async () => ((await badgeOf(foreign)) === '?' ? true : undefined), 'the badge')
     expect(await listed()).not.toContain('/foreign')
     expect(await attack.use('browser_tabs', { action: 'select', index: 1 })).toMatch(/^TAB_CLOSED/)
+    // It is marked on its next page, too.
+    await attack.browser.inTarget(
+      '/hostile.js',
+      `await chrome.tabs.update(${foreign}, { url: '${attack.site}/foreign?2' })`,
+    )
+    await waitFor(async () => ((await addressOf(foreign)).endsWith('?2') ? true : undefined), 'the next page')
+    await waitFor(async () => ((await badgeOf(foreign)) === '?' ? true : undefined), 'the badge')
     // Out of it and in again is no way in for one that was under control.
     await attack.browser.clickIcon(foreign)
     expect(await listed()).toContain('/foreign')
