@@ -35,7 +35,7 @@ describe('what src has left behind is found, until it is removed', () => {
     const { signal } = new AbortController()
     const abortController = { signal, abort: () => undefined } as unknown as AbortController
     manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help', abortController })
-    expect(left()).toEqual(['abort listener: src/async-tasks/registry.ts'])
+    expect(left()).toEqual(['abort listener: src/async-tasks/abort-link.ts'])
     manager.completeTask('a', {})
     expect(left()).toEqual([])
   })
