@@ -1,5 +1,4 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
-import type { PerTask } from './per-task.js'
 import type { AsyncTaskRef } from './async-task.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from './records.js'
 import { hasEnded } from './task-status.js'
@@ -24,8 +23,8 @@ export interface TaskEntry {
   isAccepted: boolean
   /** Whether the handlers of its end have run, and whether it was offered for pruning. */
   pruning: 'unhandled' | 'handled' | 'offered'
-  /** What features keep of it. */
-  kept: Map<PerTask<unknown>, unknown> | undefined
+  /** What features keep of it, by their `PerTask`. */
+  kept: Map<object, unknown> | undefined
 }
 
 /** An open question, and whether its owner was told of it. */

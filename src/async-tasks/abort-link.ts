@@ -1,10 +1,16 @@
 /** The link from the `AbortController` of a task to its cancellation (A8). */
 import { PerTask } from '../../machines/per-task.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import type { OnError } from '../callbacks/error-report.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { reasonOfAbort } from './cancel-reason.js'
-import type { TaskRegistry } from './registry.js'
+
+/** What an abort does. */
+export interface AbortHost {
+  cancel(entry: TaskEntry, reason?: string): unknown
+  readonly report: OnError
+}
 
 /** Listens to the controller of a task. */
 export interface AbortLink {
@@ -24,31 +30,31 @@ export const unlink = (entry: TaskEntry): void => links.take(entry)?.()
  * Listens to a controller whose task is about to be registered: aborting it will cancel that task. What the signal throws is thrown here, while nothing
  * has changed.
  */
-export function listen(registry: TaskRegistry, controller: AbortController): AbortLink {
+export function listen(host: AbortHost, controller: AbortController): AbortLink {
   const own = controller instanceof IsolatedController ? controller : undefined
   let linked: TaskEntry | undefined
   let isAborted = own?.aborted ?? controller.signal.aborted
   const onAbort = (): void => {
     isAborted = true
-    if (linked !== undefined) registry.cancel(linked, reasonOfAbort(controller.signal))
+    if (linked !== undefined) host.cancel(linked, reasonOfAbort(controller.signal))
   }
-  const stop = own === undefined ? listenTo(registry, controller.signal, onAbort) : own.listen(onAbort)
+  const stop = own === undefined ? listenTo(host, controller.signal, onAbort) : own.listen(onAbort)
   return {
     stop,
     link: (entry) => {
       linked = entry
       links.set(entry, stop)
-      if (isAborted) registry.cancel(entry, reasonOfAbort(controller.signal))
+      if (isAborted) host.cancel(entry, reasonOfAbort(controller.signal))
     },
   }
 }
 
 /** @returns what stops it */
-function listenTo(registry: TaskRegistry, signal: AbortSignal, onAbort: () => void): () => void {
+function listenTo(host: AbortHost, signal: AbortSignal, onAbort: () => void): () => void {
   signal.addEventListener('abort', onAbort, { once: true })
   return () =>
     callIsolated(
       () => signal.removeEventListener('abort', onAbort),
-      (error) => registry.report(error, { source: 'abort-listener' }),
+      (error) => host.report(error, { source: 'abort-listener' }),
     )
 }
