@@ -244,12 +244,14 @@ async function enter(manager: AsyncTaskManager, place: (typeof places)[number], 
     rejected: () => Promise.reject(any),
     reported: (_input, context) => {
       context.report(any)
+      return undefined
     },
     asked: async (_input, context) => (await context.ask(any)).action,
     schema: async (_input, context) => (await context.ask({ message: 'm', schema: any })).action,
     answered: async (_input, context) => (await context.ask('m')).action,
     spent: (_input, context) => {
       context.spend(any)
+      return undefined
     },
   }
   const run: Runner = runners[place] ?? (() => undefined)
