@@ -46,6 +46,32 @@ describe('a launch for which no slot is free', () => {
     expect(started()).toEqual(['a', 'b199'])
   })
 
+  it('F8, F9: a repeated run keeps its wait when many that waited with it were cancelled', async () => {
+    const { launch, manager, runs, started, pass } = limitedTasks({ ...waiting, queue: { max: 300 } })
+    const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 10_000 } } as const
+    await launch('a', {}, { retry })
+    await runs[0]?.fail(Object.assign(new Error('slow down'), { code: 'RATE_LIMITED' }))
+    await launch('b')
+    for (let n = 0; n < 200; n += 1) await launch(`c${n}`)
+    for (let n = 0; n < 200; n += 1) manager.cancelTask(`c${n}`)
+    await runs[1]?.end()
+    await pass(9_000)
+    expect(started()).toEqual(['a', 'b'])
+    await pass(1_000)
+    expect(started()).toEqual(['a', 'b', 'a'])
+  })
+
+  it('A5, F8: is owed to nobody when its owner was gone before it started', async () => {
+    const { launch, manager, runs } = limitedTasks(waiting)
+    await launch('a')
+    await launch('b', { owner: 'gone' })
+    expect(manager.releaseOwner('gone')).toBe(1)
+    await runs[0]?.end()
+    await runs[1]?.end()
+    expect(manager.getTask('b')).toMatchObject({ status: 'completed', delivery: 'none' })
+    await manager.onIdle('gone')
+  })
+
   it('F8: starts when the slot is free, in the order of priority and then of registration', async () => {
     const { launch, manager, runs, started, pass } = limitedTasks(waiting)
     await launch('a')

@@ -505,4 +505,15 @@ describe('the tools of stored workers', () => {
     const withTools = store.contents().instances.filter(({ registration }) => 'tools' in registration)
     expect(withTools.map(({ id }) => id)).toEqual(['first', 'third'])
   })
+
+  it('take no room when they cannot be stored', () => {
+    const { store, state, memory } = breakableStore()
+    const { persistence } = hostOn(store).tasks
+    const registration = { tools: [{ name: 'a', description: 'x'.repeat(10 * 1024 * 1024) }] }
+    state.isBroken = true
+    expect(() => persistence?.addWorker({ id: 'refused', secretSha256: '', registration })).toThrow('the disk is full')
+    state.isBroken = false
+    persistence?.addWorker({ id: 'first', secretSha256: '', registration })
+    expect(memory.contents().instances).toMatchObject([{ id: 'first', registration: { tools: [{ name: 'a' }] } }])
+  })
 })

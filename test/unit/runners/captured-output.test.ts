@@ -15,3 +15,17 @@ it.each(['onStdout', 'onStderr'] as const)('%s: an output that ends inside a cha
   output.end()
   expect(context.output()).toBe('caf\ufffd')
 })
+
+it.each(['stdout', 'stderr'] as const)(
+  '%s: half a character before a gap is shown there, and spoils no other',
+  (name) => {
+    const context = createRunContext()
+    const output = captureOutput(settings, context)
+    const push = name === 'stdout' ? output.onStdout : output.onStderr
+    push(Buffer.concat([Buffer.from('caf'), start]))
+    output.onGap(name, 10)
+    push(Buffer.from('end'))
+    output.end()
+    expect(context.output()).toBe('caf\ufffd\n[10 bytes are left out here]\nend')
+  },
+)

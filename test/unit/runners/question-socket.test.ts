@@ -1,8 +1,9 @@
 /** The socket of a run's questions: who may ask, how much, and what ends a question. */
-import { existsSync, statSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { dirname } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { connect, Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskAnswer } from '../../../src/index.js'
 import { MAX_CONNECTIONS, MAX_LINE_CHARS, openQuestionSocket } from '../../../src/runners/question-socket.js'
 import { run } from '../cli/command-line.js'
@@ -154,6 +155,22 @@ describe('agent-tasks ask', () => {
     const { exitCode, stderr } = await run(['ask', 'Which?', ...args], { env: { AGENT_TASK_SOCKET: '/nowhere' } })
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining(named)])
   })
+})
+
+it('F6: a socket that cannot be opened leaves no folder', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'agent-task-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  vi.stubEnv('TMPDIR', folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const listen = vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server) {
+    queueMicrotask(() => this.emit('error', new Error('too many open files')))
+    return this
+  })
+  onTestFinished(() => listen.mockRestore())
+  const opened = openQuestionSocket(() => Promise.reject(new Error('nobody asks')))
+  expect(readdirSync(folder)).toHaveLength(1)
+  await expect(opened).rejects.toThrow('too many open files')
+  expect(readdirSync(folder)).toEqual([])
 })
 
 it('F6: a question that is closed makes room for another', async () => {

@@ -116,6 +116,9 @@ describe('a session', () => {
     other.close()
     unlock()
     expect(filesOf(folder)).toHaveLength(2)
+    // It is nobody's: the next process uses it.
+    sessionIn(folder).open()
+    expect(filesOf(folder)).toHaveLength(2)
   })
 
   it('writes nothing after it was sealed', () => {
