@@ -20,6 +20,9 @@ export const MAX_CONNECTIONS = 16
 /** The longest line of a question, in characters. */
 export const MAX_LINE_CHARS = 65_536
 
+/** The longest path of a Unix socket that Linux and macOS take, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
+const MAX_PATH_BYTES = 103
+
 /** The path of the socket. */
 export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 
@@ -63,12 +66,23 @@ export async function openQuestionSocket(ask: RunContext['ask']): Promise<Questi
   }
   const path = `${folder}/questions`
   try {
+    checkLength(path)
     await listen(server, path)
   } catch (error) {
     close()
     throw error
   }
   return { env: { [SOCKET_VARIABLE]: path, [TOKEN_VARIABLE]: token }, close }
+}
+
+/** Node cuts a path that is too long, and says nothing: the socket would be in another folder, which others may enter. */
+function checkLength(path: string): void {
+  const { length } = new TextEncoder().encode(path)
+  if (length <= MAX_PATH_BYTES) return
+  throw new AgentTasksError(
+    'SOCKET_PATH_TOO_LONG',
+    `The socket for questions would be ${path}: ${length} bytes, expected at most ${MAX_PATH_BYTES}. Set TMPDIR to a folder with a shorter path.`,
+  )
 }
 
 function listen(server: Server, path: string): Promise<void> {

@@ -1,8 +1,8 @@
 /** The socket of a run's questions: who may ask, how much, and what ends a question. */
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { connect, Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskAnswer } from '../../../src/index.js'
 import { MAX_CONNECTIONS, MAX_LINE_CHARS, openQuestionSocket } from '../../../src/runners/question-socket.js'
@@ -171,6 +171,19 @@ it('F6: a socket that cannot be opened leaves no folder', async () => {
   expect(readdirSync(folder)).toHaveLength(1)
   await expect(opened).rejects.toThrow('too many open files')
   expect(readdirSync(folder)).toEqual([])
+})
+
+it('F6: a socket whose path is too long is not opened: it would be in another folder', async () => {
+  const above = mkdtempSync(join(tmpdir(), 'agent-task-test-'))
+  onTestFinished(() => rmSync(above, { recursive: true }))
+  const folder = join(above, 'x'.repeat(100 - above.length))
+  mkdirSync(folder)
+  vi.stubEnv('TMPDIR', folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  await expect(openQuestionSocket(() => Promise.reject(new Error('nobody asks')))).rejects.toThrow(
+    /^The socket for questions would be .*: 1\d\d bytes, expected at most 103\. Set TMPDIR to a folder with a shorter path\.$/,
+  )
+  expect([readdirSync(folder), readdirSync(above)]).toEqual([[], [basename(folder)]])
 })
 
 it('F6: a question that is closed makes room for another', async () => {
