@@ -769,3 +769,16 @@ describe('restoring', () => {
     )
   })
 })
+
+it('A9: `await using` disposes the manager, which cancels what still runs', async () => {
+  const { manager, clock } = setUp()
+  const abortController = new AbortController()
+  {
+    await using used = manager
+    used.registerTask(input('a', { abortController }))
+  }
+  expect(abortController.signal.aborted).toBe(true)
+  expect(manager.getTask('a')?.status).toBe('cancelled')
+  expect(() => manager.registerTask(input('b'))).toThrow(DisposedError)
+  expect(clock.pending).toBe(0)
+})

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Redis } from 'ioredis'
-import { judgeRedis, reportFindings } from '../../../src/bullmq/redis-checks.js'
+import { checkRedis, judgeRedis, reportFindings } from '../../../src/bullmq/redis-checks.js'
 
 interface Settings {
   readonly version?: string
@@ -78,4 +78,35 @@ it('what may be lost is logged once in a process, for each Redis', async () => {
   const lines: string[] = []
   for (const name of ['one:1', 'one:1', 'two:2']) await reportFindings(redis, { name, log: (line) => lines.push(line) })
   expect(lines.map((line) => line.split(',')[0])).toEqual(['Redis at one:1', 'Redis at two:2'])
+})
+
+describe('the check of a Redis', () => {
+  const redisThat = (answers: { info: () => Promise<string>; config?: () => Promise<unknown> }): Redis =>
+    ({ config: () => Promise.resolve(['appendfsync', 'always']), ...answers }) as unknown as Redis
+
+  it('reads the sync of its log', async () => {
+    const findings = await checkRedis(redisThat({ info: () => Promise.resolve(infoOf()) }))
+    expect(findings).toEqual(judgeRedis(infoOf(), 'always'))
+  })
+
+  it('judges without the sync where a hosted Redis refuses CONFIG', async () => {
+    const config = () => Promise.reject(new Error('ERR unknown command'))
+    const findings = await checkRedis(redisThat({ info: () => Promise.resolve(infoOf()), config }))
+    expect(findings).toEqual(judgeRedis(infoOf(), ''))
+  })
+
+  it.each(['NOAUTH Authentication required.', 'WRONGPASS invalid', 'NOPERM this user has no permissions'])(
+    'says that the connection is refused: %s',
+    async (text) => {
+      const info = () => Promise.reject(new Error(text))
+      expect(await checkRedis(redisThat({ info }))).toEqual([
+        { check: 'access', state: 'unusable', detail: expect.stringContaining(text) as string },
+      ])
+    },
+  )
+
+  it('rejects when Redis does not answer', async () => {
+    const info = () => Promise.reject(new Error('Connection is closed.'))
+    await expect(checkRedis(redisThat({ info }))).rejects.toThrow('Connection is closed.')
+  })
 })

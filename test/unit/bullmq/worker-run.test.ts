@@ -208,4 +208,18 @@ describe('a run on a worker', () => {
       return end
     })
   })
+
+  it('has no store of its own, launches no tasks and has no children', async () => {
+    const { run } = open()
+    await run.run(async (_, { durability, launch, children }) => {
+      expect(durability).toMatchObject({ folder: undefined, key: undefined, isResumed: false })
+      expect(durability?.saveProgram({ pid: 1 } as never)).toBeUndefined()
+      expect(() => launch({} as never)).toThrow(expect.objectContaining({ name: 'FamilyError', code: 'PARENT_ENDED' }))
+      expect(children.ids()).toEqual([])
+      expect(await children.waitFor(['a'])).toEqual({ settled: [], pending: [], unknown: ['a'] })
+      expect(await children.waitFor()).toEqual({ settled: [], pending: [], unknown: [] })
+      expect(children.cancel('a')).toBe(false)
+      return end
+    })
+  })
 })

@@ -904,6 +904,18 @@ describe('dispose', () => {
     host.call('a').finish()
     await both
   })
+
+  it('is called by `await using`', async () => {
+    const { tasks } = host
+    {
+      await using used = tasks
+      host.submit('a')
+      await host.settle()
+      host.call('a').finish()
+      expect(used).toBe(tasks)
+    }
+    expect(() => host.submit('b')).toThrow('The task manager was disposed.')
+  })
 })
 
 it('an option out of its range throws', () => {

@@ -1,6 +1,6 @@
 /** The keys that a name stands for. */
 import { describe, expect, it } from 'vitest'
-import { keyOf, modifierOf, parseKeys } from '../../../../src/extension/tools/keys.js'
+import { keyOf, modifierOf, parseKeys, pastes } from '../../../../src/extension/tools/keys.js'
 
 describe('the name of a key', () => {
   it.each([
@@ -33,5 +33,15 @@ describe('the name of a key', () => {
 
   it('of a character that ends a line is Enter', () => {
     expect([keyOf('\n').key, keyOf('\r').key, keyOf('\t').key]).toEqual(['Enter', 'Enter', 'Tab'])
+  })
+
+  it.each(['Control+v', 'Meta+v', 'Control+Shift+v', 'ControlOrMeta+V', 'Shift+Insert'])('%s pastes', (name) => {
+    const pressed = parseKeys(name, false)
+    expect(pressed && pastes(pressed)).toBe(true)
+  })
+
+  it.each(['v', 'Shift+v', 'Alt+v', 'Control+c', 'Insert', 'Control+Insert'])('%s does not paste', (name) => {
+    const pressed = parseKeys(name, false)
+    expect(pressed && pastes(pressed)).toBe(false)
   })
 })
