@@ -157,6 +157,39 @@ it.each([
   expect(callTool).toHaveBeenCalledTimes(1)
 })
 
+it('S3: an instance that is busy again when it was freed is waited for once more', async () => {
+  const clock = createManualClock()
+  const instances = new InstanceManager({ clock })
+  const tasks = new TaskManager({ clock, instances })
+  onTestFinished(() => tasks.dispose())
+  const callTool = vi.fn(() => Promise.resolve({ content: [] }))
+  const free: (() => void)[] = []
+  let asked = 0
+  instances.connect({
+    ...{ id: 'mine', kind: 'websocket', callTool },
+    listTools: () => Promise.resolve([]),
+    onLost: () => undefined,
+    close: () => Promise.resolve(),
+    connection: {
+      timing: {},
+      onEvent: (listener) => listener('connection.opened'),
+      failCalls: () => undefined,
+      freed: () => {
+        asked += 1
+        return asked > 2 ? undefined : new Promise<void>((resolve) => free.push(resolve))
+      },
+    },
+  })
+  tasks.submitTask(task)
+  await settle()
+  free[0]?.()
+  await settle()
+  expect({ asked, calls: callTool.mock.calls.length }).toEqual({ asked: 2, calls: 0 })
+  free[1]?.()
+  await settle()
+  expect({ asked, calls: callTool.mock.calls.length }).toEqual({ asked: 3, calls: 1 })
+})
+
 it('K12: a worker of an earlier process needs its secret', async () => {
   const { clock, restart } = busyServer()
   const { instances, worker } = restart()
