@@ -4,7 +4,6 @@ import type {
   AsyncTaskInfo,
   CommandFields,
   DeliveryStatus,
-  ProgramFacts,
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
@@ -13,6 +12,7 @@ import type {
   TaskAttempt,
   TaskQuestion,
 } from './records.js'
+import type { NotedFields } from './registry-events.js'
 
 /** The record of a task that has just been registered. */
 export function admittedRecord<S extends ActiveTaskInfo['status']>(
@@ -90,9 +90,9 @@ interface RequeueChange {
   readonly abortController: AbortController | undefined
 }
 
-/** The record of a command whose program has started or ended. */
-export function withProgram(record: RunningTaskInfo, program: ProgramFacts): RunningTaskInfo {
-  return Object.freeze<RunningTaskInfo>({ ...record, ...program })
+/** The record of a running task with something new in it. */
+export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTaskInfo {
+  return Object.freeze({ ...fields, ...record, ...fields })
 }
 
 function commandFields({ kind, command = [], pid, exitCode, signal, endedProcesses }: CommandFields): CommandFields {
@@ -180,16 +180,14 @@ function historyOf({ startedAt, attempt, attempts, budget, spent }: AsyncTaskInf
   }
 }
 
-/** A copy with another owner, delivery, progress, sum or count of messages, or marked as a possible repeat. */
+/** A copy with another owner, delivery or sum, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
-  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'spent' | 'isRepeat' | 'messagesSent'>>,
+  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'spent' | 'isRepeat'>>,
 ): AsyncTaskInfo {
   return frozenWithCause(
     record,
-    'progress' in change || 'spent' in change || 'isRepeat' in change || 'messagesSent' in change
-      ? { ...change, ...record, ...change }
-      : { ...record, ...change },
+    'spent' in change || 'isRepeat' in change ? { ...change, ...record, ...change } : { ...record, ...change },
   )
 }
 

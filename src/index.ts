@@ -2,7 +2,8 @@
 
 // The registry of background tasks
 export { AsyncTaskManager } from './async-tasks/manager.js'
-export type { AsyncTaskManagerOptions, QueueOptions, ReadOutputOptions } from './async-tasks/manager.js'
+export type { ReadOutputOptions } from './async-tasks/manager.js'
+export type { AsyncTaskManagerOptions, QueueOptions } from './async-tasks/manager-options.js'
 export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'

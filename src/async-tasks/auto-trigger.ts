@@ -2,6 +2,8 @@
  * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
  * delivery machine, which sends one message at a time.
  */
+import { deliveryStandings } from './delivery-standings.js'
+import { pushSubscribers } from './push-subscribers.js'
 import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
 import { createActor } from 'xstate'
 import {
@@ -190,7 +192,7 @@ export class AsyncTaskAutoTrigger {
   #attach(): void {
     const registry = this.#registry
     if (registry.isDisposed) return
-    this.#stopPushing = registry.pushSubscribers.add(this.#owner)
+    this.#stopPushing = registry.use(pushSubscribers).add(this.#owner)
     registry.batch(() => {
       if (this.#delivery?.getSnapshot().status === 'active') {
         this.#delivery.send({ type: 'timing.set', timing: this.#timing() })
@@ -214,7 +216,7 @@ export class AsyncTaskAutoTrigger {
     this.#delivery = delivery
     // A delivery in flight outlives its subscription, but not the registry.
     const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
-    const standing = this.#registry.standings.open(this.#owner, this.#registry.clock)
+    const standing = this.#registry.use(deliveryStandings).open(this.#owner, this.#registry.clock)
     delivery.subscribe({
       next: (snapshot) => standing.set(snapshot),
       complete: () => {

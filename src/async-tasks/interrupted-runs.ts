@@ -1,6 +1,6 @@
 /** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { overspent } from './spending.js'
+import { overspent } from '../../machines/spending.js'
 import { aRunnable } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
 import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'

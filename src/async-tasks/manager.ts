@@ -6,7 +6,7 @@
  */
 import type { Observable } from 'rxjs'
 import type { z } from 'zod'
-import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
+import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
@@ -26,7 +26,7 @@ import type {
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { systemClock, type Clock } from '../clock.js'
+import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
 import { aRunnable } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
@@ -36,9 +36,6 @@ import {
   DisposedError,
   InvalidInputError,
   limitReason,
-  ReservationError,
-  TaskIdInUseError,
-  TaskLimitError,
 } from '../errors.js'
 import {
   cancelAllOptionsSchema,
@@ -50,7 +47,6 @@ import {
   progressSchema,
   readOutputOptionsSchema,
   registerTaskInputSchema,
-  WHEN_FULL,
   reserveOptionsSchema,
   type CancelOptions,
   type LaunchTaskInput,
@@ -58,30 +54,18 @@ import {
   type RestorableRecord,
   type WhenFull,
 } from '../protocol/async-tasks.js'
-import {
-  aBoolean,
-  aClock,
-  aFunction,
-  aMachine,
-  anEngine,
-  anInspector,
-  checkOptions,
-  integerFrom,
-  numberFrom,
-  optionsOf,
-  type OptionTypes,
-  objectWith,
-} from '../protocol/option-checks.js'
+import { checkOptions } from '../protocol/option-checks.js'
 import { smallerBudget } from '../protocol/budget.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { parseInput } from '../protocol/parse.js'
-import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
+import type { Telemetry } from '../protocol/telemetry.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
-import { checkHeir, checkOwner, childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
+import { admissionError } from './admission-errors.js'
+import { checkHeir, checkOwner, childFields, childrenOf, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
@@ -92,142 +76,40 @@ import { outputOf, outputReaders, type TaskOutputEvent } from './output-stream.j
 import { answerQuestion, type AnswerValue } from './questions.js'
 import { listen } from './abort-link.js'
 import { launchTraces } from './run-operation.js'
-import { launches, plans } from './run-plan.js'
-import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
+import { launches, plans, runs } from './run-plan.js'
+import { isolateReport, reportToConsole } from '../callbacks/error-report.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { storedRun } from './interrupted-runs.js'
 import { recover, type Recovery } from './recovery.js'
-import type { WasDelivered } from './unknown-deliveries.js'
+import { DEFAULT_GRACE_MS, managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
 import { toRestoredRecords } from './restoring.js'
-import type { Inspect } from '../callbacks/inspection.js'
 import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
 import type { FindRunner, Runner, RunnerDefinition } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
-import type { Store } from '../store/store.js'
-import { startRun, type RunHost } from './runs.js'
+import { startPlanned, startRun, type RunHost } from './runs.js'
+import { features } from './features.js'
+import { addresseeOf } from './question-addressee.js'
+import { keptTail } from './output-tail.js'
+import { spentByOwner } from './spent-by-owner.js'
 import { lookUpTask } from './task-lookup.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../control-characters.js'
 import { cutText } from '../preview.js'
-import { checkMaxAsyncTasks, taskLimit } from './settings.js'
-import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
+import { checkMaxAsyncTasks } from './settings.js'
+import {
+  taskEvents,
+  type TaskEvents,
+  type OwnerCounts,
+  type TaskProgressEvent,
+  type TaskQuestionsEvent,
+} from './task-events.js'
 import { waitForTasks } from './waiting.js'
 
 /** The default owner of a task. */
 export const DEFAULT_OWNER = 'main'
 
-/** How many commands may run at once. */
-const DEFAULT_MAX_COMMANDS = 5
-
-/** How long an aborted run may take to stop, in ms, before its slot is free. */
-const DEFAULT_GRACE_MS = 5000
-
-/** How much may be held for the tasks that wait, in bytes. */
-const DEFAULT_QUEUE_BYTES = 16 * 1024 * 1024
-
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
-
-/** Options of `AsyncTaskManager`; a number in their place is `maxAsyncTasks`. */
-export interface AsyncTaskManagerOptions {
-  /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
-  readonly maxAsyncTasks?: number
-  /** How many commands (tasks of the kind `command`) may run at once besides those: an integer >= 0, or -1 for no limit. Default 5. */
-  readonly maxCommands?: number
-  /** Whether the end of a cancelled task is delivered to its owner too. Default false. */
-  readonly notifyCancelled?: boolean
-  /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
-  readonly graceMs?: number
-  /** How many tasks that runs have launched may run at once at each depth; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
-  readonly maxChildTasks?: number
-  /**
-   * How many tasks may run at once whose callers wait for them (synchronous calls of tools), besides those that runs have launched; they take no slot
-   * of `maxAsyncTasks`. One more is refused. -1 for no limit. Default -1.
-   */
-  readonly maxForegroundTasks?: number
-  /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
-  readonly maxFamilyDepth?: number
-  /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
-  readonly maxChildrenPerTask?: number
-  /** How much of each task's output is kept, in bytes. Default 65536. */
-  readonly outputBytes?: number
-  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
-  readonly whenFull?: WhenFull
-  /** How many launches may wait for a slot, and for how long. */
-  readonly queue?: QueueOptions
-  /** The source of every timer and timestamp. Default: the platform's. */
-  readonly clock?: Clock
-  /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait` or `reservation`. It must not return an id twice. */
-  readonly createId?: (prefix: string) => string
-  /** Starts the runs. Default: in this process. */
-  readonly engine?: Engine
-  /** Called with exceptions of the host's callbacks and with results that came too late. Default: `console.error`. */
-  readonly onError?: OnError
-  /** Called with XState's inspection events, each after its transition. Default: none. */
-  readonly inspect?: Inspect | undefined
-  /**
-   * Keeps tasks, and what is owed for them, across the end of the process; the manager opens it and closes it. Default: none, everything ends
-   * with the process.
-   */
-  readonly store?: Store
-  /**
-   * Asked after a restart for each message that had been sent: whether it is in the host's transcript. Without an answer its results are owed
-   * again, marked with `isRepeat`.
-   */
-  readonly wasDelivered?: WasDelivered
-  /**
-   * Finds the runner of a subagent after a restart, for tasks that ran: those whose programs survived (`processRunner({ survivesHost: true })`) go on,
-   * and those whose `retry` says so are run again. Default: they have failed.
-   */
-  readonly findRunner?: FindRunner
-  /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
-  readonly telemetry?: Telemetry
-  /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
-  readonly machines?: { readonly task?: AsyncTaskMachine }
-}
-
-/** Limits of the tasks that wait for a slot. */
-export interface QueueOptions {
-  /** The most tasks. Default 100. */
-  readonly max?: number
-  /** The most that is held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
-  readonly maxBytes?: number
-  /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
-  readonly maxWaitMs?: number
-}
-
-const queueOptionTypes: OptionTypes<QueueOptions> = {
-  max: integerFrom(0),
-  maxBytes: integerFrom(0),
-  maxWaitMs: numberFrom(0),
-}
-
-export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
-  maxAsyncTasks: taskLimit,
-  maxCommands: taskLimit,
-  notifyCancelled: aBoolean,
-  graceMs: numberFrom(0),
-  maxChildTasks: taskLimit,
-  maxForegroundTasks: taskLimit,
-  maxFamilyDepth: integerFrom(0),
-  maxChildrenPerTask: integerFrom(0),
-  outputBytes: numberFrom(1),
-  whenFull: {
-    expected: "'refuse' or 'queue'",
-    accepts: (value) => WHEN_FULL.some((each) => each === value),
-  },
-  queue: optionsOf(queueOptionTypes),
-  clock: aClock,
-  createId: aFunction,
-  engine: anEngine,
-  onError: aFunction,
-  inspect: anInspector,
-  store: objectWith('a store', 'open', 'write', 'close'),
-  findRunner: aFunction,
-  telemetry: aTelemetry,
-  wasDelivered: aFunction,
-  machines: optionsOf({ task: aMachine }),
-}
 
 /** Which part of a task's text to read. */
 export interface ReadOutputOptions {
@@ -284,35 +166,25 @@ export class AsyncTaskManager {
     this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
     this.#telemetry = options.telemetry
     this.#whenFull = options.whenFull ?? 'refuse'
-    const { max: maxQueued = 100, maxBytes = DEFAULT_QUEUE_BYTES, maxWaitMs } = options.queue ?? {}
     this.#engine =
       options.engine ??
       createInProcessEngine({
         clock,
         onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
       })
-    let stopWatching: (() => void) | undefined
     this.registry = new TaskRegistry({
-      max: options.maxAsyncTasks ?? 5,
-      maxChildTasks: options.maxChildTasks ?? 20,
-      maxForegroundTasks: options.maxForegroundTasks ?? -1,
-      families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
-      queue: { max: maxQueued, maxBytes, maxWaitMs },
-      onStart: (entry, start) => startRun(this.#runHost, entry, start),
+      ...registryLimits(options),
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
       inspect: options.inspect,
       taskMachine: options.machines?.task,
       store: options.store,
-      onEnd: (transition) => this.#events.callHandlers(transition),
-      onDispose: () => {
-        this.#events.close()
-        stopWatching?.()
-      },
+      features,
+      addresseeOf: (registry, { record }) => addresseeOf(registry, record),
+      tailOf: (entry, settlement) => keptTail(entry, settlement, outputLogs.get(entry)),
     })
-    this.registry.pools.command.max = options.maxCommands ?? DEFAULT_MAX_COMMANDS
-    this.#events = new TaskEvents(this.registry)
+    this.#events = this.registry.use(taskEvents)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$
     this.owed$ = this.#events.owed$
@@ -329,8 +201,9 @@ export class AsyncTaskManager {
       newController: this.#newController.bind(this),
       childrenOf: (parent, run) => childrenOf(this, parent, run),
     }
+    this.registry.use(() => ({ start: (entry) => startPlanned(this.#runHost, entry) }))
     try {
-      stopWatching = this.#telemetry?.watch({
+      const stopWatching = this.#telemetry?.watch({
         kind: 'task',
         counts: () => ({
           running: this.registry.ledger.running().length,
@@ -339,6 +212,7 @@ export class AsyncTaskManager {
         }),
         transitions$: this.transitions$,
       })
+      this.registry.use(() => ({ ...(stopWatching && { closing: stopWatching }) }))
       this.recovered = this.#recover(options)
     } catch (error) {
       this.registry.dispose()
@@ -379,10 +253,7 @@ export class AsyncTaskManager {
     const manager = new AsyncTaskManager(given)
     const { registry } = manager
     registry.batch(() => {
-      for (const record of restored) {
-        registry.send({ type: 'task.restore', record })
-        registry.restoreSpent(record)
-      }
+      for (const record of restored) registry.send({ type: 'task.restore', record })
     })
     return manager
   }
@@ -400,7 +271,7 @@ export class AsyncTaskManager {
 
   /** How many tasks may run at once; -1 for no limit. */
   getMaxAsyncTasks(): number {
-    return this.registry.slots.max
+    return this.registry.pools.task.max
   }
 
   /** How many commands may run at once; -1 for no limit. */
@@ -411,7 +282,7 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    const { slots } = this.registry
+    const slots = this.registry.pools.task
     if (slots.hasRoom()) return { allowed: true }
     const isFull = this.#whenFull === 'queue' && !this.canQueue()
     return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
@@ -425,14 +296,14 @@ export class AsyncTaskManager {
   tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
     if (this.#disposal !== undefined) return null
     const { ttlMs = DEFAULT_RESERVATION_MS } = parseInput(reserveOptionsSchema(), options, 'options')
-    const reservationId = this.#freshId('reservation', (id) => this.registry.slots.hasReservation(id))
-    const isReserved = this.registry.reserve(reservationId, ttlMs)
-    return isReserved && this.registry.slots.hasReservation(reservationId) ? reservationId : null
+    const reservationId = this.#freshId('reservation', (id) => this.registry.pools.task.hasReservation(id))
+    const isReserved = this.registry.ask({ type: 'reservation.take', reservationId, ttlMs })
+    return isReserved === true && this.registry.pools.task.hasReservation(reservationId) ? reservationId : null
   }
 
   /** Cancels a reservation. False when there is no such reservation. */
   cancelReservation(reservationId: string): boolean {
-    return this.registry.cancelReservation(reservationId)
+    return this.registry.ask({ type: 'reservation.cancel', reservationId }) === true
   }
 
   // Tasks
@@ -587,7 +458,7 @@ export class AsyncTaskManager {
 
   /** Whether a launch for which no slot is free may wait for one. */
   canQueue(): boolean {
-    const { queue } = this.registry.slots
+    const { queue } = this.registry.pools.task
     return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
   }
 
@@ -598,7 +469,7 @@ export class AsyncTaskManager {
 
   /** What the tasks of an owner, or of all, have used since this manager was created, and those that it restored. */
   spent(owner?: string): SpentTotals {
-    return this.registry.spent.of(owner)
+    return this.registry.use(spentByOwner).of(owner)
   }
 
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
@@ -655,7 +526,7 @@ export class AsyncTaskManager {
    */
   redeliver(deliveryId: string): boolean {
     return this.registry.batch(() => {
-      const isRepeated = this.registry.repeat(deliveryId)
+      const isRepeated = this.registry.ask({ type: 'delivery.repeat', deliveryId }) === true
       // Whoever asks for it has had it: after a crash it is owed all the same.
       if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
       return isRepeated
@@ -672,8 +543,6 @@ export class AsyncTaskManager {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     if (heir !== undefined) checkHeir(this.registry, heir, owner)
     const count = this.registry.ledger.outstanding(owner)
-    this.registry.pushSubscribers.remove(owner)
-    this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
     return count
   }
@@ -778,8 +647,8 @@ export class AsyncTaskManager {
     if (this.#disposal !== undefined) return this.#disposal
     const { registry } = this
     const { persistence } = registry
-    const runs = [...registry.runs]
-    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => persistence?.close())
+    const { unsettled } = registry.use(runs)
+    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
@@ -823,27 +692,15 @@ export class AsyncTaskManager {
     if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
     const { abortController } = admission
     const abort = abortController && listen(this.registry, abortController)
-    const answer = this.registry.register(admission, isLaunched, reservationId, parent)
+    const answer = this.registry.ask({ type: 'task.register', admission, isLaunched, reservationId, parent })
+    if (answer === undefined) throw new DisposedError()
     if ('failure' in answer) {
       abort?.stop()
       throw answer.failure
     }
     if ('refusal' in answer) {
       abort?.stop()
-      if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
-      if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      const { max, queue } = this.registry.pools.of(admission.pool, admission.depth)
-      if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
-      if (answer.refusal === 'no-foreground-room') {
-        throw new TaskLimitError(this.registry.foreground.max, undefined, 'foreground')
-      }
-      if (answer.refusal === 'queue-full') {
-        const isLong = queue.size >= queue.limits.max
-        const { bytes, limits } = queue
-        const full = isLong ? queue.size : { bytes, asked: admission.ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
-        throw new TaskLimitError(max, full, admission.pool)
-      }
-      throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
+      throw admissionError(this.registry, answer.refusal, admission, reservationId)
     }
     const { entry } = answer
     const registered = entry.record as ActiveTaskInfo
@@ -914,7 +771,7 @@ export class AsyncTaskManager {
       return false
     }
     const reported = Object.freeze(checked.data) as TaskProgress
-    this.registry.setProgress(entry, reported)
+    this.registry.send({ type: 'task.note', entry, fields: { progress: reported } })
     this.#events.emitProgress(entry.record, reported)
     return true
   }

@@ -4,6 +4,7 @@ import { outputLogs } from './output-log.js'
 import type { Observable, Subscriber } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+import { taskWatchers } from './task-watchers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** A part of what a task has written. */
@@ -28,6 +29,7 @@ export function outputOf(
   entry: TaskEntry | undefined,
   cursor: number | undefined,
 ): Observable<TaskOutputEvent> {
+  const watchers = registry.use(taskWatchers)
   const report = (error: unknown): void =>
     registry.report(error, { source: 'stream', ...(entry && { taskId: entry.record.id }) })
   return new IsolatedObservable<TaskOutputEvent>(report, (subscriber) => {
@@ -42,16 +44,16 @@ export function outputOf(
       return undefined
     }
     const onChange = (): void => {
-      if (!registry.watchers.isClosed && !isTerminal(entry.record)) return
+      if (!watchers.isClosed && !isTerminal(entry.record)) return
       reader.read()
       subscriber.complete()
     }
     const readers = outputReaders.ensure(entry, () => new Set())
     readers.add(reader)
-    registry.watchers.add(entry, onChange)
+    watchers.add(entry, onChange)
     return () => {
       readers.delete(reader)
-      registry.watchers.remove(entry, onChange)
+      watchers.remove(entry, onChange)
     }
   })
 }

@@ -162,13 +162,6 @@ export class Persistence implements DeliveryObserver {
     return typeof key === 'string' ? key : undefined
   }
 
-  /** The deadline of a task has passed: it is not run again. */
-  setOverdue(entry: TaskEntry): void {
-    const storage = this.#storageOf(entry)
-    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
-    this.#changedTasks.set(entry.record.id, entry)
-  }
-
   /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
   setDelay(entry: TaskEntry, delayMs: number): void {
     const storage = this.#storageOf(entry)
@@ -203,6 +196,7 @@ export class Persistence implements DeliveryObserver {
 
   /** Notes a change that the registry has made. */
   note(notification: RegistryNotification): void {
+    if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
     if (notification.type !== 'transition') return
     const { transition, entry } = notification
     const { taskId } = transition
@@ -214,6 +208,13 @@ export class Persistence implements DeliveryObserver {
     this.#removedTasks.delete(taskId)
     this.#changedTasks.set(taskId, entry)
     if (transition.kind === 'status' && !hasEnded(transition.to)) this.#setAttempt(entry)
+  }
+
+  /** The time of a task has passed: it is not run again. */
+  #setOverdue(entry: TaskEntry): void {
+    const storage = this.#storageOf(entry)
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
+    this.#changedTasks.set(entry.record.id, entry)
   }
 
   /** A message is going to carry a result; the message is stored before it is sent. */

@@ -20,7 +20,8 @@ import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 import { endOperation, launchTraces, startOperation } from './run-operation.js'
 import { retryDelay } from './retrying.js'
-import { currentRuns, plans, type RunStart } from './run-plan.js'
+import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
+import { wrapUpSignal } from './wrap-up.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
@@ -40,6 +41,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const { runner, graceMs, params, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
+  const { unsettled } = registry.use(runs)
   const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
@@ -81,7 +83,8 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     messages,
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
-      if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.batch(() => registry.addSpent(entry, spent))
+      if (isCurrent(entry, attempt) && entry.ref !== undefined)
+        registry.send({ type: 'task.spend', entry, amount: spent })
     },
     launch: (child, childRunner) => {
       if (!isCurrent(entry, attempt)) throw endedError(id)
@@ -91,9 +94,11 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
     },
     get wrapUp() {
-      return registry.wrapUpOf(entry).signal
+      return wrapUpSignal(registry, entry)
     },
-    ...(kind !== undefined && { setProgram: (program: ProgramFacts) => registry.setProgram(entry, program) }),
+    ...(kind !== undefined && {
+      setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
+    }),
     ...(durability && { durability }),
     ...(operation && { trace: operation.trace }),
   })
@@ -106,13 +111,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {
-      registry.runs.delete(run)
+      unsettled.delete(run)
       files.setSettled(outcome, isResumed)
       settle(host, entry, { outcome, attempt, couldNotStart: false })
       if (operation !== undefined) endOperation(operation, entry, outcome)
     }
     currentRuns.set(entry, run)
-    registry.runs.add(run)
+    unsettled.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The registered controller had aborted: the task is cancelled already.
     if (entry.ref === undefined) run.abort()
@@ -121,6 +126,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     settle(host, entry, { outcome, attempt, couldNotStart: true })
     if (operation !== undefined) endOperation(operation, entry, outcome)
   }
+}
+
+/** Starts the run of a task that has waited. */
+export function startPlanned(host: RunHost, entry: TaskEntry): void {
+  const plan = plans.get(entry)
+  if (entry.ref === undefined || plan === undefined) host.registry.send({ type: 'slot.release', entry })
+  else startRun(host, entry, plan.start)
 }
 
 /** Whether this run of a task is its present one: what an earlier one reports changes nothing. */

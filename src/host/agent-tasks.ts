@@ -7,12 +7,8 @@ import {
 } from '../async-tasks/auto-trigger.js'
 import { messageLength } from '../async-tasks/bounded-text.js'
 import { aBusySource, type BusySource } from '../async-tasks/busy.js'
-import {
-  AsyncTaskManager,
-  DEFAULT_OWNER,
-  managerOptionTypes,
-  type AsyncTaskManagerOptions,
-} from '../async-tasks/manager.js'
+import { AsyncTaskManager, DEFAULT_OWNER } from '../async-tasks/manager.js'
+import { managerOptionTypes, type AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
 import type { Recovery } from '../async-tasks/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'

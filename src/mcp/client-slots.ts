@@ -66,7 +66,7 @@ export class ClientSlots implements CallSlots {
    */
   async runInPlace(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult> {
     const starting = [...this.#starting.values()].filter((each) => each === owner).length
-    if (starting + this.#manager.registry.foreground.countOf(owner) >= MAX_IN_PLACE) {
+    if (starting + this.#manager.registry.pools.foreground.countOf(owner) >= MAX_IN_PLACE) {
       return foregroundLimit(MAX_IN_PLACE)
     }
     const key = Symbol('starting')

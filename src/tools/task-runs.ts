@@ -150,7 +150,8 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
 
 /** The result of a call for which there is no room in the foreground; undefined if there is. */
 export function foregroundRefusal({ registry }: AsyncTaskManager): ToolResult | undefined {
-  const { foreground, isDisposed } = registry
+  const { isDisposed } = registry
+  const { foreground } = registry.pools
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
 }
 

@@ -463,7 +463,7 @@ function leaseRequest({ owner, isExclusive }: { owner?: string; isExclusive?: bo
 
 function ledgerCounts(manager: AsyncTaskManager): Record<string, number> {
   const { max, running, slots, owed, leased, retained, seq } = manager.actor.getSnapshot()
-  return { max, running, slots, reservations: manager.registry.slots.reserved, owed, leased, retained, seq }
+  return { max, running, slots, reservations: manager.registry.pools.task.reserved, owed, leased, retained, seq }
 }
 
 function first(counts$: AsyncTaskManager['owed$']): object {

@@ -1,7 +1,8 @@
 /** A Redis, a host and workers, all in this process, for tests of what they say to each other. */
 import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { bullmqRunner, type BullmqRunnerOptions } from '../../src/bullmq/bullmq-runner.js'
 import { startWorker, type WorkerOptions, type AgentWorker } from '../../src/bullmq/start-worker.js'
 import type { Runner } from '../../src/engine/runner.js'

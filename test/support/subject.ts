@@ -8,7 +8,8 @@ import {
   type TriggerAgentTurn,
 } from '../../src/async-tasks/auto-trigger.js'
 import type { BusySource } from '../../src/async-tasks/busy.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../src/async-tasks/reminder-service.js'
 
 export interface Subject {

@@ -13,6 +13,7 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createRunContext } from '../../support/run-context.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { openLease } from '../../../src/async-tasks/leases.js'
 
 const retry = { attempts: 5, on: ['timeout', 'interrupted'], backoff: { initialMs: 0 } } as const
 
@@ -151,7 +152,7 @@ it('K5: a host that is disposed of while it is asked leaves the message unknown 
   onTestFinished(() => first.dispose())
   first.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help' })
   first.completeTask('a', {})
-  first.registry.takeLease({ deliveryId: 'message', owner: 'main' })
+  openLease(first.registry, { deliveryId: 'message', owner: 'main' })
   expect(store.contents().deliveries).toMatchObject([{ id: 'message', taskIds: ['a'] }])
   const asked: string[] = []
   const wasDelivered = (id: string) => {

@@ -10,6 +10,7 @@ import {
   type CheckAsyncTasksParams,
 } from '../../../src/tools/check-async-tasks.js'
 import { setUpHost } from './tool-host.js'
+import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
 
 function setUp(options: Partial<CheckAsyncTasksOptions> & { notifyCancelled?: boolean; maxAsyncTasks?: number } = {}) {
   const { notifyCancelled = false, maxAsyncTasks = 5, ...rest } = options
@@ -288,7 +289,7 @@ describe('a peek that shows everything', () => {
 
   it('A5: delivers nothing for an owner with a push subscriber', async () => {
     const { call, manager, register } = setUp()
-    manager.registry.pushSubscribers.add('main')
+    manager.registry.use(pushSubscribers).add('main')
     register('a')
     manager.completeTask('a', {})
     await call({ task_id: 'a' })

@@ -1,7 +1,8 @@
 /** What the tests of tools and commands share: a manager with a manual clock and predictable ids, and runs that the test ends. */
 import { vi } from 'vitest'
 import type { OutputObject } from '../../../machines/records.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import type { RunContext, Runner } from '../../../src/engine/runner.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
