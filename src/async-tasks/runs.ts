@@ -83,8 +83,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     messages,
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
-      if (isCurrent(entry, attempt) && entry.ref !== undefined)
+      if (isCurrent(entry, attempt) && entry.ref !== undefined) {
         registry.send({ type: 'task.spend', entry, amount: spent })
+      }
     },
     launch: (child, childRunner) => {
       if (!isCurrent(entry, attempt)) throw endedError(id)
