@@ -67,6 +67,7 @@ export type {
   OutputRunner,
   RunContext,
   RunDurability,
+  RunFunction,
   RunInput,
   Runner,
   RunnerDefinition,
@@ -120,7 +121,7 @@ export type { InstanceErrorCode, QueueBytes } from './errors.js'
 
 // Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'
-export type { FunctionRunnerOptions, RunFunction } from './runners/function-runner.js'
+export type { FunctionRunnerOptions } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
 export { ProcessError } from './runners/process-error.js'

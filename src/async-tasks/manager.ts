@@ -28,7 +28,7 @@ import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
-import { aRunnable } from '../engine/definition.js'
+import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
 import {
@@ -84,7 +84,7 @@ import { recover, type Recovery } from './recovery.js'
 import { DEFAULT_GRACE_MS, managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
 import { toRestoredRecords } from './restoring.js'
 import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
-import type { FindRunner, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { FindRunner, Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { startPlanned, startRun, type RunHost } from './runs.js'
 import { features } from './features.js'
@@ -326,18 +326,18 @@ export class AsyncTaskManager {
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
    * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`. With `whenFull: 'queue'` a task for
    * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
-   * @param runner runs the task; or that with what is done when it fails, and what it may use
+   * @param runner runs the task: a function, or a definition that also says what is done when it fails, and what it may use
    * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
    * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
    */
-  launch(input: LaunchTaskInput, runner: Runner | RunnerDefinition, reservationId?: string): ActiveTaskInfo {
+  launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
     return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
   }
 
   #launch(
     input: z.output<ReturnType<typeof launchInputSchema>>,
-    runner: Runner | RunnerDefinition,
+    runner: Runner,
     reservationId: string | undefined,
     parent: TaskEntry | undefined,
   ): ActiveTaskInfo {
@@ -347,9 +347,7 @@ export class AsyncTaskManager {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
-    if (!aRunnable.accepts(runner)) throw new InvalidInputError('runner', runner, aRunnable.expected)
-    aRunnable.checkContent?.(runner, ['runner'])
-    const definition = typeof runner === 'function' ? { run: runner } : runner
+    const definition = toFlatRunner(runner, 'runner')
     const waits = (whenFull ?? this.#whenFull) === 'queue'
     const policy = retry ?? definition.retry
     const ticket =
@@ -361,7 +359,7 @@ export class AsyncTaskManager {
       const id = input.id ?? this.createTaskId(input.subagentName)
       const admission: TaskAdmission = {
         ...this.#toAdmission(input, id, input.abortController ?? this.#newController(id)),
-        run: this.registry.persistence && { ...storedRun(definition.run, params), ...defined({ retry, priority }) },
+        run: this.registry.persistence && { ...storedRun(definition, params), ...defined({ retry, priority }) },
         ticket: waits ? ticket : undefined,
         budget: Object.freeze(allowed),
         ...(parent && childFields(parent, input.kind)),
@@ -369,9 +367,9 @@ export class AsyncTaskManager {
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
       const trace = this.#telemetry?.current()
       if (trace !== undefined) launchTraces.set(entry, trace)
-      const start = { runner: definition.run, graceMs: admission.graceMs, params }
+      const start = { runner: definition, graceMs: admission.graceMs, params }
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
-      if (definition.run.isUnique !== true) launches.set(entry, { input, params, runner })
+      if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
       if (registered.status === 'running') startRun(this.#runHost, entry, start)
       return registered
     })
@@ -709,16 +707,12 @@ export class AsyncTaskManager {
   }
 
   /** @param runner default: that of the subagent */
-  #launchChild(
-    parent: TaskEntry,
-    input: ChildTaskInput,
-    runner: Runner | RunnerDefinition = this.#runnerOf(input),
-  ): ActiveTaskInfo {
+  #launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
     const fields = parseInput(childTaskInputSchema(), input, 'input')
     return this.#launch(fields, runner, undefined, parent)
   }
 
-  #runnerOf({ subagentName }: ChildTaskInput): Runner | RunnerDefinition {
+  #runnerOf({ subagentName }: ChildTaskInput): Runner {
     const found = this.#findRunner?.(subagentName)
     if (found !== undefined) return found
     throw new InvalidInputError(

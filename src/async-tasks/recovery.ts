@@ -228,7 +228,8 @@ function goOn(
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
     deadlineAt === undefined || record.timeoutMs === undefined ? undefined : Math.max(record.timeoutMs - ranMs, 0)
-  const { run: runner, retry } = fate.definition
+  const runner = fate.definition
+  const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
@@ -251,7 +252,7 @@ function goOn(
       launches.set(prepared, {
         input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
         params,
-        runner: fate.definition,
+        runner,
       })
       if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
     },

@@ -3,7 +3,7 @@ import { PerTask } from '../../machines/per-task.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { FlatRunner, RunInput, Runner } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { Feature } from './feature.js'
@@ -11,7 +11,7 @@ import type { TaskRegistry } from './registry.js'
 
 /** A run that is to be started. */
 export interface RunStart {
-  readonly runner: Runner
+  readonly runner: FlatRunner
   /** How long it may take to stop after an abort, in ms. */
   readonly graceMs: number
   /** Its further input. */
@@ -33,7 +33,7 @@ export interface LaunchedTask {
   readonly input: Omit<LaunchTaskInput, 'params'>
   /** A copy that nobody changes. */
   readonly params: RunInput['params'] | undefined
-  readonly runner: Runner | RunnerDefinition
+  readonly runner: Runner
 }
 
 /** The present run of a task. */

@@ -4,7 +4,7 @@ import type { ActiveTaskInfo, ProgramFacts, TaskFailure, TaskProgress } from '..
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
-import type { RunContext, RunDurability, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
@@ -30,7 +30,7 @@ export interface RunHost {
   readonly telemetry: Telemetry | undefined
   report(entry: TaskEntry, progress: number | TaskProgress): void
   append(entry: TaskEntry, text: string): void
-  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | RunnerDefinition | undefined): ActiveTaskInfo
+  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
   /** Makes the controller of a task. */
   readonly newController: (taskId: string) => AbortController
@@ -108,7 +108,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       id,
       graceMs,
       run: (abort) =>
-        operation === undefined ? runner(input, context(abort)) : operation.run(() => runner(input, context(abort))),
+        operation === undefined
+          ? runner.run(input, context(abort))
+          : operation.run(() => runner.run(input, context(abort))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {

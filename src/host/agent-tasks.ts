@@ -37,7 +37,7 @@ import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { createSendToTaskTool } from '../tools/send-to-task.js'
 import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
+import { definitionOf, subagentEntry, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
 import { createTaskTool } from '../tools/task-tool.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
@@ -281,10 +281,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
         resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
         // Without subagents, a name may still be one that `resolveSubagent` knows.
         ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
-          listSubagents: () =>
-            Object.entries(subagents).map(([name, subagent]) =>
-              typeof subagent === 'function' ? name : { name, description: subagent.description },
-            ),
+          listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
         }),
       }),
       check_async_tasks: createCheckAsyncTasksTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),

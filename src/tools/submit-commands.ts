@@ -145,7 +145,7 @@ export function createSubmitCommandsTool(
       try {
         const input = launchInput(run)
         const call = { manager, input, timeout, context, maxBlockingSeconds, onForegroundAbort, ...shared }
-        return await runInPlace(call, { run: run.runner })
+        return await runInPlace(call, run.runner)
       } catch (error) {
         run.abandon()
         return refusedInPlace(error)

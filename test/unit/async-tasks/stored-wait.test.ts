@@ -1,6 +1,6 @@
 /** The wait before the next run of a task is stored: F9. */
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { AsyncTaskManager, type Runner } from '../../../src/index.js'
+import { AsyncTaskManager, type RunFunction } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
@@ -19,7 +19,7 @@ async function storeWithWait(more: object = {}): Promise<MemoryStore> {
 
 /** The next process, whose clock says this. */
 async function processAt(store: MemoryStore, now: number, queue = {}) {
-  const run = vi.fn<Runner>(untilAborted)
+  const run = vi.fn<RunFunction>(untilAborted)
   const clock = createManualClock(now)
   const manager = new AsyncTaskManager({ store, clock, queue, graceMs: 0, findRunner: () => run })
   onTestFinished(() => manager.dispose())

@@ -401,7 +401,8 @@ it('K7: is not run again as the subagent whose name it has', async () => {
   const next = new AsyncTaskManager({
     store: store.copy(),
     findRunner: () => ({
-      run: Object.assign(run, { survivesHost: true }),
+      run,
+      survivesHost: true,
       retry: { attempts: 2, on: ['interrupted'] },
     }),
   })
