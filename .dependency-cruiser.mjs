@@ -4,7 +4,7 @@
 const layers = [
   ['protocol'],
   ['callbacks', 'http', 'store'],
-  ['engine'],
+  ['engine', 'kernel'],
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
   ['tools', 'commands'],
@@ -17,6 +17,7 @@ const coreFolders = [
   'protocol',
   'callbacks',
   'engine',
+  'kernel',
   'async-tasks',
   'runners',
   'command-tasks',

@@ -31,12 +31,7 @@ import { defined } from '../defined.js'
 import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import {
-  AgentTasksError,
-  DisposedError,
-  InvalidInputError,
-  limitReason,
-} from '../errors.js'
+import { DisposedError, InvalidInputError, limitReason } from '../errors.js'
 import {
   cancelAllOptionsSchema,
   cancelOptionsSchema,
@@ -77,11 +72,16 @@ import { answerQuestion, type AnswerValue } from './questions.js'
 import { listen } from './abort-link.js'
 import { launchTraces } from './run-operation.js'
 import { launches, plans, runs } from './run-plan.js'
-import { isolateReport, reportToConsole } from '../callbacks/error-report.js'
-import { observerOf } from '../callbacks/observed-clock.js'
+import { freshId, randomId } from '../kernel/ids.js'
+import { reporterOf } from '../kernel/manager-outbox.js'
 import { storedRun } from './interrupted-runs.js'
 import { recover, type Recovery } from './recovery.js'
-import { DEFAULT_GRACE_MS, managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
+import {
+  DEFAULT_GRACE_MS,
+  managerOptionTypes,
+  registryLimits,
+  type AsyncTaskManagerOptions,
+} from './manager-options.js'
 import { toRestoredRecords } from './restoring.js'
 import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
 import type { FindRunner, Runner } from '../engine/runner.js'
@@ -159,7 +159,7 @@ export class AsyncTaskManager {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
     checkOptions(options, managerOptionTypes)
     const clock = options.clock ?? systemClock
-    const report = isolateReport(options.onError ?? observerOf(clock) ?? reportToConsole)
+    const report = reporterOf(options.onError, clock)
     this.#createId = options.createId ?? randomId
     this.#findRunner = options.findRunner
     this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
@@ -778,14 +778,7 @@ export class AsyncTaskManager {
   }
 
   #freshId(prefix: string, isTaken: (id: string) => boolean): string {
-    for (let attempt = 0; attempt < 100; attempt += 1) {
-      const id = this.#createId(prefix)
-      if (!isTaken(id)) return id
-    }
-    throw new AgentTasksError(
-      'ID_REPEATS',
-      `createId(${JSON.stringify(prefix)}) returned a hundred ids that are all in use.`,
-    )
+    return freshId(this.#createId, prefix, isTaken)
   }
 }
 
@@ -793,9 +786,4 @@ export class AsyncTaskManager {
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')
   return manager.registry
-}
-
-function randomId(prefix: string): string {
-  const uuid = globalThis.crypto.randomUUID()
-  return `${prefix}-${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}`
 }

@@ -5,7 +5,7 @@
  * from inside a transition (A2). A change made by a handler is answered at once; its own notifications wait their turn.
  */
 import { Subject } from 'rxjs'
-import { createActor, type InspectionEvent } from 'xstate'
+import { createActor } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskMachine } from '../../machines/async-task.js'
 import { Families, type FamilyLimits } from '../../machines/families.js'
 import { History } from '../../machines/history.js'
@@ -25,12 +25,11 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/task-registry.js'
 import type { OnError } from '../callbacks/error-report.js'
-import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import type { Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
-import { callIsolated } from '../callbacks/isolated-call.js'
-import { createOutbox, type Outbox } from '../callbacks/outbox.js'
-import { actorClock, elapsedMs, type Clock } from '../clock.js'
+import { elapsedMs, type Clock } from '../clock.js'
 import { AgentTasksError } from '../errors.js'
+import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../protocol/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
@@ -71,10 +70,7 @@ const textBytes = ({ record }: TaskEntry): number =>
   2 *
   estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
-type Notification =
-  | RegistryNotification
-  | { readonly type: 'inspection'; readonly event: InspectionEvent }
-  | { readonly type: 'disposal' }
+type Notification = RegistryNotification | { readonly type: 'disposal' }
 
 /** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
 export class TaskRegistry {
@@ -93,10 +89,8 @@ export class TaskRegistry {
   /** Only with a store. */
   readonly persistence: Persistence | undefined
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
-  readonly batch: Outbox<Notification>['batch']
-  readonly #push: Outbox<Notification>['push']
-  readonly #drain: Outbox<Notification>['drain']
-  readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
+  readonly batch: ManagerOutbox<Notification>['batch']
+  readonly #outbox: ManagerOutbox<Notification>
   readonly #features = new Features()
   readonly #journal: Journal
   readonly #core: RegistryCore
@@ -113,7 +107,6 @@ export class TaskRegistry {
     this.report = report
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
     this.#retryTimer = new DeadlineTimer(clock, () => this.send({ type: 'retries.due' }))
-    this.#inspect = toInspectFunction(options.inspect)
     this.persistence =
       store &&
       new Persistence({
@@ -123,20 +116,21 @@ export class TaskRegistry {
         onWritten: () => this.#onWritten(),
         onConfirmed: (entries) => this.#offer(entries),
       })
-    const { batch, push, drain } = createOutbox<Notification>({
+    this.#outbox = new ManagerOutbox<Notification>({
+      clock,
+      report,
+      inspect: options.inspect,
       notify: (notification) => this.#notify(notification),
       onChanged: () => this.#performEffects(),
       onDrained: () => this.#onDrained(),
-      mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true),
+      ...(this.persistence && { mayDeliver: () => this.#isDisposed || this.persistence?.isSettled() === true }),
     })
-    this.batch = batch
-    this.#push = push
-    this.#drain = drain
+    this.batch = this.#outbox.batch
     this.#journal = new Journal(
       () => clock.now(),
       (notification) => {
         this.#note(notification)
-        push(notification)
+        this.#outbox.push(notification)
       },
     )
     const limits = {
@@ -184,21 +178,7 @@ export class TaskRegistry {
       ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
     })
     const labels = observerOf(clock) && new DeliveryTimerLabels()
-    const isInspected = this.#inspect !== undefined
-    this.actor = createActor(this.#core.logic, {
-      id: 'registry',
-      clock: actorClock(
-        clock,
-        (run) => this.batch(run),
-        (ms) => labels?.take(ms),
-      ),
-      ...((isInspected || labels) && {
-        inspect: (event) => {
-          labels?.note(event)
-          if (isInspected) this.#push({ type: 'inspection', event })
-        },
-      }),
-    })
+    this.actor = createActor(this.#core.logic, { id: 'registry', ...this.#outbox.actorOptions(labels) })
     this.batch(() => this.actor.start())
   }
 
@@ -278,7 +258,7 @@ export class TaskRegistry {
       this.drained$.complete()
       this.#features.run('disposed')
       this.#isDisposed = true
-      this.#push({ type: 'disposal' })
+      this.#outbox.push({ type: 'disposal' })
     })
   }
 
@@ -328,7 +308,7 @@ export class TaskRegistry {
   #onWritten(): void {
     this.#core.effects.unshift(...this.#unstored.splice(0))
     if (this.#core.effects.length > 0) this.batch(() => undefined)
-    else this.#drain()
+    else this.#outbox.drain()
   }
 
   #performEffects(): void {
@@ -366,19 +346,11 @@ export class TaskRegistry {
   }
 
   #notify(notification: Notification): void {
-    switch (notification.type) {
-      case 'inspection':
-        callIsolated(
-          () => this.#inspect?.(notification.event),
-          (error) => this.report(error, { source: 'inspector' }),
-        )
-        return
-      case 'disposal':
-        this.#process({ type: 'registry.dispose' })
-        return
-      default:
-        if (this.notifications$.observed) this.notifications$.next(notification)
+    if (notification.type === 'disposal') {
+      this.#process({ type: 'registry.dispose' })
+      return
     }
+    if (this.notifications$.observed) this.notifications$.next(notification)
     if (notification.type === 'questions') this.#features.run('changed', notification.entry)
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }

@@ -44,6 +44,11 @@ export function taskRow({ record, submitted, place, request }: CommandTask): Sto
   }
 }
 
+/** The row that stands for a task that is not retained any longer. */
+export function forgottenRow({ id, place, submitted }: CommandTask): StoredCommandTask {
+  return { id, instanceId: '', status: FORGOTTEN, seq: place, createdAt: submitted.createdAt, record: {} }
+}
+
 /** The row of a command that has ended. */
 export function commandRow({ id: taskId, commands }: CommandTask, index: number): StoredCommand {
   const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
