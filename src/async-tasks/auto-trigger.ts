@@ -29,7 +29,8 @@ import {
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { aBusySource, BusyWatch, type BusySource } from './busy.js'
-import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
+import { registryOf, type AsyncTaskManager } from './manager.js'
+import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../callbacks/error-report.js'

@@ -5,7 +5,6 @@
  * It is longer than most files because the class has that many methods.
  */
 import type { Observable } from 'rxjs'
-import type { z } from 'zod'
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type {
   ActiveTaskInfo,
@@ -18,7 +17,6 @@ import type {
   RunningTaskInfo,
   SettledTaskInfo,
   SpentTotals,
-  TaskAdmission,
   TaskAnswer,
   TaskProgress,
   TaskTransition,
@@ -27,19 +25,13 @@ import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock } from '../clock.js'
-import { defined } from '../defined.js'
-import { toFlatRunner } from '../engine/definition.js'
-import type { Engine } from '../engine/engine.js'
-import { createInProcessEngine } from '../engine/in-process.js'
-import { DisposedError, InvalidInputError, limitReason } from '../errors.js'
+import { InvalidInputError, limitReason } from '../errors.js'
 import {
   cancelAllOptionsSchema,
   cancelOptionsSchema,
-  childTaskInputSchema,
   launchInputSchema,
   leaseRequestSchema,
   ownerReleaseSchema,
-  progressSchema,
   readOutputOptionsSchema,
   registerTaskInputSchema,
   reserveOptionsSchema,
@@ -50,49 +42,34 @@ import {
   type WhenFull,
 } from '../protocol/async-tasks.js'
 import { checkOptions } from '../protocol/option-checks.js'
-import { smallerBudget } from '../protocol/budget.js'
-import { jsonBytes } from '../protocol/json-size.js'
 import { parseInput } from '../protocol/parse.js'
-import type { Telemetry } from '../protocol/telemetry.js'
-import { aRetryPolicy } from '../protocol/retry-policy.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
-import { admissionError } from './admission-errors.js'
-import { checkHeir, checkOwner, childFields, childrenOf, inheritFromLost, parentOf } from './families.js'
+import { checkHeir, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
-import { DEFAULT_OUTPUT_BYTES, OutputLog, outputLogs, type OutputChunk } from './output-log.js'
-import { outputOf, outputReaders, type TaskOutputEvent } from './output-stream.js'
+import { OutputLog, outputLogs, type OutputChunk } from './output-log.js'
+import { appendOutput, outputOf, type TaskOutputEvent } from './output-stream.js'
+import { reportProgress } from './progress.js'
 import { answerQuestion, type AnswerValue } from './questions.js'
-import { listen } from './abort-link.js'
-import { launchTraces } from './run-operation.js'
-import { launches, plans, runs } from './run-plan.js'
+import { runs } from './run-plan.js'
 import { freshId, randomId } from '../kernel/ids.js'
 import { reporterOf } from '../kernel/manager-outbox.js'
-import { storedRun } from './interrupted-runs.js'
 import { recover, type Recovery } from './recovery.js'
-import {
-  DEFAULT_GRACE_MS,
-  managerOptionTypes,
-  registryLimits,
-  type AsyncTaskManagerOptions,
-} from './manager-options.js'
+import { managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
 import { toRestoredRecords } from './restoring.js'
-import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
-import type { FindRunner, Runner } from '../engine/runner.js'
+import type { WaitOptions, WaitResult } from '../engine/children.js'
+import type { Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
-import { startPlanned, startRun, type RunHost } from './runs.js'
 import { features } from './features.js'
 import { addresseeOf } from './question-addressee.js'
 import { keptTail } from './output-tail.js'
 import { spentByOwner } from './spent-by-owner.js'
 import { lookUpTask } from './task-lookup.js'
-import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../control-characters.js'
 import { cutText } from '../preview.js'
 import { checkMaxAsyncTasks } from './settings.js'
@@ -104,9 +81,7 @@ import {
   type TaskQuestionsEvent,
 } from './task-events.js'
 import { waitForTasks } from './waiting.js'
-
-/** The default owner of a task. */
-export const DEFAULT_OWNER = 'main'
+import { Launcher } from './launching.js'
 
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
@@ -140,13 +115,8 @@ export class AsyncTaskManager {
   /** Resolves when the store's content has been taken over: nothing of it is delivered before. Without a store there is nothing in it. */
   readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
-  readonly #engine: Engine
   readonly #createId: (prefix: string) => string
-  readonly #findRunner: FindRunner | undefined
-  readonly #runHost: RunHost
-  readonly #graceMs: number
-  readonly #outputBytes: number
-  readonly #telemetry: Telemetry | undefined
+  readonly #launcher: Launcher
   readonly #whenFull: WhenFull
   #disposal: Promise<void> | undefined
 
@@ -161,17 +131,7 @@ export class AsyncTaskManager {
     const clock = options.clock ?? systemClock
     const report = reporterOf(options.onError, clock)
     this.#createId = options.createId ?? randomId
-    this.#findRunner = options.findRunner
-    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
-    this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
-    this.#telemetry = options.telemetry
     this.#whenFull = options.whenFull ?? 'refuse'
-    this.#engine =
-      options.engine ??
-      createInProcessEngine({
-        clock,
-        onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
-      })
     this.registry = new TaskRegistry({
       ...registryLimits(options),
       notifyCancelled: options.notifyCancelled ?? false,
@@ -192,18 +152,9 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
-    this.#runHost = {
-      registry: this.registry,
-      ...{ engine: this.#engine, telemetry: this.#telemetry },
-      report: this.#report.bind(this),
-      append: this.#append.bind(this),
-      launchChild: this.#launchChild.bind(this),
-      newController: this.#newController.bind(this),
-      childrenOf: (parent, run) => childrenOf(this, parent, run),
-    }
-    this.registry.use(() => ({ start: (entry) => startPlanned(this.#runHost, entry) }))
+    this.#launcher = new Launcher(this.registry, options, this)
     try {
-      const stopWatching = this.#telemetry?.watch({
+      const stopWatching = options.telemetry?.watch({
         kind: 'task',
         counts: () => ({
           running: this.registry.ledger.running().length,
@@ -227,13 +178,11 @@ export class AsyncTaskManager {
       return Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
     }
     return recover(this.registry, persistence, {
-      ...{ wasDelivered, findRunner },
-      startRun: (entry, start) => {
-        this.#link(entry)
-        startRun(this.#runHost, entry, start)
-      },
-      link: (entry) => this.#link(entry),
-      newController: (taskId) => this.#newController(taskId),
+      wasDelivered,
+      findRunner,
+      startRun: (entry, start) => this.#launcher.goOn(entry, start),
+      link: (entry) => this.#launcher.link(entry),
+      newController: (taskId) => this.#launcher.newController(taskId),
     })
   }
 
@@ -315,11 +264,7 @@ export class AsyncTaskManager {
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
     // The record as registered: running, even if its controller was aborted before.
-    return this.registry.batch(
-      () =>
-        this.#admit(this.#toAdmission(fields, fields.id, fields.abortController), false, reservationId)
-          .registered as RunningTaskInfo,
-    )
+    return this.registry.batch(() => this.#launcher.register(fields, reservationId))
   }
 
   /**
@@ -332,47 +277,7 @@ export class AsyncTaskManager {
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
-    return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
-  }
-
-  #launch(
-    input: z.output<ReturnType<typeof launchInputSchema>>,
-    runner: Runner,
-    reservationId: string | undefined,
-    parent: TaskEntry | undefined,
-  ): ActiveTaskInfo {
-    const { params: given, whenFull, priority, retry, budget } = input
-    const params = given && toWholePlainData(given)
-    if (given !== undefined && params === undefined) {
-      throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
-    }
-    if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
-    const definition = toFlatRunner(runner, 'runner')
-    const waits = (whenFull ?? this.#whenFull) === 'queue'
-    const policy = retry ?? definition.retry
-    const ticket =
-      waits || policy !== undefined
-        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: input.goalPrompt, params }, Infinity) }
-        : undefined
-    const allowed = smallerBudget(definition.budget, budget)
-    return this.registry.batch(() => {
-      const id = input.id ?? this.createTaskId(input.subagentName)
-      const admission: TaskAdmission = {
-        ...this.#toAdmission(input, id, input.abortController ?? this.#newController(id)),
-        run: this.registry.persistence && { ...storedRun(definition, params), ...defined({ retry, priority }) },
-        ticket: waits ? ticket : undefined,
-        budget: Object.freeze(allowed),
-        ...(parent && childFields(parent, input.kind)),
-      }
-      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      const trace = this.#telemetry?.current()
-      if (trace !== undefined) launchTraces.set(entry, trace)
-      const start = { runner: definition, graceMs: admission.graceMs, params }
-      if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
-      if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
-      if (registered.status === 'running') startRun(this.#runHost, entry, start)
-      return registered
-    })
+    return this.#launcher.launch(fields, runner, reservationId, parentOf(this.registry, fields))
   }
 
   /** A new task id, `<name>-<random>`, that no retained task has. */
@@ -588,13 +493,13 @@ export class AsyncTaskManager {
   /** Reports the progress of a registered task. False when the task does not run, or the progress is malformed. */
   reportProgress(id: string, progress: number | TaskProgress): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.#report(entry, progress)
+    return entry !== undefined && reportProgress(this.registry, entry, progress)
   }
 
   /** Appends to the output of a registered task. False when the task does not run. */
   appendOutput(id: string, text: string): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.#append(entry, text)
+    return entry !== undefined && appendOutput(entry, text, this.#launcher.outputBytes)
   }
 
   /**
@@ -646,6 +551,7 @@ export class AsyncTaskManager {
     const { registry } = this
     const { persistence } = registry
     const { unsettled } = registry.use(runs)
+    this.#launcher.close()
     this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
@@ -678,103 +584,6 @@ export class AsyncTaskManager {
     this.registry.batch(() => entry.ref?.send(event))
     reportMisnamedFields(this.registry, entry)
     return entry.record.status === status
-  }
-
-  #admit(
-    admission: TaskAdmission,
-    isLaunched: boolean,
-    reservationId: string | undefined,
-    parent?: TaskEntry,
-  ): { entry: TaskEntry; registered: ActiveTaskInfo } {
-    if (this.#disposal !== undefined) throw new DisposedError()
-    if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
-    const { abortController } = admission
-    const abort = abortController && listen(this.registry, abortController)
-    const answer = this.registry.ask({ type: 'task.register', admission, isLaunched, reservationId, parent })
-    if (answer === undefined) throw new DisposedError()
-    if ('failure' in answer) {
-      abort?.stop()
-      throw answer.failure
-    }
-    if ('refusal' in answer) {
-      abort?.stop()
-      throw admissionError(this.registry, answer.refusal, admission, reservationId)
-    }
-    const { entry } = answer
-    const registered = entry.record as ActiveTaskInfo
-    abort?.link(entry)
-    return { entry, registered }
-  }
-
-  /** @param runner default: that of the subagent */
-  #launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
-    const fields = parseInput(childTaskInputSchema(), input, 'input')
-    return this.#launch(fields, runner, undefined, parent)
-  }
-
-  #runnerOf({ subagentName }: ChildTaskInput): Runner {
-    const found = this.#findRunner?.(subagentName)
-    if (found !== undefined) return found
-    throw new InvalidInputError(
-      'input.subagentName',
-      subagentName,
-      'a subagent that findRunner knows, or a runner beside the input',
-    )
-  }
-
-  #link(entry: TaskEntry): void {
-    const { abortController } = entry.record
-    if (abortController !== undefined) listen(this.registry, abortController).link(entry)
-  }
-
-  #newController(taskId: string): IsolatedController {
-    return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
-  }
-
-  #toAdmission(
-    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> &
-      Partial<Pick<TaskAdmission, 'isForeground' | 'kind' | 'command'>>,
-    id: string,
-    abortController: AbortController | undefined,
-  ): TaskAdmission {
-    const { kind } = fields
-    return {
-      id,
-      // It is shown as a part of lines, in lists and in the instructions of a model.
-      subagentName: toOneLine(fields.subagentName),
-      goalPrompt: fields.goalPrompt,
-      owner: fields.owner ?? DEFAULT_OWNER,
-      abortController,
-      timeoutMs: fields.timeoutMs,
-      graceMs: fields.graceMs ?? this.#graceMs,
-      isForeground: fields.isForeground,
-      kind,
-      command: fields.command,
-      pool: kind,
-    }
-  }
-
-  #report(entry: TaskEntry, progress: number | TaskProgress): boolean {
-    if (entry.record.status !== 'running') return false
-    const given = typeof progress === 'number' ? { progress } : progress
-    const checked = progressSchema().safeParse(given)
-    if (!checked.success) {
-      const expected = 'a finite number, or { progress, total?, message? }'
-      const error = new InvalidInputError('progress', progress, expected)
-      this.registry.report(error, { source: 'progress', taskId: entry.record.id })
-      return false
-    }
-    const reported = Object.freeze(checked.data) as TaskProgress
-    this.registry.send({ type: 'task.note', entry, fields: { progress: reported } })
-    this.#events.emitProgress(entry.record, reported)
-    return true
-  }
-
-  #append(entry: TaskEntry, text: string): boolean {
-    if (entry.record.status !== 'running') return false
-    outputLogs.ensure(entry, () => new OutputLog(this.#outputBytes)).append(text)
-    for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
-    return true
   }
 
   #freshId(prefix: string, isTaken: (id: string) => boolean): string {

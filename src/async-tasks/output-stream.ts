@@ -1,6 +1,6 @@
 /** What a task writes, as it comes: from a cursor on, to the end of the task. */
 import { PerTask } from '../../machines/per-task.js'
-import { outputLogs } from './output-log.js'
+import { OutputLog, outputLogs } from './output-log.js'
 import type { Observable, Subscriber } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
@@ -94,5 +94,17 @@ function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): bo
   return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
 }
 
-/** Those who follow the output of a task. */
-export const outputReaders = new PerTask<Set<{ read(): void }>>()
+/** The subscribers to the output of a task. */
+const outputReaders = new PerTask<Set<{ read(): void }>>()
+
+/**
+ * Appends to the output of a running task.
+ * @param limit how much of it is kept, in bytes
+ * @returns false, with nothing changed, when the task does not run
+ */
+export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
+  if (entry.record.status !== 'running') return false
+  outputLogs.ensure(entry, () => new OutputLog(limit)).append(text)
+  for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
+  return true
+}

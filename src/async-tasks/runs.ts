@@ -1,6 +1,6 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
-import type { ActiveTaskInfo, ProgramFacts, TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
@@ -16,6 +16,8 @@ import { RunFiles, storedEnds } from './run-files.js'
 import { preview } from '../preview.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
+import { appendOutput } from './output-stream.js'
+import { reportProgress } from './progress.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 import { endOperation, launchTraces, startOperation } from './run-operation.js'
@@ -28,12 +30,12 @@ export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
   readonly telemetry: Telemetry | undefined
-  report(entry: TaskEntry, progress: number | TaskProgress): void
-  append(entry: TaskEntry, text: string): void
+  /** How much of a task's output is kept, in bytes. */
+  readonly outputBytes: number
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
   /** Makes the controller of a task. */
-  readonly newController: (taskId: string) => AbortController
+  newController(taskId: string): AbortController
 }
 
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
@@ -71,10 +73,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
     attempt,
     report: (progress) => {
-      if (isCurrent(entry, attempt)) host.report(entry, progress)
+      if (isCurrent(entry, attempt)) reportProgress(registry, entry, progress)
     },
     append: (text) => {
-      if (isCurrent(entry, attempt)) host.append(entry, text)
+      if (isCurrent(entry, attempt)) appendOutput(entry, text, host.outputBytes)
     },
     ask: (question, options) =>
       isCurrent(entry, attempt)
@@ -166,7 +168,8 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
 }
 
 /** Has the task run again, if its policy says so. */
-function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+  const { registry } = host
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
   const { value, context } = entry.ref.getSnapshot()
@@ -180,7 +183,7 @@ function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: E
     storedEnds.take(entry)?.()
     currentRuns.take(entry)
     const { id, abortController } = entry.record
-    const next = abortController?.signal.aborted === true ? newController(id) : undefined
+    const next = abortController?.signal.aborted === true ? host.newController(id) : undefined
     const { ticket, start } = plan
     registry.persistence?.setDelay(entry, delayMs)
     registry.send({
