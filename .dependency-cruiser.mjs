@@ -30,6 +30,7 @@ const everyoneMayUse = [
   'preview',
   'control-characters',
   'defined',
+  'deprecation',
   'clock',
   'node-builtins',
   'process-identity',

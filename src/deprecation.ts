@@ -11,5 +11,5 @@ export function deprecate(code: string, message: string): void {
   if (warned.has(code)) return
   warned.add(code)
   if (isNode) process.emitWarning(message, { type: 'DeprecationWarning', code })
-  else console.warn(`${code}: ${message}`)
+  else console.error(`${code}: ${message}`)
 }

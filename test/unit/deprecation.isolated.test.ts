@@ -28,7 +28,7 @@ it('is a warning of the process in Node', async () => {
 it('is a line of the console elsewhere', async () => {
   platform.isNode = false
   const { deprecate } = await import('../../src/deprecation.js')
-  const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
+  const warn = vi.spyOn(console, 'error').mockImplementation(() => undefined)
   for (const code of ['A', 'A']) deprecate(code, `${code} goes`)
   expect(warn.mock.calls).toEqual([['A: A goes']])
   warn.mockRestore()

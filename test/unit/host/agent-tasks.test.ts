@@ -418,7 +418,7 @@ describe('a field that does not exist', () => {
   it.each<[object, string]>([
     [
       { subagents: { a: { run: () => 'x', timeoutMs: 5 } } },
-      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget.',
+      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, survivesHost,',
     ],
     [{ subagents: { a: { run: () => 'x', maxConcurrent: 2 } } }, 'options.subagents.a.maxConcurrent: got 2'],
     [{ subagents: { a: { run: () => 'x', descripton: 'd' } } }, 'the nearest is description.'],
