@@ -1,5 +1,5 @@
 /**
- * What tasks hold, in bytes of JSON: their submissions and their results. A result is measured once, and is known by its identity after that,
+ * What tasks hold, in bytes of JSON: their submissions and their results. A large result is measured once, and is known by its identity after that,
  * because it is frozen and shared by the task and its messages.
  */
 import { jsonBytes } from '../protocol/json-size.js'
@@ -51,6 +51,9 @@ export const UNLIMITED: TaskBudget = {
 
 const measured = new WeakMap<object, number>()
 
+/** A smaller result is measured sooner than found, in bytes. */
+const MIN_REMEMBERED = 256
+
 /**
  * The bytes of a result as JSON.
  * @param most beyond it, the answer is some number greater than it
@@ -59,6 +62,7 @@ export function resultBytes(result: unknown, most = Infinity): number {
   const known = typeof result === 'object' && result !== null ? measured.get(result) : undefined
   if (known !== undefined) return known
   const bytes = jsonBytes(result, most)
-  if (bytes <= most && typeof result === 'object' && result !== null) measured.set(result, bytes)
+  const isRemembered = bytes <= most && bytes >= MIN_REMEMBERED
+  if (isRemembered && typeof result === 'object' && result !== null) measured.set(result, bytes)
   return bytes
 }
