@@ -51,6 +51,6 @@ function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined
   if (isTerminal(record)) return `${name} has ended: it is ${record.status}.`
   if (record.status === 'queued') return `${name} has not started.`
   const state = ref?.getSnapshot()
-  if (state?.matches('stopping') === true) return `${name} is being stopped: its time has passed.`
-  return state?.matches('wrapping') === true ? `${name} is concluding: its budget is used up.` : undefined
+  if (state?.matches({ active: 'stopping' }) === true) return `${name} is being stopped: its time has passed.`
+  return state?.matches({ active: 'wrapping' }) === true ? `${name} is concluding: its budget is used up.` : undefined
 }

@@ -172,9 +172,10 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   const { registry } = host
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
-  const { value, context } = entry.ref.getSnapshot()
-  const isOverdue = value === 'stopping'
-  const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget: context.excess !== undefined })
+  const snapshot = entry.ref.getSnapshot()
+  const isOverdue = snapshot.matches({ active: 'stopping' })
+  const isOverBudget = snapshot.context.excess !== undefined
+  const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget })
   if (delayMs === undefined) return false
   const { outcome } = ended
   const reported = outcome.type === 'returned' ? undefined : failureOfRun(outcome).error
