@@ -11,6 +11,8 @@ import { readResult, readWritten } from './task-text.js'
 import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, type TaskView } from './task-view.js'
+import { READ_ONLY, type HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -161,6 +163,58 @@ function cancel({ manager }: TaskView, taskId: string, reason: string | undefine
   const status = manager.getTask(taskId)?.status ?? 'cancelled'
   const text = isCancelled ? `Cancelled task: ${taskId}` : `Task ${taskId} is already ${status}.`
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
+}
+
+const COUNTS = ['queued', 'running', 'completed', 'failed', 'cancelled']
+
+/** MCP clients have tools of their own for what else it does: theirs is read-only. */
+const servedSchema = lazily(() => {
+  const { task_id, cursor, max_bytes } = checkAsyncTasksSchema().shape
+  return strictObject({
+    task_id: task_id.describe('ID or unique prefix.'),
+    action: z.enum(['list', 'peek']).optional(),
+    cursor: cursor.describe(''),
+    max_bytes: max_bytes.describe(''),
+  })
+})
+
+/** What `check_async_tasks` is. */
+export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTasksTool>> = {
+  name: NAME,
+  title: 'Look at background tasks',
+  summary:
+    'Lists all tasks, or shows one. For a host it also reads the output of a task, cancels it and answers its questions.',
+  purpose: 'shows all tasks, or one in detail, when somebody asks how it is going.',
+  brief: 'shows the status',
+  hints: READ_ONLY,
+  output: lazily(() =>
+    outputOf({
+      task_id: [({ id, task_id }) => id ?? task_id, z.string().optional()],
+      status: ['status', z.string().optional()],
+      is_asking: [(m) => ('status' in m ? m['questions'] !== undefined : undefined), z.boolean().optional()],
+      counts: [
+        (m) =>
+          'running' in m
+            ? Object.fromEntries(COUNTS.flatMap((name) => (name in m ? [[name, m[name]]] : [])))
+            : undefined,
+        z.record(z.string(), z.number()).optional(),
+      ],
+      next_cursor: ['nextCursor', z.number().optional()],
+      remaining_bytes: ['remainingBytes', z.number().optional()],
+    }),
+  ),
+  listsTasks: true,
+  create: ({ shown }) => createCheckAsyncTasksTool(shown),
+  served: {
+    create: ({ shown }) =>
+      defineTool({
+        name: NAME,
+        description: 'Check the status of background async tasks: all of them, or one in detail.',
+        inputSchema: servedSchema(),
+        run: createTaskCheck(shown),
+      }),
+    unlisted: ['max_bytes'],
+  },
 }
 
 /** The tool `check_async_tasks` as a class. */

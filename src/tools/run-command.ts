@@ -36,6 +36,8 @@ import {
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import type { HostTool } from './tool-descriptor.js'
+import { clampedFields, launchedFields, outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -226,4 +228,25 @@ function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolRes
   const reason = `Max commands (${max}) reached`
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
+}
+
+/** What `run_command` is. */
+export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | undefined> = {
+  name: NAME,
+  title: 'Run a program',
+  summary: 'Runs a program that the configuration allows, with `async: true` in the background.',
+  purpose: 'runs a program in the background.',
+  starts: 'a program',
+  hints: { destructiveHint: true, openWorldHint: true },
+  output: lazily(() =>
+    outputOf({
+      ...launchedFields(),
+      exit_code: ['exitCode', z.number().optional()],
+      ended_processes: ['endedProcesses', z.number().optional()],
+      ...clampedFields(),
+    }),
+  ),
+  // It takes a slot also while its call waits for it.
+  slotOf: () => 'command',
+  create: ({ owned, launching, commands }) => commands && createRunCommandTool({ ...owned, ...launching, commands }),
 }

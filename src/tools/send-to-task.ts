@@ -6,6 +6,8 @@ import { lazily } from '../protocol/lazily.js'
 import { aName, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask } from './task-view.js'
+import type { HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -63,4 +65,16 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
         : errorResult('execution_failed', result.reason, { llmContent: text, returnDisplay: text, metadata })
     },
   })
+}
+
+/** What `send_to_task` is. */
+export const sendToTaskTool: HostTool<ReturnType<typeof createSendToTaskTool>> = {
+  name: NAME,
+  title: 'Send a message to a task',
+  summary: 'Sends a message to a running task that takes messages. Over MCP: whose program has `"stdin": "messages"`.',
+  purpose: 'sends a running task a message.',
+  brief: 'tells it more',
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  output: lazily(() => outputOf({ task_id: ['id', z.string()], sent: ['sent', z.boolean()] })),
+  create: ({ shown }) => createSendToTaskTool(shown),
 }

@@ -30,6 +30,8 @@ import {
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import { launchOutput } from './task-tool.js'
+import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -240,4 +242,30 @@ function goalOf({ task_intention: intention, commands: calls }: Submission): str
 function idPrefix(name: string): string {
   const words = name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-')
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'
+}
+
+/** What `submit_commands` is. */
+export const submitCommandsTool: HostTool<ReturnType<typeof createSubmitCommandsTool> | undefined> = {
+  name: NAME,
+  title: 'Run commands on an instance',
+  summary: 'Runs a list of tool calls on an instance.',
+  purpose: 'runs tool calls on an instance, such as a browser, one after the other.',
+  starts: 'tool calls on an instance',
+  hints: STARTS_WORK,
+  output: launchOutput,
+  needsInstances: true,
+  slotOf: (args) => (args['async'] === false ? 'inPlace' : 'background'),
+  create: ({ owned, launching, taskManager }) =>
+    taskManager && createSubmitCommandsTool({ ...owned, ...launching, taskManager }),
+  served: {
+    description:
+      'Run tool calls on an instance (a browser, an MCP server), one after the other, in the background unless async is false.',
+    texts: {
+      task_name: '',
+      task_intention: '',
+      instanceId: 'Default: the first that is connected.',
+      commands: 'The first that fails ends the task.',
+      async: 'Default true.',
+    },
+  },
 }

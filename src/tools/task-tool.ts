@@ -31,6 +31,8 @@ import {
   timeoutSecondsSchema,
   type TimeoutSettings,
 } from './task-timeout.js'
+import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
+import { clampedFields, launchedFields, outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -157,6 +159,48 @@ function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentPa
   const known = names === undefined ? '' : names.length === 0 ? ' There are none.' : ` Known: ${names.join(', ')}.`
   const message = `params.subagent_name: got ${preview(subagent_name)}, expected the name of a subagent.${known}`
   return errorResult('parameter_validation', message)
+}
+
+/** The structured content of tools that launch tasks. */
+export const launchOutput = lazily(() =>
+  outputOf({
+    ...launchedFields(),
+    timeout_seconds: ['effectiveTimeoutSeconds', z.number().optional()],
+    ...clampedFields(),
+    instance_id: ['instanceId', z.string().optional()],
+    queue_position: ['queuePosition', z.number().optional()],
+  }),
+)
+
+/** What `task` is. */
+export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
+  name: NAME,
+  title: 'Run a subagent',
+  summary: 'Runs a subagent, with `async: true` in the background.',
+  purpose:
+    'runs a subagent. With async: true it returns at once; without, it waits for the result. Put all that the subagent has to know into goal_prompt.',
+  starts: 'a subagent',
+  hints: STARTS_WORK,
+  output: launchOutput,
+  slotOf: (args) => (args['async'] === true ? 'background' : 'inPlace'),
+  create: ({ owned, launching, subagents }) => createTaskTool({ ...owned, ...launching, ...subagents }),
+  served: {
+    description: ({ subagents }) =>
+      [
+        'Run a subagent on a goal, and return its result. With async: true it runs in the background: its result comes with the answer of a ' +
+          'later call of any of these tools.',
+        ...subagentLines(subagents.listSubagents?.() ?? []),
+      ].join('\n'),
+    texts: {
+      subagent_name: '',
+      goal_prompt: 'All that it has to know.',
+      behaviour_prompts: 'Further instructions.',
+      tool_whitelist: 'The only tools it may use.',
+      expected_outputs: 'What it should return, by name.',
+      context: '',
+      async: 'true: in the background.',
+    },
+  },
 }
 
 /** The tool `task` as a class. */

@@ -13,6 +13,8 @@ import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { eitherSignal, readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { markAsked, shownDelivery } from './shown-texts.js'
 import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
+import type { HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
 import { strictObject } from '../protocol/strict-object.js'
@@ -186,6 +188,37 @@ function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
     .filter((task) => !isOfOtherRun(task, owner))
     .map((task) => task.id)
+}
+
+/** The most ids in the structured content. */
+const MAX_IDS = 1000
+
+const idsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_IDS) : [])
+
+/** What `wait_for_async_tasks` is. */
+export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyncTasksTool>> = {
+  name: NAME,
+  title: 'Wait for background tasks',
+  summary: 'Waits for results, or until a task asks a question.',
+  purpose: 'waits when you have nothing else to do. It is the way to wait: do not poll.',
+  brief: 'waits for results',
+  hints: { readOnlyHint: true, openWorldHint: false },
+  output: lazily(() =>
+    outputOf({
+      settled: [({ settled }) => idsOf(settled), z.array(z.string())],
+      pending: [({ pending }) => idsOf(pending), z.array(z.string())],
+    }),
+  ),
+  listsTasks: true,
+  create: ({ owned }) => createWaitForAsyncTasksTool(owned),
+  served: {
+    description:
+      'Wait until background async tasks have ended, and get their results. Use it when you have nothing else to do.',
+    texts: {
+      task_ids: 'IDs or unique prefixes. Default: all that run.',
+      mode: 'Whether all (default) or any have to end.',
+    },
+  },
 }
 
 /** The tool `wait_for_async_tasks` as a class. */
