@@ -1,16 +1,15 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
-import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
 import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { findTask, type TaskView } from './task-view.js'
+import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { findTask, taskViews, type TaskView } from './task-view.js'
 import { READ_ONLY, type HostTool } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
@@ -74,8 +73,6 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
   readonly owner?: string
 }
 
-const optionTypes: OptionTypes<CheckAsyncTasksOptions> = { ...toolOptionTypes, owner: aName }
-
 const NAME = 'check_async_tasks'
 
 /**
@@ -105,10 +102,9 @@ export function createTaskCheck(
   options: CheckAsyncTasksOptions,
   name: string = NAME,
 ): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
-  checkOptions(options, optionTypes)
-  const { owner } = options
-  const shared = readToolOptions(options)
-  return (input, { hold }) => check(name, { manager: givenManager(options), owner, hold, ...shared }, input)
+  checkOptions(options, ownedOptionTypes)
+  const viewOf = taskViews(options)
+  return (input, context) => check(name, viewOf(context), input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
@@ -230,7 +226,7 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
    */
   constructor(deps: CheckAsyncTasksOptions) {
-    super(createCheckAsyncTasksTool(pickOptions(deps, optionTypes)))
+    super(createCheckAsyncTasksTool(pickOptions(deps, ownedOptionTypes)))
   }
 
   override build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {

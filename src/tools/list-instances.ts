@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { lazily } from '../protocol/lazily.js'
+import type { InstanceSummary } from '../protocol/rest.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
 import { readToolOptions } from './task-tool-options.js'
@@ -10,13 +11,7 @@ import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
-/** A tool of an instance. */
-export interface InstanceTool {
-  readonly name: string
-  readonly description?: string | undefined
-  /** Its parameters, as JSON Schema. */
-  readonly inputSchema?: unknown
-}
+type InstanceTool = NonNullable<InstanceSummary['tools']>[number]
 
 export interface ListedInstance {
   readonly id: string

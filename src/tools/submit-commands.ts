@@ -1,6 +1,7 @@
 /** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
+import { defined } from '../defined.js'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -8,24 +9,21 @@ import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { foregroundRefusal, launchedResult, limitRefusal, refusedInPlace, runInPlace } from './task-runs.js'
 import {
-  blockingLimit,
-  timeoutOptionTypes,
   timeoutPolicy,
-  withTimeoutText,
   timeoutSecondsSchema,
+  withTimeoutText,
   type EffectiveTimeout,
   type TimeoutSettings,
 } from './task-timeout.js'
 import {
-  foregroundOptionTypes,
-  readToolOptions,
-  toolOptionTypes,
+  launchOptionTypes,
+  readLaunchOptions,
   type AsyncTaskToolOptions,
   type FollowUps,
   type ForegroundOptions,
@@ -84,11 +82,8 @@ export const aTaskManager = objectWith(
 )
 
 const optionTypes: OptionTypes<SubmitCommandsOptions> = {
-  ...toolOptionTypes,
-  ...timeoutOptionTypes,
-  ...foregroundOptionTypes,
+  ...launchOptionTypes,
   taskManager: required(aTaskManager),
-  owner: aName,
 }
 
 const NAME = 'submit_commands'
@@ -103,9 +98,8 @@ export function createSubmitCommandsTool(
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
   checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
-  const shared = readToolOptions(options)
-  const maxBlockingSeconds = blockingLimit(options)
-  const { taskManager, onForegroundAbort } = options
+  const { inputOf, ...shared } = readLaunchOptions(options)
+  const { taskManager } = options
   const description =
     'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
     'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
@@ -129,9 +123,8 @@ export function createSubmitCommandsTool(
           subagentName: previewText(params.task_name, 100),
           goalPrompt: goalOf(params),
           abortController: run.abortController,
-          ...(run.params && { params: run.params }),
-          ...(options.owner !== undefined && { owner: options.owner }),
-          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+          ...inputOf(timeout),
+          ...defined({ params: run.params }),
         })
         return { message: toMessage(params, id), launchInput }
       }
@@ -145,8 +138,7 @@ export function createSubmitCommandsTool(
         : submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
-        const input = launchInput(run)
-        const call = { manager, input, timeout, context, maxBlockingSeconds, onForegroundAbort, ...shared }
+        const call = { manager, input: launchInput(run), timeout, context, ...shared }
         return await runInPlace(call, { run: run.runner })
       } catch (error) {
         run.abandon()
