@@ -1,7 +1,7 @@
 /** The instances that clients can use, and their tools: those of the configuration, or of a cluster. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { ToolDescription } from '../instances/instance.js'
-import type { InstanceSource } from '../tools/list-instances.js'
+import type { InstanceSource } from '../tools/instance-source.js'
 import type { InstancePool } from './instance-pool.js'
 
 /** How long a list waits for instances that are being connected, in ms. */

@@ -122,5 +122,5 @@ function toMcpTool(tool: Tool, descriptor: ToolDescriptor, backend: Backend, own
 function without(schema: z.ZodObject, names: readonly string[] | undefined): z.ZodObject {
   if (names === undefined) return schema
   const mask: Record<string, true> = Object.fromEntries(names.map((name) => [name, true]))
-  return schema.omit(mask as z.util.Mask<string>)
+  return schema.omit(mask)
 }

@@ -2,37 +2,14 @@
 import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { lazily } from '../protocol/lazily.js'
-import type { InstanceSummary } from '../protocol/rest.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
+import type { InstanceSource, InstanceTool, ListedInstance } from './instance-source.js'
 import { readToolOptions } from './task-tool-options.js'
 import type { ToolDescriptor } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
-
-type InstanceTool = NonNullable<InstanceSummary['tools']>[number]
-
-export interface ListedInstance {
-  readonly id: string
-  /** In one word. */
-  readonly state: string
-  /** Why it failed. */
-  readonly error?: string
-  /** Undefined when it is not connected. */
-  readonly listTools?: (() => Promise<readonly InstanceTool[]>) | undefined
-}
-
-/** The instances that the tools use. */
-export interface InstanceSource {
-  /** What is said when there are none. */
-  readonly none: string
-  /** Resolves when an instance, or without an id any of them, has connected or failed: with why none has. Never rejects. */
-  ready(id?: string): Promise<string | undefined>
-  /** Resolves when all have connected or failed, or after a short time. Never rejects. */
-  settle(): Promise<void>
-  list(): Promise<readonly ListedInstance[]>
-}
 
 const listInstancesSchema = lazily(() =>
   strictObject({

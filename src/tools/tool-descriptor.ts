@@ -5,8 +5,8 @@
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { CommandPolicy } from './command-policy.js'
-import type { InstanceSource } from './list-instances.js'
-import type { TaskToolOptions } from './task-tool.js'
+import type { InstanceSource } from './instance-source.js'
+import type { ResolveSubagent, SubagentEntry } from './subagents.js'
 import type { AsyncTaskToolOptions, ForegroundOptions } from './task-tool-options.js'
 import type { TimeoutSettings } from './task-timeout.js'
 import type { Tool } from './tool.js'
@@ -20,7 +20,13 @@ export interface ToolSetting {
   readonly shown: AsyncTaskToolOptions & { readonly owner?: string }
   /** For tools that launch tasks. */
   readonly launching: TimeoutSettings & ForegroundOptions
-  readonly subagents: Pick<TaskToolOptions, 'resolveSubagent' | 'listSubagents' | 'parentId' | 'cwd'>
+  /** See `TaskToolOptions`. */
+  readonly subagents: {
+    readonly resolveSubagent: ResolveSubagent
+    readonly listSubagents?: () => readonly SubagentEntry[]
+    readonly parentId?: string
+    readonly cwd?: string | undefined
+  }
   /** Where there are instances or a cluster. */
   readonly taskManager?: TaskManager | ClusterTasks
   /** Where the model may run programs. */

@@ -81,8 +81,9 @@ describe('the list of tools', () => {
     const hints = new Map(tools.map(({ name, annotations }) => [name, annotations]))
     expect(hints.get('task')).toEqual({ readOnlyHint: false, destructiveHint: true })
     expect(hints.get('check_async_tasks')).toMatchObject({ readOnlyHint: true })
-    for (const { readOnlyHint, destructiveHint } of hints.values())
+    for (const { readOnlyHint, destructiveHint } of hints.values()) {
       expect(readOnlyHint && destructiveHint).not.toBe(true)
+    }
     for (const { inputSchema, outputSchema } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false })
       expect(outputSchema).toMatchObject({ type: 'object', required: expect.arrayContaining(['text']) as unknown })
