@@ -20,6 +20,7 @@ import { ownerOfRun } from '../../machines/families.js'
 import { createTaskCommands } from '../commands/task-commands.js'
 import { aRunnable } from '../engine/definition.js'
 import type { FindRunner } from '../engine/runner.js'
+import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
 import {
   aFunction,
@@ -33,18 +34,15 @@ import {
   limitFrom,
 } from '../protocol/option-checks.js'
 import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
-import { createRunCommandTool } from '../tools/run-command.js'
-import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
-import { createSendToTaskTool } from '../tools/send-to-task.js'
-import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
+import { aTaskManager } from '../tools/submit-commands.js'
 import { definitionOf, subagentEntry, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
-import { createTaskTool } from '../tools/task-tool.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundAbort, type ForegroundOptions } from '../tools/task-tool-options.js'
+import type { ToolSetting } from '../tools/tool-descriptor.js'
+import { createHostTools, type OptionalTools, type StandardTools } from '../tools/tool-list.js'
 import { tracedTools } from '../tools/traced-tools.js'
-import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 /** The default of `maxDelayMs`. */
@@ -127,32 +125,16 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
-// Types, because TypeScript does not assign an interface to the `Record<string, Tool>` that the adapters take.
 /** The tools for a model, by name. */
-export type AgentTools = {
-  /** Runs a subagent. */
-  readonly task: ReturnType<typeof createTaskTool>
-  /** Lists tasks, shows one, reads its output, cancels it, and answers its questions. */
-  readonly check_async_tasks: ReturnType<typeof createCheckAsyncTasksTool>
-  /** Waits for tasks and returns their results. */
-  readonly wait_for_async_tasks: ReturnType<typeof createWaitForAsyncTasksTool>
-  /** Sends a message to a running task. */
-  readonly send_to_task: ReturnType<typeof createSendToTaskTool>
-}
+export type AgentTools = StandardTools
 
 /** The tools for a model, with the one that needs a `taskManager`. */
-export type AgentToolsWithCommands = AgentTools & {
-  /** Runs commands on an instance. */
-  readonly submit_commands: ReturnType<typeof createSubmitCommandsTool>
-}
+export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
 /** With `commands`, the tools for a model have `run_command` too. */
 export type WithRunCommand = {
   /** The tools for the model. */
-  readonly tools: {
-    /** Runs a program as a command. */
-    readonly run_command: ReturnType<typeof createRunCommandTool>
-  }
+  readonly tools: Pick<OptionalTools, 'run_command'>
 }
 
 /** The result of `createAgentTasks`. */
@@ -256,11 +238,6 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const reminders = new AsyncTaskReminderService(manager, limits)
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
-  const deps = { getAsyncTaskManager, owner, ...limits }
-  const timeouts = {
-    defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
-    maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
-  }
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
   /** The tools, whose results also carry what their owner has been owed for too long. */
   const riding = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
@@ -270,38 +247,25 @@ function wire(options: AgentTasksOptions): AgentTasks {
         withOverdue(tool as Tool, { manager, reminders, owner: of, maxDelayMs }),
       ]),
     ) as Tools
-  const foreground = pickOptions<ForegroundOptions>(options, foregroundOptionTypes)
-  const toolsOf = (parentId?: string): AgentTools => {
-    const view = parentId === undefined ? deps : { ...deps, owner: ownerOfRun(parentId) }
-    return {
-      task: createTaskTool({
-        ...view,
-        ...(parentId !== undefined && { parentId }),
-        ...timeouts,
-        ...foreground,
-        resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-        // Without subagents, a name may still be one that `resolveSubagent` knows.
-        ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
-          listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
-        }),
-      }),
-      check_async_tasks: createCheckAsyncTasksTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
-      wait_for_async_tasks: createWaitForAsyncTasksTool(view),
-      send_to_task: createSendToTaskTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
-    }
+  const launching = {
+    defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
+    maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
+    ...pickOptions<ForegroundOptions>(options, foregroundOptionTypes),
+  }
+  const shown = { getAsyncTaskManager, ...limits }
+  const lookup = {
+    resolveSubagent: (name: string) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
+    // Without subagents, a name may still be one that `resolveSubagent` knows.
+    ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
+      listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
+    }),
   }
   const { telemetry } = options
-  const traced = <Tools extends AgentTools>(made: Tools): Tools =>
-    telemetry === undefined ? made : tracedTools(made, telemetry)
-  const tools = traced({
-    ...toolsOf(),
-    ...(taskManager !== undefined && {
-      submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, ...foreground, taskManager }),
-    }),
-    ...(policy !== undefined && {
-      run_command: createRunCommandTool({ ...deps, ...timeouts, ...foreground, commands: policy }),
-    }),
-  })
+  /** The tools of the agent of an owner. */
+  const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
+    const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
+    return riding(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)
+  }
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined
 
@@ -321,8 +285,11 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const dispose = (): Promise<void> => manager.dispose()
   return {
-    tools: riding(tools, owner),
-    toolsOfRun: (taskId) => riding(traced(toolsOf(taskId)), ownerOfRun(taskId)),
+    tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),
+    toolsOfRun: (taskId) => {
+      const of = ownerOfRun(taskId)
+      return toolsOf(of, { shown: { ...shown, owner: of }, subagents: { ...lookup, parentId: taskId } })
+    },
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,

@@ -34,10 +34,10 @@ import type { SessionStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
-import { CommandSlots } from './command-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
+import type { InstanceSource } from '../tools/instance-source.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
-import { instancesOfCluster, instancesOfPool, type InstanceSource } from './instance-source.js'
+import { instancesOfCluster, instancesOfPool } from './instance-source.js'
 import { createSession } from './session.js'
 import type { UntrustedFile } from './trust.js'
 
@@ -132,7 +132,6 @@ export interface Backend {
   /** What clients see: those of the pool, or of a cluster. */
   readonly instances: InstanceSource
   readonly slots: ClientSlots
-  readonly commandSlots: CommandSlots
   readonly subagents: ReadonlyMap<string, FlatSubagent>
   /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
   close(): Promise<void>
@@ -197,7 +196,6 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
-    commandSlots: new CommandSlots(manager, maxCommands),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)
@@ -240,8 +238,12 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
   session.seal()
 }
 
-function clientLimits({ maxAsyncTasks, whenFull, queueMax }: AgentConfig): ClientLimits {
-  return { maxAsyncTasks, maxWaiting: whenFull === 'queue' ? queueMax : 0 }
+function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConfig): ClientLimits {
+  return {
+    maxAsyncTasks,
+    maxWaiting: whenFull === 'queue' ? queueMax : 0,
+    maxCommands: commands?.maxCommands ?? 0,
+  }
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

@@ -47,14 +47,14 @@ export function guardTools(tools: readonly McpTool[], manager: AsyncTaskManager)
   return tools.map((tool) => ({
     ...tool,
     call: (args, call) => {
-      const refusal = refuse(tool.name, args, manager)
+      const refusal = refuse(tool, args, manager)
       return refusal === undefined ? tool.call(args, call) : Promise.resolve(refusal)
     },
   }))
 }
 
 function refuse(
-  name: string,
+  { listsTasks = false }: McpTool,
   args: Readonly<Record<string, unknown>>,
   manager: AsyncTaskManager,
 ): McpResult | undefined {
@@ -65,8 +65,7 @@ function refuse(
   if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)
-  const isList = !isNamed && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
-  return isList ? toToolResult(HOW_TO_IDENTIFY) : undefined
+  return listsTasks && !isNamed ? toToolResult(HOW_TO_IDENTIFY) : undefined
 }
 
 /** The ids of tasks that a call names. */
