@@ -88,7 +88,7 @@ import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
 import { DEFAULT_OUTPUT_BYTES, OutputLog, outputLogs, type OutputChunk } from './output-log.js'
-import { outputOf, outputReaders, type TaskOutputEvent } from './output-stream.js'
+import { followers, outputOf, type TaskOutputEvent } from './output-stream.js'
 import { answerQuestion, type AnswerValue } from './questions.js'
 import { listen } from './abort-link.js'
 import { launchTraces } from './run-operation.js'
@@ -916,13 +916,14 @@ export class AsyncTaskManager {
     const reported = Object.freeze(checked.data) as TaskProgress
     this.registry.setProgress(entry, reported)
     this.#events.emitProgress(entry.record, reported)
+    notifyFollowers(entry)
     return true
   }
 
   #append(entry: TaskEntry, text: string): boolean {
     if (entry.record.status !== 'running') return false
     outputLogs.ensure(entry, () => new OutputLog(this.#outputBytes)).append(text)
-    for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
+    notifyFollowers(entry)
     return true
   }
 
@@ -942,6 +943,10 @@ export class AsyncTaskManager {
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')
   return manager.registry
+}
+
+function notifyFollowers(entry: TaskEntry): void {
+  for (const follower of [...(followers.get(entry) ?? [])]) follower.read()
 }
 
 function randomId(prefix: string): string {
