@@ -1,7 +1,7 @@
 /** Loops over the events of a task: what they receive, and that they keep and leave nothing. */
 import { describe, expect, it, vi } from 'vitest'
 import type { TaskHandle, TaskHandleEvent } from '../../../src/index.js'
-import { memoryStore } from '../../../src/store/index.js'
+import { breakableStore } from '../../support/breakable-store.js'
 import { deafMachine, setUp, settle } from './launched-tasks.js'
 
 /** Reads all events in the background, each as soon as it is there. */
@@ -186,20 +186,19 @@ describe('a loop over a handle', () => {
   })
 
   it('H3: receives the end after it was stored', async () => {
-    const memory = memoryStore()
-    const ends: string[] = []
-    const store = {
-      ...memory,
-      write: (...given: Parameters<typeof memory.write>) => {
-        memory.write(...given)
-        if (memory.copy().open().tasks[0]?.status === 'completed') ends.push('stored')
-      },
-    }
-    const { handle, run } = await start({ store })
-    const { isOver } = follow(handle)
-    await settle()
+    const { store, state } = breakableStore()
+    const { handle, run, clock, left } = await start({ store })
+    state.isBroken = true
     run.resolve('done')
-    await isOver.then(() => ends.push('received'))
-    expect(ends[0]).toBe('stored')
+    await settle()
+    const { seen, isOver } = follow(handle)
+    await settle()
+    expect(handle.record.status).toBe('completed')
+    expect(seen).toEqual([])
+    state.isBroken = false
+    clock.advance(60_000)
+    await isOver
+    expect(seen).toEqual(['completed'])
+    expect(left()).toBe(0)
   })
 })
