@@ -151,12 +151,17 @@ export type { TaskCommandsOptions } from './commands/task-commands.js'
 export { createAgentTasks } from './host/agent-tasks.js'
 export type {
   AgentTasks,
-  AgentTasksOptions,
-  AgentTasksSettings,
   AgentTasksWithCommands,
   AgentTools,
   AgentToolsWithCommands,
-  CommandsOptions,
   WithRunCommand,
 } from './host/agent-tasks.js'
+export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
+export type { LaunchOptions } from './host/launch.js'
+export type { TaskHandle } from './host/task-handle.js'
+export type { TaskHandleEvent } from './host/handle-events.js'
+export type { OutputOf, Subagents } from './host/subagent-outputs.js'
+export { TaskCancelledError, TaskFailedError } from './host/task-errors.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'
+export { createTurns } from './host/turn-queue.js'
+export type { AgentTurns, Respond, TakeTurnOptions } from './host/turn-queue.js'

@@ -48,7 +48,7 @@ export function outputOf(
       reader.read()
       subscriber.complete()
     }
-    const readers = outputReaders.ensure(entry, () => new Set())
+    const readers = followers.ensure(entry, () => new Set())
     readers.add(reader)
     watchers.add(entry, onChange)
     return () => {
@@ -83,19 +83,29 @@ class OutputReader {
   }
 
   #next(): TaskOutputEvent | undefined {
-    const chunk = outputLogs.get(this.#entry)?.read(this.#cursor, EVENT_BYTES)
-    if (chunk === undefined || chunk.text === '') return undefined
-    return { taskId: this.#entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
+    return readOutput(this.#entry, this.#cursor)
   }
 }
 
+/** What a task has written from a cursor on, as much as one event has; undefined when there is nothing. */
+export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOutputEvent | undefined {
+  const chunk = outputLogs.get(entry)?.read(cursor, EVENT_BYTES)
+  if (chunk === undefined || chunk.text === '') return undefined
+  return { taskId: entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
+}
+
 /** Whether a task has ended, and its end is stored. */
-function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
+export function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
 }
 
-/** The subscribers to the output of a task. */
-const outputReaders = new PerTask<Set<{ read(): void }>>()
+/** Those who follow what the run of a task writes and reports; `read` is called after each of both, and must not throw. */
+export const followers = new PerTask<Set<{ read(): void }>>()
+
+/** Notifies those who follow a task. */
+export function notifyFollowers(entry: TaskEntry): void {
+  for (const follower of [...(followers.get(entry) ?? [])]) follower.read()
+}
 
 /**
  * Appends to the output of a running task.
@@ -105,6 +115,6 @@ const outputReaders = new PerTask<Set<{ read(): void }>>()
 export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
   if (entry.record.status !== 'running') return false
   outputLogs.ensure(entry, () => new OutputLog(limit)).append(text)
-  for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
+  notifyFollowers(entry)
   return true
 }

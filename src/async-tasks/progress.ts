@@ -3,6 +3,7 @@ import type { TaskProgress } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
 import { progressSchema } from '../protocol/async-tasks.js'
+import { notifyFollowers } from './output-stream.js'
 import type { TaskRegistry } from './registry.js'
 import { taskEvents } from './task-events.js'
 
@@ -20,5 +21,6 @@ export function reportProgress(registry: TaskRegistry, entry: TaskEntry, progres
   const reported = Object.freeze(checked.data) as TaskProgress
   registry.send({ type: 'task.note', entry, fields: { progress: reported } })
   registry.use(taskEvents).emitProgress(entry.record, reported)
+  notifyFollowers(entry)
   return true
 }

@@ -20,7 +20,7 @@ import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
 import type { Sabotage, Subject } from './subject.js'
 
-type Invariant = 'F4' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
+type Invariant = 'F4' | 'H1' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
 
 /** A property of whatever subject it is given. It must not import vitest. */
 export interface SubjectProperty {

@@ -51,8 +51,6 @@ export function aSubagentIsAFunctionOrADefinition(): void {
   })
   // @ts-expect-error a number is no result
   createAgentTasks({ subagents: { a: () => 42 } })
-  // @ts-expect-error there is no such field
-  createAgentTasks({ subagents: { a: { run: program, takesMesages: true } } })
   // @ts-expect-error it needs a run
   createAgentTasks({ subagents: { a: { retry } } })
   // @ts-expect-error a flag is a boolean

@@ -1,0 +1,40 @@
+/** The type of a task's output, from the type of its subagent. No behaviour. */
+import type { OutputObject } from '../../machines/records.js'
+import type { Subagent } from '../tools/subagents.js'
+
+/** Subagents by name. */
+export type Subagents = Readonly<Record<string, Subagent>>
+
+/**
+ * The output of the tasks of a subagent, which is a frozen plain copy of what its run returns: `() => 'text'` gives `{ final_message: 'text' }`, and
+ * a run that returns nothing gives an empty object.
+ */
+export type OutputOf<Runnable> = Runnable extends
+  Run<infer Result> | { readonly run: Run<infer Result> } | { readonly run: { readonly run: Run<infer Result> } }
+  ? OutputOfResult<Awaited<Result>>
+  : OutputObject
+
+type Run<Result> = (...args: never) => Result
+
+type OutputOfResult<Result> = OutputObject extends Result
+  ? OutputObject
+  : Result extends string
+    ? { readonly final_message: string }
+    : Result extends object
+      ? Plain<Result>
+      : { readonly final_message?: undefined }
+
+/** A frozen copy of plain data (`src/protocol/plain-data.ts`). */
+type Plain<T> = unknown extends T
+  ? unknown
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends bigint | symbol | ((...args: never) => unknown) | ArrayBufferView
+      ? string
+      : T extends ReadonlyMap<unknown, infer Value>
+        ? Readonly<Record<string, Plain<Value>>>
+        : T extends ReadonlySet<infer Item>
+          ? readonly Plain<Item>[]
+          : T extends { toJSON(...args: never): infer Json }
+            ? Plain<Json>
+            : { readonly [Key in keyof T]: Plain<T[Key]> }
