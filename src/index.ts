@@ -160,7 +160,7 @@ export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './h
 export type { LaunchOptions } from './host/launch.js'
 export type { TaskHandle } from './host/task-handle.js'
 export type { TaskHandleEvent } from './host/handle-events.js'
-export type { OutputOf, Subagents } from './host/subagent-outputs.js'
+export type { OutputOf, PlainData, Subagents } from './host/subagent-outputs.js'
 export { TaskCancelledError, TaskFailedError } from './host/task-errors.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'
 export { createTurns } from './host/turn-queue.js'

@@ -11,30 +11,30 @@ export type Subagents = Readonly<Record<string, Subagent>>
  */
 export type OutputOf<Runnable> = Runnable extends
   Run<infer Result> | { readonly run: Run<infer Result> } | { readonly run: { readonly run: Run<infer Result> } }
-  ? OutputOfResult<Awaited<Result>>
+  ? OutputObject extends Awaited<Result>
+    ? OutputObject
+    : OutputOfResult<Awaited<Result>>
   : OutputObject
 
 type Run<Result> = (...args: never) => Result
 
-type OutputOfResult<Result> = OutputObject extends Result
-  ? OutputObject
-  : Result extends string
-    ? { readonly final_message: string }
-    : Result extends object
-      ? Plain<Result>
-      : { readonly final_message?: undefined }
+type OutputOfResult<Result> = Result extends string
+  ? { readonly final_message: string }
+  : Result extends object
+    ? PlainData<Result>
+    : { readonly final_message?: undefined }
 
-/** A frozen copy of plain data (`src/protocol/plain-data.ts`). */
-type Plain<T> = unknown extends T
+/** A frozen copy of data, as records have it: what JSON has no place for is text, such as dates and functions. */
+export type PlainData<T> = unknown extends T
   ? unknown
   : T extends string | number | boolean | null | undefined
     ? T
     : T extends bigint | symbol | ((...args: never) => unknown) | ArrayBufferView
       ? string
       : T extends ReadonlyMap<unknown, infer Value>
-        ? Readonly<Record<string, Plain<Value>>>
+        ? Readonly<Record<string, PlainData<Value>>>
         : T extends ReadonlySet<infer Item>
-          ? readonly Plain<Item>[]
+          ? readonly PlainData<Item>[]
           : T extends { toJSON(...args: never): infer Json }
-            ? Plain<Json>
-            : { readonly [Key in keyof T]: Plain<T[Key]> }
+            ? PlainData<Json>
+            : { readonly [Key in keyof T]: PlainData<T[Key]> }
