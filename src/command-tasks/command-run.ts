@@ -113,8 +113,12 @@ export class CommandRun {
       kind: 'deadline',
     })
     const operation = telemetry?.start({
-      ...{ type: 'execute_tool', name: command.tool_name, callId: command.id, taskId },
-      ...{ parent: traces?.get(this.task), input: command.args },
+      type: 'execute_tool',
+      name: command.tool_name,
+      callId: command.id,
+      taskId,
+      parent: traces?.get(this.task),
+      input: command.args,
     })
     const trace = operation?.trace
     const call = { instance, taskId, command, trace, onProgress: (progress: TaskProgress) => this.#report(progress) }

@@ -80,7 +80,9 @@ describe('rows that are out of date', () => {
     expect(sync.isEmpty()).toBe(true)
     sync.put('commandTasks', 'a', { id: 'a', status: 'queued' })
     expect([sync.isEmpty(), sync.isPending('commandTasks', 'a'), sync.isPending('instances', 'a')]).toEqual([
-      ...[false, true, false],
+      false,
+      true,
+      false,
     ])
     sync.read()
     expect(sync.isEmpty()).toBe(false)
