@@ -69,6 +69,21 @@ it('F9: the longest wait for a slot counts from its end', async () => {
   expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
 })
 
+it('F8, F9: the longest wait for a slot counts from the end of the back-off, also when that was over before a crash', async () => {
+  const store = await storeWithWait()
+  const clock = createManualClock(2_300)
+  const queue = { maxWaitMs: 1_000 }
+  const manager = new AsyncTaskManager({ store, clock, queue, maxAsyncTasks: 0, findRunner: () => untilAborted })
+  onTestFinished(() => manager.dispose())
+  await manager.recovered
+  clock.advance(699)
+  await tick()
+  expect(manager.getTask('a')?.status).toBe('queued')
+  clock.advance(1)
+  await tick()
+  expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
+})
+
 it('F9: a run that has started has no wait', async () => {
   const store = await storeWithWait()
   const runOf = (): object | undefined => store.copy().contents().tasks[0]?.run
