@@ -4,16 +4,15 @@ import type { FamilyRefusal } from './families.js'
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
-  ProgramFacts,
   QueueTicket,
   SlotPool,
   TaskAdmission,
   TaskAnswer,
-  TaskProgress,
   TaskQuestion,
 } from './records.js'
 import type { Spending } from './spending.js'
 import type { Lease, OwedQuestion, TaskEntry } from './task-entry.js'
+import type { NotedFields } from './task-record.js'
 
 /** Why a task was not admitted. */
 export type AdmissionRefusal =
@@ -25,12 +24,6 @@ export type Admission =
   | { readonly refusal: AdmissionRefusal }
   /** The launch could not be stored. */
   | { readonly failure: unknown }
-
-/** The fields of a record that change while the task runs, and that no other rule depends on. */
-export interface NotedFields extends ProgramFacts {
-  readonly progress?: TaskProgress
-  readonly messagesSent?: number
-}
 
 /** An event that has an answer, by its type. */
 export interface RegistryAnswers {

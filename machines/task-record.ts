@@ -4,15 +4,16 @@ import type {
   AsyncTaskInfo,
   CommandFields,
   DeliveryStatus,
+  ProgramFacts,
   QueuedTaskInfo,
   RunningTaskInfo,
   SettledTaskInfo,
   Settlement,
   TaskAdmission,
   TaskAttempt,
+  TaskProgress,
   TaskQuestion,
 } from './records.js'
-import type { NotedFields } from './registry-events.js'
 
 /** The record of a task that has just been registered. */
 export function admittedRecord<S extends ActiveTaskInfo['status']>(
@@ -88,6 +89,12 @@ interface RequeueChange {
   readonly endedAt: number
   readonly error: string
   readonly abortController: AbortController | undefined
+}
+
+/** The fields of a record that change while the task runs, and that no other rule depends on. */
+export interface NotedFields extends ProgramFacts {
+  readonly progress?: TaskProgress
+  readonly messagesSent?: number
 }
 
 /** The record of a running task with something new in it. */

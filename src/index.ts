@@ -149,18 +149,13 @@ export type { TaskCommandsOptions } from './commands/task-commands.js'
 
 // All of the above, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'
-export type {
-  AgentTasks,
-  AgentTasksWithCommands,
-  AgentToolsWithCommands,
-  WithRunCommand,
-} from './host/agent-tasks.js'
+export type { AgentTasks, AgentTasksWithCommands, AgentToolsWithCommands, WithRunCommand } from './host/agent-tasks.js'
 export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
 export type { AgentTools } from './tools/tool-list.js'
 export type { LaunchOptions } from './host/launch.js'
 export type { TaskHandle } from './host/task-handle.js'
 export type { TaskHandleEvent } from './host/handle-events.js'
-export type { OutputOf, PlainData, Subagents } from './host/subagent-outputs.js'
+export type { OutputOf, OutputOfResult, PlainData, RunReturning, Subagents } from './host/subagent-outputs.js'
 export { TaskCancelledError, TaskFailedError } from './host/task-errors.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'
 export { createTurns } from './host/turn-queue.js'

@@ -10,7 +10,7 @@ import type { TaskRegistry } from './registry.js'
 import { taskWatchers } from './task-watchers.js'
 
 /** The part of a manager that families use. */
-interface FamilyHost {
+export interface FamilyHost {
   readonly registry: TaskRegistry
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions | string): boolean

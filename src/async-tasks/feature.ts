@@ -2,7 +2,6 @@
 import type { TaskTransition } from '../../machines/records.js'
 import type { Spending } from '../../machines/spending.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { TaskRegistry } from './registry.js'
 
 /**
  * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
@@ -32,17 +31,17 @@ export interface Feature {
 }
 
 /** Makes a feature for a registry. It is also the key by which `TaskRegistry.use` finds it. */
-export type FeatureMaker<F extends Feature> = (registry: TaskRegistry) => F
+export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => F
 
 type Hook = keyof Feature
 
 /** The features of one registry. */
-export class Features {
-  readonly #made = new Map<FeatureMaker<Feature>, Feature>()
+export class Features<Registry> {
+  readonly #made = new Map<FeatureMaker<Registry, Feature>, Feature>()
   readonly #byHook = new Map<Hook, Feature[]>()
 
   /** The feature of a maker, which is made at the first call. Its hooks follow those of the features that were made before. */
-  use<F extends Feature>(registry: TaskRegistry, make: FeatureMaker<F>): F {
+  use<F extends Feature>(registry: Registry, make: FeatureMaker<Registry, F>): F {
     const present = this.#made.get(make)
     if (present !== undefined) return present as F
     const feature = make(registry)

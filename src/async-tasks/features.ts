@@ -7,6 +7,7 @@ import { listedIds } from './listed-ids.js'
 import { questionWithdrawal } from './open-questions.js'
 import { prunedTasks } from './pruned-tasks.js'
 import { pushSubscribers } from './push-subscribers.js'
+import type { TaskRegistry } from './registry.js'
 import { runFiles } from './run-files.js'
 import { runs } from './run-plan.js'
 import { spentByOwner } from './spent-by-owner.js'
@@ -15,7 +16,7 @@ import { taskWatchers } from './task-watchers.js'
 import { wrappingUp } from './wrap-up.js'
 
 /** Waits end first; then the questions of a task are withdrawn, before the host's handlers of its end run. */
-export const features: readonly FeatureMaker<Feature>[] = [
+export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   taskWatchers,
   questionWithdrawal,
   taskEvents,

@@ -21,10 +21,9 @@ import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import { listen } from './abort-link.js'
 import { admissionError } from './admission-errors.js'
-import { checkOwner, childFields, childrenOf, type CurrentRun } from './families.js'
+import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families.js'
 import { storedRun } from './interrupted-runs.js'
 import { DEFAULT_GRACE_MS, type AsyncTaskManagerOptions } from './manager-options.js'
-import type { AsyncTaskManager } from './manager.js'
 import { DEFAULT_OUTPUT_BYTES } from './output-log.js'
 import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
@@ -41,18 +40,23 @@ interface Admitted {
   readonly registered: ActiveTaskInfo
 }
 
+/** The part of a manager that launches use. */
+interface LaunchingManager extends FamilyHost {
+  createTaskId(subagentName: string): string
+}
+
 export class Launcher implements RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
   readonly telemetry: Telemetry | undefined
   readonly outputBytes: number
-  readonly #manager: AsyncTaskManager
+  readonly #manager: LaunchingManager
   readonly #findRunner: FindRunner | undefined
   readonly #graceMs: number
   readonly #isQueueing: boolean
   #isClosed = false
 
-  constructor(registry: TaskRegistry, options: AsyncTaskManagerOptions, manager: AsyncTaskManager) {
+  constructor(registry: TaskRegistry, options: AsyncTaskManagerOptions, manager: LaunchingManager) {
     const { clock, report } = registry
     this.registry = registry
     this.#manager = manager

@@ -38,7 +38,7 @@ import { DeadlineTimer } from './deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery-timer-labels.js'
 import { Features, type Feature, type FeatureMaker } from './feature.js'
 import { Persistence } from './persistence.js'
-import { stopReason } from './wrap-up.js'
+import { stopReason } from './stop-reason.js'
 
 export interface TaskRegistryOptions {
   readonly max: number
@@ -55,7 +55,7 @@ export interface TaskRegistryOptions {
   /** An open store. */
   readonly store: Store | undefined
   /** The features, in the order of their hooks. */
-  readonly features: readonly FeatureMaker<Feature>[]
+  readonly features: readonly FeatureMaker<TaskRegistry, Feature>[]
   /** To whom the questions of a task are delivered. */
   readonly addresseeOf: (registry: TaskRegistry, entry: TaskEntry) => string
   /** What the record of a task that ends keeps of its output. */
@@ -91,7 +91,7 @@ export class TaskRegistry {
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
   readonly batch: ManagerOutbox<Notification>['batch']
   readonly #outbox: ManagerOutbox<Notification>
-  readonly #features = new Features()
+  readonly #features = new Features<TaskRegistry>()
   readonly #journal: Journal
   readonly #core: RegistryCore
   /** The starts that cannot be performed while the store cannot be written: each start counts, also when this process dies. */
@@ -196,7 +196,7 @@ export class TaskRegistry {
   }
 
   /** A feature of this registry; it is made at the first call. */
-  use<F extends Feature>(make: FeatureMaker<F>): F {
+  use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
     return this.#features.use(this, make)
   }
 

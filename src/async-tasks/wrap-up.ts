@@ -1,11 +1,10 @@
 /** The signal that asks a run to conclude: a budget is exceeded (F10). */
 import { PerTask } from '../../machines/per-task.js'
-import { BUDGET_EXCEEDED, timeoutMessage } from '../../machines/async-task.js'
-import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
+import { excessError } from './stop-reason.js'
 
 class WrapUp {
   readonly #controller: IsolatedController
@@ -24,15 +23,6 @@ class WrapUp {
     this.#controller.abort(excessError(excess))
   }
 }
-
-/** The reason that the run of a task which has reached a limit is aborted with. @param excess the budget that was exceeded, in words */
-export const stopReason = ({ timeoutMs = 0 }: AsyncTaskInfo, excess: string | undefined): Error =>
-  excess === undefined
-    ? Object.assign(new Error(timeoutMessage(timeoutMs)), { name: 'TimeoutError' })
-    : excessError(excess)
-
-const excessError = (excess: string): Error =>
-  Object.assign(new Error(excess), { name: 'BudgetExceededError', code: BUDGET_EXCEEDED })
 
 /** Of the tasks whose run has asked for it. */
 const wrapUps = new PerTask<WrapUp>()

@@ -35,7 +35,7 @@ export class Lanes {
 
   /** Queues a task for its instance. Returns how many tasks of it have not ended. */
   add(task: CommandTask): number {
-    const lane = this.#laneOf(task.instanceId)
+    const lane = this.open(task.instanceId)
     lane.add(task)
     return lane.size
   }
@@ -107,7 +107,8 @@ export class Lanes {
     for (const lane of [...this.#lanes.values()]) lane.close()
   }
 
-  #laneOf(instanceId: string): Lane {
+  /** The lane of an instance, which is made if there is none: the actor of a lane comes before those of its tasks. */
+  open(instanceId: string): Lane {
     let lane = this.#lanes.get(instanceId)
     if (lane === undefined) {
       lane = new Lane({ ...this.#options, instanceId, onClosed: () => this.#lanes.delete(instanceId) })

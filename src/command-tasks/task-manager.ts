@@ -188,6 +188,7 @@ export class TaskManager {
     if (!('submitted' in decision)) return decision
     const { submitted, origin } = decision
     return this.#outbox.batch(() => {
+      this.#lanes.open(origin.instanceId)
       const task = this.#createTask(submitted, origin)
       this.#tasks.add(task)
       this.#noteTrace(task)
@@ -202,6 +203,7 @@ export class TaskManager {
     const bytes = jsonBytes(submitted)
     this.#tasks.hold(bytes)
     this.#outbox.batch(() => {
+      this.#lanes.open(instance.id)
       const task = this.#createTask(submitted, { instanceId: instance.id, place, instance, bytes })
       this.#tasks.add(task)
       this.#lanes.add(task)

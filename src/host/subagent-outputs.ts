@@ -10,15 +10,19 @@ export type Subagents = Readonly<Record<string, Subagent>>
  * a run that returns nothing gives an empty object.
  */
 export type OutputOf<Runnable> = Runnable extends
-  Run<infer Result> | { readonly run: Run<infer Result> } | { readonly run: { readonly run: Run<infer Result> } }
+  | RunReturning<infer Result>
+  | { readonly run: RunReturning<infer Result> }
+  | { readonly run: { readonly run: RunReturning<infer Result> } }
   ? OutputObject extends Awaited<Result>
     ? OutputObject
     : OutputOfResult<Awaited<Result>>
   : OutputObject
 
-type Run<Result> = (...args: never) => Result
+/** A function that returns this. */
+export type RunReturning<Result> = (...args: never) => Result
 
-type OutputOfResult<Result> = Result extends string
+/** The output of a task whose run returns this. */
+export type OutputOfResult<Result> = Result extends string
   ? { readonly final_message: string }
   : Result extends object
     ? PlainData<Result>
