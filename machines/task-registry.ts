@@ -284,10 +284,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return { entry }
   }
 
-  const end = (entry: TaskEntry | undefined, settlement: Settlement, scope: Deferring): void => {
+  const end = (entry: TaskEntry | undefined, settlement: Settlement): void => {
     if (entry === undefined || isTerminal(entry.record)) return
-    // When it has ended, they are no longer its own.
-    const children = families.liveChildren(entry)
     entry.ref = undefined
     deadlines.delete(entry)
     delays.delete(entry)
@@ -298,12 +296,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       pool.queue.remove(entry)
     }
     const isCancelled = settlement.status === 'cancelled'
-    ledger.end(entry, settlement, isCancelled ? undefined : children)
+    ledger.end(entry, settlement, isCancelled ? undefined : families.liveChildren(entry))
     families.release(entry)
-    if (!isCancelled) return
-    effects.push({ type: 'cancelled', entry, reason: settlement.cancelReason })
-    const reason = `its parent ${entry.record.id} was cancelled`
-    for (const { ref } of children) scope.defer(() => ref?.send({ type: 'task.cancel', reason }))
+    if (isCancelled) effects.push({ type: 'cancelled', entry, reason: settlement.cancelReason })
   }
 
   /** What the actor of a task has reported. */
@@ -435,7 +430,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         const entry = event.actorId.startsWith(TASK_ACTOR_PREFIX)
           ? history.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
           : undefined
-        end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) }, scope)
+        end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) })
         startNext(scope)
         return snapshotOf('active', phase())
       }

@@ -234,18 +234,22 @@ export class TaskRegistry {
   /** The same for several tasks. Returns all that were cancelled, a task before those that its run has launched. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
     return this.batch(() => {
-      const live = new Set(entries.flatMap((entry) => this.#liveFamily(entry)))
-      for (const { ref } of entries) ref?.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
-      const cancelled = [...live].filter(({ record }) => record.status === 'cancelled')
+      const cancelled = entries.flatMap((entry) => this.#cancelFamily(entry, reason))
       // Stored before the aborts, which happen also when that fails.
       if (cancelled.length > 0) this.persistence?.flush()
       return cancelled
     })
   }
 
-  #liveFamily(entry: TaskEntry): TaskEntry[] {
+  /** Cancels a task, then its children, and theirs. */
+  #cancelFamily(entry: TaskEntry, reason: string | undefined): TaskEntry[] {
     if (entry.ref === undefined) return []
-    return [entry, ...this.families.liveChildren(entry).flatMap((child) => this.#liveFamily(child))]
+    // When it has ended, they are no longer its own.
+    const children = this.families.liveChildren(entry)
+    entry.ref.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
+    if (entry.record.status !== 'cancelled') return []
+    const inherited = `its parent ${entry.record.id} was cancelled`
+    return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
   }
 
   /** Ends the registry: no notification is delivered from now on. */

@@ -31,20 +31,13 @@ export interface Retained {
   readonly size: number
 }
 
-class Place<Item extends object> implements Retained {
+interface Place<Item extends object> extends Retained {
   /** Undefined when it is gone: nothing else must keep it alive. */
   item: Item | undefined
   size: number
   readonly count: number
   /** When it was added, on the clock of `elapsedMs`; 0 without a sweep. */
   readonly at: number
-
-  constructor(item: Item, size: number, count: number, at: number) {
-    this.item = item
-    this.size = size
-    this.count = count
-    this.at = at
-  }
 }
 
 /** Fewer places than this are never moved. */
@@ -108,7 +101,8 @@ export class Retention<Item extends object> {
    */
   add(item: Item, size = 0, count = 1, ageMs = 0): Retained {
     const { sweep } = this.#options
-    const place = new Place(item, size, count, sweep === undefined ? 0 : elapsedMs(sweep.clock) - ageMs)
+    const at = sweep === undefined ? 0 : elapsedMs(sweep.clock) - ageMs
+    const place: Place<Item> = { item, size, count, at }
     this.#places.push(place)
     this.#length += 1
     this.hold(size, count)

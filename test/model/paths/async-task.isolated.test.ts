@@ -1,6 +1,6 @@
 /** Every way through the chart of an async task, taken by the manager that owns it: T1 to T4, T7, T8, A1 to A3. */
 import { describe, expect, it, vi } from 'vitest'
-import type { AnyMachineSnapshot } from 'xstate'
+import type { StateValue } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
 import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -44,7 +44,7 @@ interface Setting {
 }
 
 /** The name of its state: that inside `active`, or the final one. */
-const nameOf = ({ value }: Pick<AnyMachineSnapshot, 'value'>): unknown =>
+const nameOf = ({ value }: { readonly value: StateValue }): StateValue | undefined =>
   typeof value === 'string' ? value : value['active']
 
 const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting): readonly Way<AsyncTaskEvent>[] =>
@@ -52,7 +52,7 @@ const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting)
     input: { id: 'a', subagentName: 'helper', host: NO_EFFECTS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
     canHappen: (snapshot, { type }) => {
-      const { context, status } = snapshot
+      const { context, status }: Pick<typeof snapshot, 'status'> & { readonly context: unknown } = snapshot
       const value = nameOf(snapshot)
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk

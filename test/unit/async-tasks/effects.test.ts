@@ -45,7 +45,7 @@ describe('effects', () => {
   it('F5: on cancel, the run of the parent is aborted first, and all have aborted when the call returns', async () => {
     const { manager, log } = await withFamily()
     manager.cancelTask('top')
-    expect(log).toEqual(['top aborts', 'one aborts', 'two aborts', 'below aborts'])
+    expect(log).toEqual(['top aborts', 'one aborts', 'below aborts', 'two aborts'])
     expect(manager.getActiveTasks()).toEqual([])
   })
 

@@ -249,7 +249,7 @@ describe('the state active', () => {
         for (const event of way) actor.send(event)
         moves.length = 0
         actor.send(end)
-        const final = String(actor.getSnapshot().value)
+        const final = actor.getSnapshot().value as string
         // XState leaves all states of a machine that ends.
         expect(moves).toEqual([`exit active.${state}`, 'exit active', `entry ${final}`, `exit ${final}`])
       }

@@ -193,9 +193,9 @@ describe('the journal', () => {
     const manager = new AsyncTaskManager({ clock, maxAsyncTasks: 3 })
     const untilAborted = (signal: AbortSignal) =>
       new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
-    manager.launch({ ...task('over-budget'), budget: { steps: 1 } }, (_input, { spend, signal }) => {
-      spend({ steps: 2 })
-      return untilAborted(signal)
+    manager.launch({ ...task('over-budget'), budget: { steps: 1 } }, (_input, context) => {
+      context.spend({ steps: 2 })
+      return untilAborted(context.signal)
     })
     manager.launch(task('asking'), (_input, context) => context.ask('Which?').then(() => ({})))
     manager.launch({ ...task('overdue'), timeoutMs: 100, graceMs: 50 }, () => new Promise(() => undefined))
