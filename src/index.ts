@@ -152,9 +152,9 @@ export type {
   AgentTasksOptions,
   AgentTasksSettings,
   AgentTasksWithCommands,
-  AgentTools,
   AgentToolsWithCommands,
   CommandsOptions,
   WithRunCommand,
 } from './host/agent-tasks.js'
+export type { AgentTools } from './tools/tool-list.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'

@@ -44,7 +44,8 @@ import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundAbort, type ForegroundOptions } from '../tools/task-tool-options.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
-import { createHostTools, type OptionalTools, type StandardTools } from '../tools/tool-list.js'
+import type { createRunCommandTool } from '../tools/run-command.js'
+import { createHostTools, type AgentTools, type OptionalTools } from '../tools/tool-list.js'
 import { tracedTools } from '../tools/traced-tools.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
@@ -128,16 +129,19 @@ const optionTypes: OptionTypes<AgentTasksOptions> = {
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
-/** The tools for a model, by name. */
-export type AgentTools = StandardTools
-
-/** The tools for a model, with the one that needs a `taskManager`. */
+/**
+ * The tools for a model, with the one that needs a `taskManager`.
+ * @useDeclaredType
+ */
 export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
 /** With `commands`, the tools for a model have `run_command` too. */
 export type WithRunCommand = {
   /** The tools for the model. */
-  readonly tools: Pick<OptionalTools, 'run_command'>
+  readonly tools: {
+    /** Runs a program as a command. */
+    readonly run_command: ReturnType<typeof createRunCommandTool>
+  }
 }
 
 /** The result of `createAgentTasks`. */

@@ -58,18 +58,21 @@ type HostTools<IsOptional extends boolean> = {
   ]: NonNullable<Made<Name>>
 }
 
-/** The tools that every host has. */
-export type StandardTools = HostTools<false>
+/**
+ * The tools for a model, by name.
+ * @useDeclaredType
+ */
+export type AgentTools = HostTools<false>
 
 /** The tools that a host has with an option. */
 export type OptionalTools = HostTools<true>
 
 /** Creates the tools of a host. The optional ones are there where the setting has what they need. */
-export function createHostTools(setting: ToolSetting): StandardTools & Partial<OptionalTools> {
+export function createHostTools(setting: ToolSetting): AgentTools & Partial<OptionalTools> {
   return Object.fromEntries(
     toolList.flatMap((tool) => {
       const made = tool.create?.(setting)
       return made === undefined ? [] : [[tool.name, made]]
     }),
-  ) as StandardTools & Partial<OptionalTools>
+  ) as AgentTools & Partial<OptionalTools>
 }
