@@ -14,6 +14,9 @@
  *
  * The registry keeps the time and the queue: it sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running, and goes to
  * queued at once when there is no slot: most tasks never wait.
+ *
+ * What ends a task in most states is a transition of `active`, once. A state inside that differs has a transition of its own for the same event,
+ * which XState prefers: `queued` ignores `task.complete` (T7), `stopping` fails with the limit (T4).
  */
 import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskFailure, TaskQuestion } from './records.js'
@@ -159,112 +162,113 @@ export const asyncTaskMachine = setup({
   id: 'asyncTask',
   description: 'One background task, from its registration to its only end.',
   context: ({ input }) => ({ settlement: undefined, questions: NO_QUESTIONS, asked: 0, ...input }),
-  initial: 'running',
+  initial: 'active',
   states: {
-    queued: {
-      description: 'It waits for a slot, or for the time of its next run. It holds no slot.',
+    active: {
+      description: 'The task has not ended.',
+      initial: 'running',
       on: {
-        'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
-        'task.fail': { target: 'failed', actions: 'keepError', description: 'It has waited too long.' },
-        'task.cancel': {
-          target: 'cancelled',
-          actions: 'keepCancellation',
-          description: 'The task was cancelled before its run started.',
-        },
-      },
-    },
-    running: {
-      description: 'The run is working.',
-      on: {
-        'task.queue': { target: 'queued', description: 'No slot is free, or the run has failed and is repeated.' },
-        'budget.exceeded': {
-          target: 'wrapping',
-          actions: 'keepExcess',
-          description: 'The runs have used more than a budget allows.',
-        },
-        'task.ask': {
-          target: 'asking',
-          actions: ['addQuestion', 'publishQuestions'],
-          description: 'The run asks the owner of its task a question.',
-        },
-        'deadline.passed': { target: 'stopping', description: 'The deadline has passed.' },
         'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run returned.' },
-        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw, or could not start.' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
-      },
-    },
-    asking: {
-      description: 'The run has asked a question, and goes on when it is answered.',
-      on: {
-        'task.ask': { actions: ['addQuestion', 'publishQuestions'], description: 'The run asks another question.' },
-        'task.answer': [
-          {
-            guard: 'isOneOfSeveral',
-            actions: ['removeQuestion', 'publishQuestions'],
-            description: 'One of several questions was answered.',
-          },
-          {
-            guard: 'isOpen',
-            target: 'running',
-            actions: ['removeQuestion', 'publishQuestions'],
-            description: 'The last open question was answered.',
-          },
-        ],
-        'task.queue': {
-          target: 'queued',
-          actions: ['removeQuestions', 'publishQuestions'],
-          description: 'The run has failed and is repeated: its questions are withdrawn.',
-        },
-        'budget.exceeded': {
-          target: 'wrapping',
-          actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],
-          description: 'The runs have used more than a budget allows: the open questions are withdrawn.',
-        },
-        'deadline.passed': {
-          target: 'stopping',
-          actions: ['removeQuestions', 'publishQuestions'],
-          description: 'The deadline has passed: the open questions are withdrawn.',
-        },
-        'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run returned.' },
-        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw, or could not start.' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
-      },
-    },
-    wrapping: {
-      description: 'A budget is exceeded: the run is asked to conclude, and may still complete.',
-      entry: 'requestWrapUp',
-      on: {
-        'deadline.passed': { target: 'stopping', description: 'The time to wrap up, or the deadline, has passed.' },
-        'task.complete': { target: 'completed', actions: 'keepOutput', description: 'The run concluded in time.' },
-        'task.fail': { target: 'failed', actions: 'keepError', description: 'The run threw.' },
-        'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
-      },
-    },
-    stopping: {
-      description:
-        'Its time has passed: the run is asked to stop, and the task does not complete whatever the run reports.',
-      entry: 'requestAbort',
-      on: {
-        'task.queue': {
-          guard: 'isWithinBudget',
-          target: 'queued',
-          description: 'The run stopped within its grace period, and is repeated.',
-        },
-        'task.complete': {
-          target: 'failed',
-          actions: 'keepStop',
-          description: 'The run returned too late: its output is kept as late output.',
-        },
         'task.fail': {
           target: 'failed',
-          actions: 'keepStop',
-          description: 'The run stopped; the error includes what it reported.',
+          actions: 'keepError',
+          description: 'The run threw or could not start, or the task has waited too long.',
         },
         'task.cancel': { target: 'cancelled', actions: 'keepCancellation', description: 'The task was cancelled.' },
-        'grace.passed': {
-          target: 'failed',
-          actions: 'keepStop',
-          description: 'The run did not stop within its grace period.',
+      },
+      states: {
+        queued: {
+          description:
+            'It waits for a slot, or for the time of its next run. It holds no slot, and ignores what an earlier run returns.',
+          on: {
+            'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
+            'task.complete': { description: 'An earlier run returned: nothing changes.' },
+          },
+        },
+        running: {
+          description: 'The run is working.',
+          on: {
+            'task.queue': { target: 'queued', description: 'No slot is free, or the run has failed and is repeated.' },
+            'budget.exceeded': {
+              target: 'wrapping',
+              actions: 'keepExcess',
+              description: 'The runs have used more than a budget allows.',
+            },
+            'task.ask': {
+              target: 'asking',
+              actions: ['addQuestion', 'publishQuestions'],
+              description: 'The run asks the owner of its task a question.',
+            },
+            'deadline.passed': { target: 'stopping', description: 'The deadline has passed.' },
+          },
+        },
+        asking: {
+          description: 'The run has asked a question, and goes on when it is answered.',
+          on: {
+            'task.ask': { actions: ['addQuestion', 'publishQuestions'], description: 'The run asks another question.' },
+            'task.answer': [
+              {
+                guard: 'isOneOfSeveral',
+                actions: ['removeQuestion', 'publishQuestions'],
+                description: 'One of several questions was answered.',
+              },
+              {
+                guard: 'isOpen',
+                target: 'running',
+                actions: ['removeQuestion', 'publishQuestions'],
+                description: 'The last open question was answered.',
+              },
+            ],
+            'task.queue': {
+              target: 'queued',
+              actions: ['removeQuestions', 'publishQuestions'],
+              description: 'The run has failed and is repeated: its questions are withdrawn.',
+            },
+            'budget.exceeded': {
+              target: 'wrapping',
+              actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],
+              description: 'The runs have used more than a budget allows: the open questions are withdrawn.',
+            },
+            'deadline.passed': {
+              target: 'stopping',
+              actions: ['removeQuestions', 'publishQuestions'],
+              description: 'The deadline has passed: the open questions are withdrawn.',
+            },
+          },
+        },
+        wrapping: {
+          description: 'A budget is exceeded: the run is asked to conclude, and may still complete.',
+          entry: 'requestWrapUp',
+          on: {
+            'deadline.passed': { target: 'stopping', description: 'The time to wrap up, or the deadline, has passed.' },
+          },
+        },
+        stopping: {
+          description:
+            'Its time has passed: the run is asked to stop, and the task does not complete whatever the run reports.',
+          entry: 'requestAbort',
+          on: {
+            'task.queue': {
+              guard: 'isWithinBudget',
+              target: 'queued',
+              description: 'The run stopped within its grace period, and is repeated.',
+            },
+            'task.complete': {
+              target: '#asyncTask.failed',
+              actions: 'keepStop',
+              description: 'The run returned too late: its output is kept as late output.',
+            },
+            'task.fail': {
+              target: '#asyncTask.failed',
+              actions: 'keepStop',
+              description: 'The run stopped; the error includes what it reported.',
+            },
+            'grace.passed': {
+              target: '#asyncTask.failed',
+              actions: 'keepStop',
+              description: 'The run did not stop within its grace period.',
+            },
+          },
         },
       },
     },

@@ -1,7 +1,7 @@
 /** Lays a machine out with ELK: where its states, its lines and their labels are. */
 import elk, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'elkjs/lib/elk.bundled.js'
 import type { AnyStateMachine, AnyStateNode } from 'xstate'
-import type { Box, ChartEdge, ChartNode, MachineChart } from '../src/page/app/chart.js'
+import type { Box, ChartEdge, ChartLabel, ChartNode, MachineChart } from '../src/page/app/chart.js'
 import { pathOf, transitionsOf, type ChartTransition } from './charts.js'
 
 /** A monospaced character at 11 px, and at 13 px for names. */
@@ -20,13 +20,15 @@ const layered = {
   'elk.json.edgeCoords': 'ROOT',
   'elk.json.shapeCoords': 'ROOT',
   'elk.edgeRouting': 'ORTHOGONAL',
-  'elk.spacing.nodeNode': '28',
-  'elk.spacing.edgeNode': '16',
-  'elk.spacing.edgeEdge': '12',
-  'elk.spacing.edgeLabel': '4',
+  'elk.padding': '[top=12,left=4,bottom=12,right=4]',
+  // Close together: the chart of a task is readable in the width of a phone.
+  'elk.spacing.nodeNode': '10',
+  'elk.spacing.edgeNode': '8',
+  'elk.spacing.edgeEdge': '6',
+  'elk.spacing.edgeLabel': '2',
   'elk.layered.spacing.nodeNodeBetweenLayers': '28',
-  'elk.layered.spacing.edgeNodeBetweenLayers': '16',
-  'elk.layered.spacing.edgeEdgeBetweenLayers': '12',
+  'elk.layered.spacing.edgeNodeBetweenLayers': '12',
+  'elk.layered.spacing.edgeEdgeBetweenLayers': '10',
   'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
   'elk.layered.thoroughness': '30',
   'elk.spacing.nodeSelfLoop': '20',
@@ -75,9 +77,9 @@ export async function layOut(machine: AnyStateMachine): Promise<MachineChart> {
           ...(from !== root && { from: pathOf(from) }),
           to: pathOf(to),
           points: pointsOf(edge),
-          labels: transitions.map((transition, row) => ({
-            text: textOf(transition),
-            description: transition.description ?? '',
+          labels: transitions.flatMap(rowsOf).map(({ text, description }, row) => ({
+            text,
+            description,
             ...boxOf(edge?.labels?.[row]),
           })),
         }
@@ -94,14 +96,17 @@ function linesOf(machine: AnyStateMachine): Line[] {
     const key = `${from.id} ${to.id}`
     const line = lines.get(key) ?? { from, to, transitions: [] }
     lines.set(key, line)
-    if (line.transitions.every((other) => textOf(other) !== textOf(transition))) line.transitions.push(transition)
+    const isNew = ({ event, guard }: ChartTransition): boolean =>
+      event !== transition.event || guard !== transition.guard
+    if (line.transitions.every(isNew)) line.transitions.push(transition)
   }
   return [...lines.values()]
 }
 
-function textOf({ event, guard }: ChartTransition): string {
-  if (event === 'always') return `[${guard ?? 'else'}]`
-  return guard === undefined ? event : `${event} [${guard}]`
+/** The guard is below its event: that is narrower. */
+function rowsOf({ event, guard, description = '' }: ChartTransition): Pick<ChartLabel, 'text' | 'description'>[] {
+  const texts = event === 'always' ? [`[${guard ?? 'else'}]`] : guard === undefined ? [event] : [event, `[${guard}]`]
+  return texts.map((text) => ({ text, description }))
 }
 
 function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNode): ElkExtendedEdge {
@@ -111,9 +116,9 @@ function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNo
     targets: [to.id],
     // As the file of a machine has them: states that come later are further down.
     layoutOptions: { 'elk.layered.priority.direction': from.order < to.order ? '10' : '0' },
-    labels: transitions.map((transition) => ({
-      text: textOf(transition),
-      width: Math.ceil(textOf(transition).length * LABEL_CHARACTER) + 8,
+    labels: transitions.flatMap(rowsOf).map(({ text }) => ({
+      text,
+      width: Math.ceil(text.length * LABEL_CHARACTER) + 4,
       height: LABEL_LINE,
       layoutOptions: { 'elk.edgeLabels.inline': 'true', 'elk.edgeLabels.placement': 'CENTER' },
     })),
@@ -129,7 +134,7 @@ function childrenOf(parent: AnyStateNode): ElkNode[] {
     }
     return {
       id: node.id,
-      layoutOptions: { ...layered, 'elk.padding': `[top=${HEADING},left=16,bottom=16,right=16]` },
+      layoutOptions: { ...layered, 'elk.padding': `[top=${HEADING},left=8,bottom=16,right=8]` },
       children: childrenOf(node),
     }
   })

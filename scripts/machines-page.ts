@@ -93,7 +93,13 @@ function frameOf(from: AnyStateNode, target: AnyStateNode): AnyStateNode {
 /** The events that a state handles without being left. */
 function noteOn(node: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
   const staying = transitions.filter(({ from, target }) => from === node && target === undefined)
-  return staying.length === 0 ? [] : [`note right of ${idOf(node)}`, ...indent(staying.map(labelOf)), 'end note']
+  const lines = staying.map((transition) => `${labelOf(transition)}${isIgnored(transition) ? ' (ignored)' : ''}`)
+  return lines.length === 0 ? [] : [`note right of ${idOf(node)}`, ...indent(lines), 'end note']
+}
+
+/** A state has such a transition to keep an event from the states around it. */
+function isIgnored({ target, actions }: ChartTransition): boolean {
+  return target === undefined && actions.length === 0
 }
 
 function section(chart: Chart): string {
@@ -125,7 +131,8 @@ function stateRow({ node, path, effects, description }: ChartState): string[] {
 
 function transitionRow(transition: ChartTransition): string[] {
   const { event, from, guard, target, isReentered, actions, description } = transition
-  const reached = target === undefined ? 'stays' : `\`${pathOf(target)}\`${isReentered ? ' (entered again)' : ''}`
+  const stays = isIgnored(transition) ? 'ignored' : 'stays'
+  const reached = target === undefined ? stays : `\`${pathOf(target)}\`${isReentered ? ' (entered again)' : ''}`
   return [
     `\`${event}\``,
     from.parent === undefined ? 'any state' : `\`${pathOf(from)}\``,

@@ -1,6 +1,7 @@
 /** The page docs/tools.md: the tools as models get them, from the one list. A test compares the page with it, byte for byte. */
 import { toJsonSchemaTools } from '../src/adapters/json-schema.js'
-import { createAgentTasks, type AgentTasksOptions } from '../src/host/agent-tasks.js'
+import { createAgentTasks } from '../src/host/agent-tasks.js'
+import type { AgentTasksOptions } from '../src/host/agent-tasks-options.js'
 import { promptText } from '../src/mcp/background-tasks-prompt.js'
 import { createBackend } from '../src/mcp/backend.js'
 import { instructionsFor } from '../src/mcp/instructions.js'

@@ -42,7 +42,7 @@ export function sendMessage(registry: TaskRegistry, taskId: string, text: string
         reason: `${name} has not read its earlier messages: at most ${MAX_WAITING_MESSAGES} may wait, of ${MAX_WAITING_BYTES} bytes together.`,
       }
     case undefined:
-      registry.countMessage(entry)
+      registry.send({ type: 'task.note', entry, fields: { messagesSent: (entry.record.messagesSent ?? 0) + 1 } })
       return { sent: true }
   }
 }
@@ -51,6 +51,6 @@ function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined
   if (isTerminal(record)) return `${name} has ended: it is ${record.status}.`
   if (record.status === 'queued') return `${name} has not started.`
   const state = ref?.getSnapshot()
-  if (state?.matches('stopping') === true) return `${name} is being stopped: its time has passed.`
-  return state?.matches('wrapping') === true ? `${name} is concluding: its budget is used up.` : undefined
+  if (state?.matches({ active: 'stopping' }) === true) return `${name} is being stopped: its time has passed.`
+  return state?.matches({ active: 'wrapping' }) === true ? `${name} is concluding: its budget is used up.` : undefined
 }

@@ -1,7 +1,7 @@
 /** Follows the async tasks of a manager. */
 import type { Subscription } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
-import { timeoutMessage } from '../../machines/async-task.js'
+import { timeoutMessage, type AsyncTaskSnapshot } from '../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
   DeliveryTransition,
@@ -45,7 +45,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   }
   const add = (record: AsyncTaskInfo): AsyncEntry => {
     const retained = registry.history.get(record.id)
-    const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot().value))
+    const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot()))
     journal.add(entry)
     if (record.parentId !== undefined) find(record.parentId)?.addChild(entry.key)
     return entry
@@ -135,11 +135,11 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
 }
 
-/** @param value the state of its machine, while it is live */
-function stateOf(record: AsyncTaskInfo, value?: string): PageTaskState {
+/** @param snapshot that of its machine, while it is live */
+function stateOf(record: AsyncTaskInfo, snapshot?: AsyncTaskSnapshot): PageTaskState {
   if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
-  if (record.status !== 'running') return record.status
-  return value === 'asking' || value === 'wrapping' || value === 'stopping' ? value : 'running'
+  if (record.status !== 'running' || typeof snapshot?.value !== 'object') return record.status
+  return snapshot.value.active
 }
 
 function isTimeout({ errorCode, error, timeoutMs }: AsyncTaskInfo & { readonly errorCode?: string }): boolean {

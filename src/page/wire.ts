@@ -236,7 +236,7 @@ export interface PageInstance {
 
 /**
  * How many actors are in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state; the states inside others by their
- * paths, such as `holding.polling`. Ended tasks count as long as the journal has them.
+ * paths, such as `holding.polling`. Tasks count by the name of their state alone, such as `stopping`; ended tasks as long as the journal has them.
  */
 export type MachineCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 

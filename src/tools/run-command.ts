@@ -5,7 +5,7 @@ import { defined } from '../defined.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { Runner } from '../engine/runner.js'
+import type { FlatRunner, RunFunction } from '../engine/runner.js'
 import { TaskLimitError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -166,7 +166,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
       }
       try {
         const runner = runnerOf(allowed, manager)
-        if (!isAsync) return await runInPlace(call, { run: runner })
+        if (!isAsync) return await runInPlace(call, runner)
         const task = manager.launch(call.input, runner)
         context.onLaunched?.(task.id)
         const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
@@ -201,15 +201,19 @@ function nameOf({ argv: [program] }: AllowedCommand): string {
 }
 
 /** It is bound to this process: the values of its variables are not stored. */
-function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): Runner {
+function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): FlatRunner {
   const { clock } = manager.registry
-  const runner: Runner = (input, context) =>
+  const run: RunFunction = (input, context) =>
     literalRunner({
-      ...{ command: programPath(program), args, cwd, env, clock },
+      command: programPath(program),
+      args,
+      cwd,
+      env,
+      clock,
       graceMs: STOP_MS.program,
       maxOutputBytes: MAX_OUTPUT_BYTES,
-    })(input, context)
-  return Object.assign(runner, { isBound: true })
+    }).run(input, context)
+  return { run, isBound: true }
 }
 
 /** The result of a call that found every slot of commands taken. */

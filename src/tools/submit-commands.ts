@@ -139,7 +139,7 @@ export function createSubmitCommandsTool(
       if ('error' in run) return submitRefused(run)
       try {
         const call = { manager, input: launchInput(run), timeout, context, ...shared }
-        return await runInPlace(call, { run: run.runner })
+        return await runInPlace(call, run.runner)
       } catch (error) {
         run.abandon()
         return refusedInPlace(error)

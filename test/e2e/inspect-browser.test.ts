@@ -51,7 +51,13 @@ const finishTwo = `page.finish('a'), page.finish('b'), page.ended()`
 const ENDS = ['a completed: OUTPUT for PROMPT of a', 'b completed: OUTPUT for PROMPT of b']
 
 /** What a task's viewer is told from its launch to its end. */
-const TASK_STORY = ['made "running"', 'xstate.init', 'is "running"', 'task.complete', 'is "completed"']
+const TASK_STORY = [
+  'made {"active":"running"}',
+  'xstate.init',
+  'is {"active":"running"}',
+  'task.complete',
+  'is "completed"',
+]
 
 /** Two tasks in one registry that ended, were told, and kept to themselves what they were about. */
 function expectWholeStory(messages: readonly StatelyInspectionEvent[]): void {
@@ -77,8 +83,8 @@ function expectWholeStory(messages: readonly StatelyInspectionEvent[]): void {
   const task = messages.find((message) => message.type === '@xstate.actor' && message.name === 'task.a')
   expect(JSON.parse(String((task as { definition?: unknown }).definition))).toMatchObject({
     id: 'asyncTask',
-    initial: 'running',
-    states: { completed: { type: 'final' } },
+    initial: 'active',
+    states: { active: { initial: 'running' }, completed: { type: 'final' } },
   })
   const text = JSON.stringify(messages)
   expect(text).toContain('[redacted]')

@@ -38,8 +38,11 @@ export function anActorTakesItsEventsAndNoOthers(): void {
   actor.send({ type: 'task.complete' })
   // @ts-expect-error no such event
   actor.send({ type: 'task.completed', output: {} })
+  expectTypeOf(actor.getSnapshot().matches({ active: 'stopping' })).toBeBoolean()
   // @ts-expect-error no such state
   actor.getSnapshot().matches('done')
+  // @ts-expect-error it is inside active
+  actor.getSnapshot().matches('stopping')
 }
 
 export function aMachineSaysWhatItNeeds(): void {

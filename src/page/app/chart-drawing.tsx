@@ -1,20 +1,23 @@
 /** The drawing of one machine. */
 import type { VNode } from 'preact'
+import { isIn } from './chart-counts.js'
 import { arrowPath, linePath } from './chart-lines.js'
 import type { ChartEdge, ChartLabel, ChartNode, MachineChart } from './chart.js'
-import { isVisited, type TaskPath } from './task-path.js'
+import { takenEdges, type TaskPath } from './task-path.js'
 
 export interface ChartDrawingProps {
   readonly chart: MachineChart
   readonly label: string
   /** By path of a state, with what is below it; absent when no numbers are shown. */
   readonly counts: ReadonlyMap<string, number> | undefined
+  /** With the paths of states in the chart. */
   readonly path: TaskPath | undefined
 }
 
 export function ChartDrawing({ chart, label, counts, path }: ChartDrawingProps): VNode {
   const { width, height, states, edges } = chart
-  const lines = edges.map((edge) => ({ edge, isTaken: path !== undefined && isVisited(path, edge) }))
+  const taken = path && takenEdges(path, edges)
+  const lines = edges.map((edge) => ({ edge, isTaken: taken?.has(edge) === true }))
   // What the task has taken is drawn last: on top where lines cross.
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
@@ -124,8 +127,4 @@ function StateText({ node, note }: { readonly node: ChartNode; readonly note: st
       </text>
     </>
   )
-}
-
-function isIn(state: string, path: string): boolean {
-  return state === path || state.startsWith(`${path}.`)
 }

@@ -9,6 +9,9 @@ export interface MachineChart {
   readonly edges: readonly ChartEdge[]
 }
 
+/** A drawing that is made smaller than this is hard to read. */
+export const READABLE = 0.7
+
 export interface Point {
   readonly x: number
   readonly y: number

@@ -4,10 +4,10 @@ import { useSignal } from '@preact/signals'
 import type { RefObject, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { MachineCounts } from '../wire.js'
-import { countStates, statesOf, summaryOf } from './chart-counts.js'
+import { countStates, isIn, statesOf, summaryOf } from './chart-counts.js'
 import { ChartDrawing } from './chart-drawing.js'
-import type { MachineChart } from './chart.js'
-import { pathText, type TaskPath } from './task-path.js'
+import { READABLE, type ChartNode, type MachineChart } from './chart.js'
+import { onChart, pathText, type TaskPath } from './task-path.js'
 import './charts.css'
 
 export interface ChartsProps {
@@ -30,9 +30,6 @@ export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
   )
 }
 
-/** A drawing that is made smaller than this is hard to read. */
-const READABLE = 0.75
-
 interface MachineProps {
   readonly chart: MachineChart
   readonly counts: MachineCounts | undefined
@@ -40,7 +37,8 @@ interface MachineProps {
   readonly level: 2 | 3 | 4
 }
 
-function Machine({ chart, counts, path, level }: MachineProps): VNode {
+function Machine({ chart, counts, path: named, level }: MachineProps): VNode {
+  const path = named && onChart(chart, named)
   const counted = counts && countStates(chart, counts)
   const Heading = `h${level}` as const
   const headingId = `machine-${chart.id}`
@@ -71,7 +69,7 @@ function Machine({ chart, counts, path, level }: MachineProps): VNode {
         role="group"
         aria-label={`Drawing of ${chart.id}`}
       >
-        <ChartDrawing chart={chart} label={labelOf(chart, counted, path)} counts={counted} path={path} />
+        <ChartDrawing chart={chart} label={labelOf(chart, counted, named)} counts={counted} path={path} />
       </div>
       <details>
         <summary>As a table</summary>
@@ -110,6 +108,11 @@ function showState(box: HTMLElement | null, chart: MachineChart, state: string |
   if (box !== null && shown !== undefined) box.scrollLeft = shown.x + shown.width / 2 - box.clientWidth / 2
 }
 
+function placeOf(node: ChartNode, { state, visited }: TaskPath): string {
+  if (isIn(state, node.path)) return 'is here'
+  return visited.some((past) => isIn(past, node.path)) ? 'was here' : ''
+}
+
 interface StateTableProps {
   readonly chart: MachineChart
   readonly counted: ReadonlyMap<string, number> | undefined
@@ -132,9 +135,7 @@ function StateTable({ chart, counted, path }: StateTableProps): VNode {
           <tr key={node.path}>
             <th scope="row">{node.path}</th>
             {counted && <td>{counted.get(node.path) ?? 0}</td>}
-            {path === undefined ? null : (
-              <td>{node.path === path.state ? 'is here' : path.visited.includes(node.path) ? 'was here' : ''}</td>
-            )}
+            {path === undefined ? null : <td>{placeOf(node, path)}</td>}
             <td>{node.description}</td>
           </tr>
         ))}

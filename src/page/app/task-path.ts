@@ -1,6 +1,7 @@
 /** Which states of its machine a task has been in. */
 import type { PageTaskKind, PageTaskState, TaskEvent } from '../wire.js'
-import type { ChartEdge } from './chart.js'
+import { isIn, pathOf } from './chart-counts.js'
+import type { ChartEdge, MachineChart } from './chart.js'
 
 /** A task's way through its machine. */
 export interface TaskPath {
@@ -38,9 +39,27 @@ export function pathText({ visited, isCut }: TaskPath): string {
   return [...(isCut ? ['…'] : []), ...visited].join(' → ')
 }
 
-/** Whether the task has gone along a line. */
-export function isVisited({ visited }: TaskPath, { from, to }: ChartEdge): boolean {
-  return from !== undefined && visited.some((state, index) => state === from && visited[index + 1] === to)
+/** The same way, with the paths that the states have in a chart. */
+export function onChart(chart: MachineChart, path: TaskPath): TaskPath {
+  const find = (state: string): string => pathOf(chart, state)
+  return { ...path, state: find(path.state), visited: path.visited.map(find) }
+}
+
+/**
+ * The lines that the task has gone along.
+ * @param path with the paths of states, as {@link onChart} returns it
+ */
+export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): ReadonlySet<ChartEdge> {
+  const taken = new Set<ChartEdge>()
+  visited.slice(1).forEach((to, index) => {
+    const state = visited[index] ?? ''
+    // Of several states around each other, the innermost handles an event.
+    const [edge] = edges
+      .filter((line) => line.to === to && line.from !== undefined && isIn(state, line.from))
+      .sort((one, other) => (other.from?.length ?? 0) - (one.from?.length ?? 0))
+    if (edge !== undefined) taken.add(edge)
+  })
+  return taken
 }
 
 /** A task that has timed out has failed, as its machine has it. */

@@ -1,5 +1,6 @@
 /** Every way through the chart of an async task, taken by the manager that owns it: T1 to T4, T7, T8, A1 to A3. */
 import { describe, expect, it, vi } from 'vitest'
+import type { AnyMachineSnapshot } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
 import type { AsyncTaskInfo, Settlement } from '../../../machines/records.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
@@ -42,11 +43,17 @@ interface Setting {
   readonly repeatsLate?: boolean
 }
 
+/** The name of its state: that inside `active`, or the final one. */
+const nameOf = ({ value }: Pick<AnyMachineSnapshot, 'value'>): unknown =>
+  typeof value === 'string' ? value : value['active']
+
 const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting): readonly Way<AsyncTaskEvent>[] =>
   everyWay(asyncTaskMachine, {
     input: { id: 'a', subagentName: 'helper', host: NO_EFFECTS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
-    canHappen: ({ context, status, value }, { type }) => {
+    canHappen: (snapshot, { type }) => {
+      const { context, status } = snapshot
+      const value = nameOf(snapshot)
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk
       if (type === 'budget.exceeded') return canAsk
@@ -147,7 +154,7 @@ async function take(way: Way<AsyncTaskEvent>, setting: Setting): Promise<void> {
     const task = manager.getTask('a')
     expect(state(), event.type).toEqual(after.value)
     const settlement = after.output as Settlement | undefined
-    expect(task).toMatchObject(settlement ?? { status: after.value === 'queued' ? 'queued' : 'running' })
+    expect(task).toMatchObject(settlement ?? { status: nameOf(after) === 'queued' ? 'queued' : 'running' })
     const { questions } = after.context as { questions: readonly { id: string }[] }
     expect(task?.questions?.map(({ id }) => id) ?? []).toEqual(
       settlement === undefined ? questions.map(({ id }) => id) : [],

@@ -72,7 +72,7 @@ it('N5: sends the live actors to a relay that comes back, and reports the lost c
   // task.past, which had ended, is not sent again; the events since then follow their actors.
   expect(treeOf(after)).toEqual(['registry', 'registry > task.busy', 'registry > task.new', 'registry > task.idle'])
   expect(storyOf(after, 'task.busy').slice(1)).toEqual(['task.complete', 'is "completed"'])
-  expect(storyOf(after, 'task.idle')).toEqual(['made "running"'])
+  expect(storyOf(after, 'task.idle')).toEqual(['made {"active":"running"}'])
   expect(errors).toEqual([[expect.any(Error), 'connection']])
   expect(inspector.stats.dropped).toBe(0)
 })

@@ -101,7 +101,7 @@ it.each([
 const REVIEWED = new Set([
   ...['type', 'id', 'actorId', 'taskId', 'instanceId', 'subagentName', 'owner', 'status', 'delivery', 'value', 'code'],
   ...['deliveryId', 'taskIds', 'heir', 'reservationId', 'name', 'tags', 'kind', 'from', 'to', 'task', 'src'],
-  ...['initial', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
+  ...['initial', 'active', 'running', 'holding', 'gathering', 'delivering', 'connecting', 'connected', 'connection'],
   ...['phase', 'pruning'],
 ])
 

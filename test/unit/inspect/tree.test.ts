@@ -45,9 +45,9 @@ it('shows the registry, its tasks and its deliveries, each under its parent, in 
     'registry > delivery.main > deliver',
   ])
   expect(storyOf(received, 'task.a')).toEqual([
-    'made "running"',
+    'made {"active":"running"}',
     'xstate.init',
-    'is "running"',
+    'is {"active":"running"}',
     'task.complete',
     'is "completed"',
   ])

@@ -1,16 +1,22 @@
 /** The task's machine by itself: T1 to T8. */
 import { describe, expect, it, vi } from 'vitest'
-import { createActor, transition } from 'xstate'
-import { asyncTaskMachine, type AsyncTaskEvent } from '../../../machines/async-task.js'
+import { createActor, createMachine, transition } from 'xstate'
+import {
+  asyncTaskMachine,
+  type AsyncTaskEvent,
+  type AsyncTaskHost,
+  type AsyncTaskMachine,
+} from '../../../machines/async-task.js'
 import type { TaskQuestion } from '../../../machines/records.js'
+import { statesOf } from '../../../scripts/charts.js'
 
-function start(timeoutMs?: number) {
-  const requestAbort = vi.fn()
-  const requestWrapUp = vi.fn()
+function start(timeoutMs?: number, machine = asyncTaskMachine) {
+  const requestAbort = vi.fn<AsyncTaskHost['requestAbort']>()
+  const requestWrapUp = vi.fn<AsyncTaskHost['requestWrapUp']>()
   const published: string[][] = []
   const setQuestions = (_id: string, questions: readonly TaskQuestion[]) =>
     void published.push(questions.map(({ id }) => id))
-  const actor = createActor(asyncTaskMachine, {
+  const actor = createActor(machine, {
     input: {
       ...{ id: 'a', subagentName: 'helper', host: { requestAbort, requestWrapUp, setQuestions } },
       ...(timeoutMs !== undefined && { timeoutMs }),
@@ -61,7 +67,7 @@ describe('a task', () => {
       const { actor, requestAbort } = start(500)
       actor.send({ type: 'deadline.passed' })
       expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a', undefined)
-      expect(actor.getSnapshot().value).toBe('stopping')
+      expect(actor.getSnapshot().value).toEqual({ active: 'stopping' })
       actor.send(end)
       return actor.getSnapshot().output
     })
@@ -92,7 +98,7 @@ describe('a task', () => {
   it('T4: it fails when its grace has passed, with a message that names the limit', () => {
     const { actor } = start(3_000)
     actor.send({ type: 'grace.passed' })
-    expect(actor.getSnapshot().value).toBe('running')
+    expect(actor.getSnapshot().value).toEqual({ active: 'running' })
     actor.send({ type: 'deadline.passed' })
     actor.send({ type: 'grace.passed' })
     expect(actor.getSnapshot().output).toEqual({
@@ -106,7 +112,7 @@ describe('a task', () => {
     for (const end of ends) {
       const { actor, ask } = start(500)
       ask('Which one?')
-      expect(actor.getSnapshot().value).toBe('asking')
+      expect(actor.getSnapshot().value).toEqual({ active: 'asking' })
       actor.send(end)
       expect(actor.getSnapshot().status).toBe('done')
     }
@@ -136,9 +142,9 @@ describe('a task', () => {
       { type: 'grace.passed' },
     ]
     for (const event of ignored) actor.send(event)
-    expect(actor.getSnapshot().value).toBe('queued')
+    expect(actor.getSnapshot().value).toEqual({ active: 'queued' })
     actor.send({ type: 'task.start' })
-    expect(actor.getSnapshot().value).toBe('running')
+    expect(actor.getSnapshot().value).toEqual({ active: 'running' })
     const failed = queued()
     failed.send({ type: 'task.fail', error: 'too late', errorCode: 'QUEUE_TIMEOUT' })
     expect(failed.getSnapshot().output).toEqual({ status: 'failed', error: 'too late', errorCode: 'QUEUE_TIMEOUT' })
@@ -148,7 +154,7 @@ describe('a task', () => {
     const overdue = start(500)
     overdue.actor.send({ type: 'deadline.passed' })
     overdue.actor.send({ type: 'task.queue' })
-    expect(overdue.actor.getSnapshot().value).toBe('queued')
+    expect(overdue.actor.getSnapshot().value).toEqual({ active: 'queued' })
   })
 
   it('T8: over its budget it may complete, and fails with the budget when it is stopped', () => {
@@ -161,7 +167,7 @@ describe('a task', () => {
     expect(requestWrapUp).toHaveBeenCalledExactlyOnceWith('a', 'Too many tokens.')
     ask('May I?')
     actor.send({ type: 'task.queue' })
-    expect(actor.getSnapshot().value).toBe('wrapping')
+    expect(actor.getSnapshot().value).toEqual({ active: 'wrapping' })
     actor.send({ type: 'task.complete', output: {} })
     expect(actor.getSnapshot().output).toEqual({ status: 'completed', output: {} })
     const outputs = [...ends, { type: 'grace.passed' } as const].map((end) => {
@@ -169,7 +175,7 @@ describe('a task', () => {
       stopped.send({ type: 'deadline.passed' })
       expect(requestAbort).toHaveBeenCalledExactlyOnceWith('a', 'Too many tokens.')
       stopped.send({ type: 'task.queue' })
-      expect(stopped.getSnapshot().value).toBe('stopping')
+      expect(stopped.getSnapshot().value).toEqual({ active: 'stopping' })
       stopped.send(end)
       return stopped.getSnapshot().output
     })
@@ -195,9 +201,9 @@ describe('a task', () => {
     answer('question-1')
     answer('question-1')
     answer('question-9')
-    expect(actor.getSnapshot().value).toBe('asking')
+    expect(actor.getSnapshot().value).toEqual({ active: 'asking' })
     answer('question-2')
-    expect(actor.getSnapshot().value).toBe('running')
+    expect(actor.getSnapshot().value).toEqual({ active: 'running' })
     ask('Third?')
     expect(published).toEqual([['question-1'], ['question-1', 'question-2'], ['question-2'], [], ['question-3']])
   })
@@ -208,6 +214,134 @@ describe('a task', () => {
     actor.send({ type: 'deadline.passed' })
     ask('Second?')
     expect(published).toEqual([['question-1'], []])
-    expect(actor.getSnapshot().value).toBe('stopping')
+    expect(actor.getSnapshot().value).toEqual({ active: 'stopping' })
   })
 })
+
+describe('the state active', () => {
+  const exceeded: AsyncTaskEvent = { type: 'budget.exceeded', message: 'Too many tokens.' }
+  const asked: AsyncTaskEvent = { type: 'task.ask', question: { message: 'Which one?', schema: {}, askedAt: 0 } }
+  /** Events that lead to each state inside, from the start. */
+  const waysTo: Readonly<Record<string, readonly AsyncTaskEvent[]>> = {
+    queued: [{ type: 'task.queue' }],
+    running: [],
+    asking: [asked],
+    wrapping: [exceeded],
+    stopping: [{ type: 'deadline.passed' }],
+  }
+
+  it('T1: has a way to each state inside, so that the tests below are of all of them', () => {
+    expect(Object.keys(waysTo)).toEqual(Object.keys(asyncTaskMachine.states['active']?.states ?? {}))
+    for (const [state, way] of Object.entries(waysTo)) {
+      const { actor } = start(500)
+      for (const event of way) actor.send(event)
+      expect(actor.getSnapshot().value).toEqual({ active: state })
+    }
+  })
+
+  it.each(Object.entries(waysTo))(
+    'T1: an end leaves %s first, then active, and enters the final state',
+    (state, way) => {
+      for (const end of ends) {
+        if (state === 'queued' && end.type === 'task.complete') continue
+        const { machine, moves } = noted()
+        const { actor } = start(500, machine)
+        for (const event of way) actor.send(event)
+        moves.length = 0
+        actor.send(end)
+        const final = String(actor.getSnapshot().value)
+        // XState leaves all states of a machine that ends.
+        expect(moves).toEqual([`exit active.${state}`, 'exit active', `entry ${final}`, `exit ${final}`])
+      }
+    },
+  )
+
+  it('is entered once, whatever happens inside', () => {
+    const { machine, moves } = noted()
+    const { actor } = start(500, machine)
+    const inside: AsyncTaskEvent[] = [
+      { type: 'task.queue' },
+      { type: 'task.complete', output: {} },
+      { type: 'task.start' },
+      asked,
+      asked,
+      { type: 'task.answer', questionId: 'question-1' },
+      { type: 'task.answer', questionId: 'question-2' },
+      { type: 'deadline.passed' },
+      { type: 'task.queue' },
+      { type: 'task.start' },
+      asked,
+      exceeded,
+      { type: 'deadline.passed' },
+    ]
+    for (const event of inside) actor.send(event)
+    expect(actor.getSnapshot().value).toEqual({ active: 'stopping' })
+    expect(moves.filter((move) => move.endsWith(' active'))).toEqual(['entry active'])
+    const states = ['queued', 'running', 'asking', 'running', 'stopping', 'queued', 'running', 'asking', 'wrapping']
+    expect(moves.filter((move) => move.startsWith('entry active.'))).toEqual(
+      ['running', ...states, 'stopping'].map((state) => `entry active.${state}`),
+    )
+  })
+
+  it('T7: a result that comes while the task is queued changes nothing, and enters no state again', () => {
+    const { machine, moves } = noted()
+    const { actor } = start(500, machine)
+    actor.send({ type: 'task.queue' })
+    const before = actor.getSnapshot()
+    moves.length = 0
+    actor.send({ type: 'task.complete', output: { final_message: 'done' } })
+    expect(actor.getSnapshot()).toMatchObject({ value: before.value, status: 'active', output: undefined })
+    expect(actor.getSnapshot().context).toEqual(before.context)
+    expect(moves).toEqual([])
+  })
+
+  it('T4: what the host sends while it is asked to stop follows the transition, and ends the task as overdue', () => {
+    const { actor, requestAbort } = start(500)
+    requestAbort.mockImplementation(() => actor.send({ type: 'task.fail', error: 'stopped' }))
+    actor.send({ type: 'deadline.passed' })
+    expect(requestAbort).toHaveBeenCalledOnce()
+    expect(actor.getSnapshot()).toMatchObject({
+      value: 'failed',
+      output: { errorCode: 'TASK_TIMEOUT', error: expect.stringMatching(/It then reported: stopped$/) as string },
+    })
+  })
+
+  it('T8: what the host sends while it is asked to wrap up follows the transition, and may complete the task', () => {
+    const { actor, requestAbort, requestWrapUp } = start(500)
+    requestWrapUp.mockImplementation(() => actor.send({ type: 'task.complete', output: { final_message: 'short' } }))
+    actor.send(exceeded)
+    expect(requestWrapUp).toHaveBeenCalledOnce()
+    expect(requestAbort).not.toHaveBeenCalled()
+    expect(actor.getSnapshot().output).toEqual({ status: 'completed', output: { final_message: 'short' } })
+  })
+
+  it('T1: contains all states but the three final ones, which are at the top', () => {
+    const final = statesOf(asyncTaskMachine).filter(({ node }) => node.type === 'final')
+    expect(final.map(({ path }) => path)).toEqual(['completed', 'failed', 'cancelled'])
+    expect(Object.keys(asyncTaskMachine.states)).toEqual(['active', 'completed', 'failed', 'cancelled'])
+  })
+})
+
+interface StateConfig {
+  readonly entry?: string
+  readonly states?: Readonly<Record<string, StateConfig>>
+}
+
+/** The machine with an entry and an exit of each state that note it. */
+function noted() {
+  const moves: string[] = []
+  const note = (move: string) => () => void moves.push(move)
+  const noting = (states: Readonly<Record<string, StateConfig>>, parent: string): object =>
+    Object.fromEntries(
+      Object.entries(states).map(([name, { entry, states: inner, ...config }]) => {
+        const path = `${parent}${name}`
+        const entries = [note(`entry ${path}`), ...(entry === undefined ? [] : [entry])]
+        const nested = inner && { states: noting(inner, `${path}.`) }
+        return [name, { ...config, entry: entries, exit: note(`exit ${path}`), ...nested }]
+      }),
+    )
+  const { states } = asyncTaskMachine.config as { readonly states: Readonly<Record<string, StateConfig>> }
+  const config: object = { ...asyncTaskMachine.config, states: noting(states, '') }
+  const machine = createMachine(config, asyncTaskMachine.implementations as object)
+  return { machine: machine as unknown as AsyncTaskMachine, moves }
+}

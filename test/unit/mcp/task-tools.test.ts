@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import type { Subagent, SubagentRunner } from '../../../src/tools/subagents.js'
 import { settle } from '../tools/tool-host.js'
 import { ANONYMOUS } from '../../../src/mcp/callers.js'
 import { overStdio } from './clients.js'
@@ -26,13 +26,13 @@ interface Listed {
 const hanging: SubagentRunner = (_request, { signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
 
-const reads: SubagentRunner = Object.assign(
-  (async (_request, { messages }) => {
+const reads: Subagent = {
+  run: async (_request, { messages }) => {
     for await (const message of messages) return { final_message: `read ${message}` }
     return {}
-  }) satisfies SubagentRunner,
-  { takesMessages: true },
-)
+  },
+  takesMessages: true,
+}
 
 async function setUp(config = {}) {
   const host = setUpApp(

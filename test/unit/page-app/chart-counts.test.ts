@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { deliveryMachine } from '../../../machines/index.js'
-import { countStates, summaryOf } from '../../../src/page/app/chart-counts.js'
+import { asyncTaskMachine, deliveryMachine } from '../../../machines/index.js'
+import { countStates, pathOf, summaryOf } from '../../../src/page/app/chart-counts.js'
 import { arrowPath, linePath } from '../../../src/page/app/chart-lines.js'
 import { layOut } from '../../../scripts/chart-layout.js'
 
@@ -17,6 +17,33 @@ it('counts an actor in the states around its own, too', async () => {
     detached: 0,
   })
   expect(summaryOf(chart, counts)).toBe('3 dormant, 1 holding.gathering.quiet, 2 holding.polling')
+})
+
+it('finds the states of tasks by their names alone', async () => {
+  const chart = await layOut(asyncTaskMachine)
+  const counts = countStates(chart, { asyncTask: { running: 2, stopping: 1, failed: 4 } })
+  expect(Object.fromEntries(counts)).toEqual({
+    active: 3,
+    'active.queued': 0,
+    'active.running': 2,
+    'active.asking': 0,
+    'active.wrapping': 0,
+    'active.stopping': 1,
+    completed: 0,
+    failed: 4,
+    cancelled: 0,
+  })
+  expect(summaryOf(chart, counts)).toBe('2 active.running, 1 active.stopping, 4 failed')
+})
+
+it('prefers a path to a name, and leaves what it does not know', async () => {
+  const chart = await layOut(deliveryMachine)
+  expect(['dormant', 'holding.polling', 'polling', 'gone'].map((state) => pathOf(chart, state))).toEqual([
+    'dormant',
+    'holding.polling',
+    'holding.polling',
+    'gone',
+  ])
 })
 
 it('says that there is none', async () => {

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import * as machines from '../../../machines/index.js'
-import type { Box, MachineChart, Point } from '../../../src/page/app/chart.js'
+import { READABLE, type Box, type ChartEdge, type MachineChart, type Point } from '../../../src/page/app/chart.js'
 import { layOut } from '../../../scripts/chart-layout.js'
 import { isMachine, statesOf, transitionsOf } from '../../../scripts/charts.js'
+
+/** The box of a drawing in a window of 390 px. */
+const PHONE_BOX = 364
 
 const all = Object.values(machines).filter(isMachine)
 
@@ -12,7 +15,7 @@ describe.each(all)('the drawing of $id', (machine) => {
     const drawn = chart.states.filter(({ kind }) => kind !== 'start' && kind !== 'any')
     const paths = statesOf(machine).flatMap(({ path }) => (path === '' ? [] : [path]))
     expect(drawn.map(({ path }) => path).sort()).toEqual(paths.sort())
-    for (const { from, target, event } of transitionsOf(machine)) {
+    for (const { from, target, event, guard } of transitionsOf(machine)) {
       if (target === undefined) continue
       const line = chart.edges.find(
         (edge) =>
@@ -23,6 +26,7 @@ describe.each(all)('the drawing of $id', (machine) => {
         line?.labels.some(({ text }) => text.startsWith(shown)),
         `${from.id}: ${event}`,
       ).toBe(true)
+      if (guard !== undefined) expect(line?.labels.map(({ text }) => text)).toContain(`[${guard}]`)
     }
   })
 
@@ -52,6 +56,26 @@ describe.each(all)('the drawing of $id', (machine) => {
 
   it('is the same each time', async () => {
     expect(await layOut(machine)).toEqual(await layOut(machine))
+  })
+})
+
+describe('the drawing of a task', () => {
+  it('has what ends a task in every state once', async () => {
+    const { edges } = await layOut(machines.asyncTaskMachine)
+    const endings = edges.filter(({ to }) => ['completed', 'failed', 'cancelled'].includes(to))
+    const textOf = ({ from, to, labels }: ChartEdge): string =>
+      `${from} > ${to}: ${labels.map(({ text }) => text).join()}`
+    expect(endings.map(textOf)).toEqual([
+      'active > completed: task.complete',
+      'active > failed: task.fail',
+      'active > cancelled: task.cancel',
+      'active.stopping > failed: task.complete,task.fail,grace.passed',
+    ])
+  })
+
+  it('needs no scrolling on a phone', async () => {
+    const { width } = await layOut(machines.asyncTaskMachine)
+    expect(PHONE_BOX / width).toBeGreaterThan(READABLE)
   })
 })
 

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
-import { asyncTaskMachine } from '../../../machines/index.js'
-import { isVisited, taskPath } from '../../../src/page/app/task-path.js'
+import { describe, expect, it } from 'vitest'
+import { asyncTaskMachine, commandTaskMachine } from '../../../machines/index.js'
+import { onChart, pathText, takenEdges, taskPath } from '../../../src/page/app/task-path.js'
+import { layOut } from '../../../scripts/chart-layout.js'
 import type { PageTaskState, TaskEvent } from '../../../src/page/wire.js'
 
 const eventsOf = (...states: PageTaskState[]): TaskEvent[] => states.map((state, at) => ({ at, event: state, state }))
@@ -29,18 +30,46 @@ it('says when the first states are no longer known', () => {
   expect(taskPath({ kind: 'async', state: 'queued' }, [])).toMatchObject({ visited: ['queued'], isCut: false })
 })
 
-it('knows the lines that the task has gone along, in their direction', () => {
-  const path = taskPath({ kind: 'async', state: 'completed' }, eventsOf('running', 'asking', 'running', 'completed'))
-  const line = (from: string, to: string) => isVisited(path, { from, to, points: [], labels: [] })
-  expect([line('running', 'asking'), line('asking', 'running'), line('running', 'completed')]).toEqual([
-    true,
-    true,
-    true,
-  ])
-  expect([line('asking', 'completed'), line('completed', 'running'), line('running', 'running')]).toEqual([
-    false,
-    false,
-    false,
-  ])
-  expect(isVisited(path, { to: 'running', points: [], labels: [] })).toBe(false)
+it('has the paths of the states in the drawing, and goes on saying their names', async () => {
+  const path = taskPath({ kind: 'async', state: 'asking' }, eventsOf('queued', 'running', 'asking'))
+  expect(onChart(await layOut(asyncTaskMachine), path)).toMatchObject({
+    state: 'active.asking',
+    visited: ['active.queued', 'active.running', 'active.asking'],
+  })
+  expect(pathText(path)).toBe('queued → running → asking')
+  const command = taskPath({ kind: 'command', state: 'running' }, eventsOf('queued'))
+  expect(onChart(await layOut(commandTaskMachine), command)).toEqual(command)
 })
+
+describe('the lines that a task has gone along', () => {
+  it('are those between its states, in their direction', async () => {
+    expect(await linesOf('running', 'asking', 'running')).toEqual([
+      'active.running > active.asking',
+      'active.asking > active.running',
+    ])
+  })
+
+  it.each(['queued', 'running', 'asking', 'wrapping'] as const)(
+    'from %s end with that of the state around it',
+    async (state) => {
+      expect(await linesOf(state, 'failed')).toEqual(['active > failed'])
+    },
+  )
+
+  it('end with the line of the inner state where that handles the same event itself', async () => {
+    expect(await linesOf('stopping', 'failed')).toEqual(['active.stopping > failed'])
+    expect(await linesOf('stopping', 'timed-out')).toEqual(['active.stopping > failed'])
+    expect(await linesOf('stopping', 'cancelled')).toEqual(['active > cancelled'])
+  })
+
+  it('have none between states that no line connects, nor from a mark', async () => {
+    expect(await linesOf('completed', 'running')).toEqual([])
+    expect(await linesOf('running')).toEqual([])
+  })
+})
+
+async function linesOf(...states: PageTaskState[]): Promise<string[]> {
+  const chart = await layOut(asyncTaskMachine)
+  const path = onChart(chart, taskPath({ kind: 'async', state: states.at(-1) ?? 'running' }, eventsOf(...states)))
+  return Array.from(takenEdges(path, chart.edges), ({ from, to }) => `${from} > ${to}`)
+}

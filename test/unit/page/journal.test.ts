@@ -1,4 +1,5 @@
 /** The journal is bounded: G2. */
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
 import { memoryStore } from 'agent-tasks/store'
@@ -185,6 +186,29 @@ describe('the journal', () => {
     clock.advance(50)
     expect(journal.get('async:a')?.state).toBe('timed-out')
     stop()
+  })
+
+  it('begins with the state that each live task is in', async () => {
+    const clock = createManualClock()
+    const manager = new AsyncTaskManager({ clock, maxAsyncTasks: 3 })
+    const untilAborted = (signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+    manager.launch({ ...task('over-budget'), budget: { steps: 1 } }, (_input, { spend, signal }) => {
+      spend({ steps: 2 })
+      return untilAborted(signal)
+    })
+    manager.launch(task('asking'), (_input, context) => context.ask('Which?').then(() => ({})))
+    manager.launch({ ...task('overdue'), timeoutMs: 100, graceMs: 50 }, () => new Promise(() => undefined))
+    manager.launch({ ...task('waiting'), whenFull: 'queue' }, () => ({}))
+    await setImmediate()
+    clock.advance(100)
+    const { journal, stop } = follow(manager)
+    const states = ['over-budget', 'asking', 'overdue', 'waiting'].map((id) => journal.get(`async:${id}`)?.state)
+    expect(states).toEqual(['wrapping', 'asking', 'stopping', 'queued'])
+    stop()
+    manager.cancelAll()
+    clock.advance(50)
+    await manager.dispose()
   })
 
   it('begins with what the manager has: with a store, what an earlier process left', async () => {
