@@ -2,7 +2,9 @@
 import { toJsonSchemaTools } from '../src/adapters/json-schema.js'
 import { createAgentTasks } from '../src/host/agent-tasks.js'
 import type { AgentTasksOptions } from '../src/host/agent-tasks-options.js'
+import { promptText } from '../src/mcp/background-tasks-prompt.js'
 import { createBackend } from '../src/mcp/backend.js'
+import { instructionsFor } from '../src/mcp/instructions.js'
 import { listed } from '../src/mcp/mcp-tool.js'
 import { createTaskTools } from '../src/mcp/task-tools.js'
 import type { AgentConfigInput } from '../src/protocol/agent-config.js'
@@ -53,6 +55,7 @@ export async function toolsPage(): Promise<string> {
     head,
     ['| tool | | hosts | MCP | read-only over MCP |', '|---|---|---|---|---|', ...table].join('\n'),
     ...sections,
+    ...ofModels([...servers['with instances'].keys()]),
   ].join('\n\n')}\n`
 }
 
@@ -70,6 +73,17 @@ async function ofServer(config: AgentConfigInput): Promise<Definitions> {
   const tools = createTaskTools(backend, 'main').filter(({ isListed }) => isListed !== false)
   await backend.close()
   return new Map(tools.map((tool) => [tool.name, listed(tool, true)]))
+}
+
+/** The texts of the MCP server that name the tools. */
+function ofModels(names: readonly string[]): string[] {
+  const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``
+  return [
+    '## The instructions of the MCP server',
+    block(instructionsFor(names)),
+    '## Its prompt',
+    block(promptText(names)),
+  ]
 }
 
 const where = (offers: Readonly<Record<string, Definitions>>, name: string): string =>

@@ -14,12 +14,14 @@ it('F12: the definitions of all tools are those of docs/tools.md, byte for byte 
 
 it('F12: an MCP server sends them as the page has them', async () => {
   const { ask, initialize } = overStdio(fullConfig)
-  await initialize()
+  const { instructions } = (await initialize()) as unknown as { instructions: string }
   const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: object[] }
-  const shown = readBlocks('docs/tools.md', page).map(({ text }) => JSON.parse(text) as object)
+  const blocks = readBlocks('docs/tools.md', page)
+  const shown = blocks.flatMap(({ language, text }) => (language === 'json' ? [JSON.parse(text) as object] : []))
   // The client of the tests has a subagent of its own.
   const sent = JSON.stringify(tools).replace(String.raw`\n- slow`, '')
   expect(sent).toBe(JSON.stringify(shown.filter((tool) => 'outputSchema' in tool)))
+  expect(blocks.filter(({ language }) => language === 'text').map(({ text }) => text)).toContain(instructions)
 })
 
 it('each tool has the name of its key, and texts that make sentences', () => {
