@@ -12,6 +12,11 @@ const noDateNow = {
   message: 'Time comes in through the clock option (src/clock.ts).',
 }
 const noNewDate = { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: noDateNow.message }
+const noRecordWrites = {
+  selector:
+    'AssignmentExpression[left.type="MemberExpression"][left.property.name="record"][left.object.type="Identifier"]',
+  message: 'A record changes in a transition of the registry alone: send it an event (machines/registry-events.ts).',
+}
 const markup = 'What tasks contain is text, never markup.'
 const noMarkup = [
   { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: markup },
@@ -60,6 +65,13 @@ export default defineConfig(
       'no-console': ['error', { allow: ['error'] }],
       'no-restricted-globals': ['error', ...noTimers],
       'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate],
+    },
+  },
+  {
+    name: 'async tasks: records are written by machines/ alone',
+    files: ['src/async-tasks/**/*.ts', 'src/tools/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts', 'src/page/*.ts'],
+    rules: {
+      'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate, noRecordWrites],
     },
   },
   {

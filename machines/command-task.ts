@@ -38,6 +38,7 @@ interface CommandTaskContext {
   readonly totalCommands: number
   /** The command that runs or runs next, from 0. */
   readonly index: number
+  /** Undefined also when every command has succeeded: only an error has to be kept. */
   readonly end: CommandTaskEnd | undefined
 }
 
@@ -56,7 +57,6 @@ export const commandTaskMachine = setup({
   },
   actions: {
     advance: assign({ index: ({ context }) => context.index + 1 }),
-    keepSuccess: assign({ end: COMPLETED }),
     keepFailure: assign(({ event }) => {
       assertEvent(event, ['command.failed', 'instance.lost'])
       return { end: { status: 'failed' as const, error: event.error } }
@@ -95,7 +95,6 @@ export const commandTaskMachine = setup({
           {
             guard: 'isLastCommand',
             target: 'completed',
-            actions: 'keepSuccess',
             description: 'The last command succeeded.',
           },
           { actions: 'advance', description: 'A command succeeded, and the next one follows.' },

@@ -81,6 +81,16 @@ export class Journal {
     this.#publish({ type: 'questions', entry })
   }
 
+  /** A question of a task is answered. */
+  answer(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
+    this.#publish({ type: 'answer', entry, questionId, answer })
+  }
+
+  /** A task has reached a limit. */
+  limit(entry: TaskEntry, state: 'wrapping' | 'stopping'): void {
+    this.#publish({ type: 'limit', entry, state })
+  }
+
   questionOwed(owner: string): void {
     this.#publish({ type: 'questions.owed', owner })
   }

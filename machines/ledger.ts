@@ -225,12 +225,15 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /** The message was not accepted: its entries are owed again. */
-  release(deliveryId: string): void {
+  /** The message was not accepted: its entries are owed again. If that is uncertain, they are marked as possible repeats. */
+  release(deliveryId: string, isUncertain = false): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
     this.#options.deliveries?.onReleased(deliveryId)
-    for (const entry of [...lease.entries]) this.#return(entry, lease)
+    for (const entry of [...lease.entries]) {
+      if (isUncertain) entry.record = changedRecord(entry.record, { isRepeat: true })
+      this.#return(entry, lease)
+    }
     this.questions.return(lease.questions ?? [])
     this.#close(lease)
   }

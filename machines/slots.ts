@@ -13,14 +13,17 @@ const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: u
 export class SlotPools {
   readonly task: Slots
   readonly command: Slots
+  /** The slots of the tasks whose callers wait for them, besides those that runs have launched. */
+  readonly foreground: Slots
   readonly #children: Slots[] = []
-  readonly #newSlots: (pool: SlotPool) => Slots
+  readonly #newSlots: (pool: SlotPool | 'foreground') => Slots
 
   /** @param newSlots makes the slots of a pool, of each depth for children */
-  constructor(newSlots: (pool: SlotPool) => Slots) {
+  constructor(newSlots: (pool: SlotPool | 'foreground') => Slots) {
     this.#newSlots = newSlots
     this.task = newSlots('task')
     this.command = newSlots('command')
+    this.foreground = newSlots('foreground')
   }
 
   /** The slots that a task takes. */
@@ -30,7 +33,7 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
-  /** All of them, those of children by their depth. */
+  /** Those for which launches may wait; those of children by their depth. */
   all(): Slots[] {
     return [this.task, ...this.#children, this.command]
   }

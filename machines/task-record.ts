@@ -11,6 +11,7 @@ import type {
   Settlement,
   TaskAdmission,
   TaskAttempt,
+  TaskProgress,
   TaskQuestion,
 } from './records.js'
 
@@ -90,9 +91,15 @@ interface RequeueChange {
   readonly abortController: AbortController | undefined
 }
 
-/** The record of a command whose program has started or ended. */
-export function withProgram(record: RunningTaskInfo, program: ProgramFacts): RunningTaskInfo {
-  return Object.freeze<RunningTaskInfo>({ ...record, ...program })
+/** The fields of a record that change while the task runs, and that no other rule depends on. */
+export interface NotedFields extends ProgramFacts {
+  readonly progress?: TaskProgress
+  readonly messagesSent?: number
+}
+
+/** The record of a running task with something new in it. */
+export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTaskInfo {
+  return Object.freeze({ ...fields, ...record, ...fields })
 }
 
 function commandFields({ kind, command = [], pid, exitCode, signal, endedProcesses }: CommandFields): CommandFields {
@@ -180,16 +187,14 @@ function historyOf({ startedAt, attempt, attempts, budget, spent }: AsyncTaskInf
   }
 }
 
-/** A copy with another owner, delivery, progress, sum or count of messages, or marked as a possible repeat. */
+/** A copy with another owner, delivery or sum, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
-  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'progress' | 'spent' | 'isRepeat' | 'messagesSent'>>,
+  change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'spent' | 'isRepeat'>>,
 ): AsyncTaskInfo {
   return frozenWithCause(
     record,
-    'progress' in change || 'spent' in change || 'isRepeat' in change || 'messagesSent' in change
-      ? { ...change, ...record, ...change }
-      : { ...record, ...change },
+    'spent' in change || 'isRepeat' in change ? { ...change, ...record, ...change } : { ...record, ...change },
   )
 }
 

@@ -18,126 +18,33 @@
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
 import { DueTimes } from './due-times.js'
-import { runOfOwner, type Families, type FamilyRefusal } from './families.js'
+import { runOfOwner, type Families } from './families.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
-import type { Ledger, LeaseRequest } from './ledger.js'
+import type { Ledger } from './ledger.js'
 import { BudgetTimes, type TimeBudget } from './budget-times.js'
+import type { AsyncTaskInfo, QueueTicket, Settlement, TaskAdmission, TaskBudget, TaskFailure } from './records.js'
 import type {
-  ActiveTaskInfo,
-  AsyncTaskInfo,
-  QueueTicket,
-  Settlement,
-  SlotPool,
-  TaskAdmission,
-  TaskBudget,
-  TaskFailure,
-} from './records.js'
+  Admission,
+  AdmissionRefusal,
+  RegistryAnswers,
+  RegistryEffect,
+  RegistryEvent,
+  TaskReport,
+} from './registry-events.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import { Slots, type SlotPools } from './slots.js'
-import { endedLease, isTerminal, type Lease, type OwedQuestion, type TaskEntry } from './task-entry.js'
-import { admittedRecord, requeuedRecord, startedRecord } from './task-record.js'
+import { addSpent, budgetMessage, overspent, type Spending } from './spending.js'
+import { endedLease, isTerminal, type TaskEntry } from './task-entry.js'
+import {
+  admittedRecord,
+  changedRecord,
+  notedRecord,
+  requeuedRecord,
+  startedRecord,
+  withQuestions,
+} from './task-record.js'
 import { holdsSlot } from './task-status.js'
-
-/** Why a task was not admitted. */
-export type AdmissionRefusal =
-  'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | FamilyRefusal
-
-/** The answer to `task.register`. */
-export type Admission =
-  | { readonly entry: TaskEntry }
-  | { readonly refusal: AdmissionRefusal }
-  /** The launch could not be stored. */
-  | { readonly failure: unknown }
-
-/** An event with an answer: `reply` is called inside the transition. */
-type Command<Type extends string, Payload, Answer> = Payload & {
-  readonly type: Type
-  readonly reply: (answer: Answer) => void
-}
-
-/** The events of the registry; each is one transition of the ledger. */
-export type RegistryEvent =
-  | Command<
-      'task.register',
-      {
-        readonly admission: TaskAdmission
-        /** Bound by the maximum; its slot is held until `slot.release`. */
-        readonly isLaunched: boolean
-        readonly reservationId: string | undefined
-        /** The task whose run launches it. */
-        readonly parent: TaskEntry | undefined
-      },
-      Admission
-    >
-  | Command<'reservation.take', { readonly reservationId: string; readonly ttlMs: number }, boolean>
-  | Command<'reservation.cancel', { readonly reservationId: string }, boolean>
-  | Command<'lease.take', { readonly request: LeaseRequest }, Lease | undefined>
-  | {
-      readonly type: 'lease.acknowledge'
-      readonly deliveryId: string
-      /** The entries that the message carried; all of the lease when absent. */
-      readonly carried?: ReadonlySet<TaskEntry>
-      /** Accepted after its lease had ended, or while another message holds them. */
-      readonly late?: readonly TaskEntry[]
-      /** The questions of such a message. */
-      readonly lateQuestions?: readonly OwedQuestion[]
-    }
-  | { readonly type: 'lease.release'; readonly deliveryId: string }
-  | Command<'delivery.repeat', { readonly deliveryId: string }, boolean>
-  | { readonly type: 'claims.drop'; readonly deliveryId: string }
-  | {
-      readonly type: 'task.restore'
-      readonly record: AsyncTaskInfo
-      /** The message that delivered it. */
-      readonly deliveryId?: string
-    }
-  | Command<
-      'task.resume',
-      {
-        readonly record: ActiveTaskInfo
-        readonly graceMs: number
-        /** For how long its run has gone on in earlier processes, in ms. */
-        readonly ranMs: number
-        /** What is left until its deadline. */
-        readonly remainingMs: number | undefined
-        /** How long one that is queued waits before it may start, in ms. */
-        readonly delayMs: number
-        /** How long it has waited for a slot since then, in ms. */
-        readonly waitedMs: number
-        readonly pool: SlotPool
-        /** How it waits; needed for one that is queued. */
-        readonly ticket: QueueTicket
-        /** Its place among all tasks; undefined for the one that its record has. */
-        readonly place: number | undefined
-      },
-      TaskEntry
-    >
-  | {
-      /** The run of a task has failed, and is repeated. */
-      readonly type: 'task.requeue'
-      readonly entry: TaskEntry
-      readonly ticket: QueueTicket
-      /** How long it waits before it may start, in ms. */
-      readonly delayMs: number
-      readonly graceMs: number
-      /** What the run failed with, in words. */
-      readonly error: string
-      /** Replaces one that has aborted. */
-      readonly abortController: AbortController | undefined
-    }
-  | { readonly type: 'wrapUp.begin'; readonly entry: TaskEntry }
-  | { readonly type: 'lease.restore'; readonly deliveryId: string; readonly taskIds: readonly string[] }
-  | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
-  | { readonly type: 'slot.release'; readonly entry: TaskEntry }
-  | { readonly type: 'limit.set'; readonly max: number; readonly pool?: SlotPool }
-  | { readonly type: 'owner.release'; readonly owner: string; readonly heir: string | undefined }
-  | { readonly type: 'text.cut'; readonly taskIds: readonly string[] }
-  | { readonly type: 'text.read'; readonly taskId: string }
-  | { readonly type: 'history.prune' }
-  | { readonly type: 'deadlines.due' }
-  | { readonly type: 'retries.due' }
-  | { readonly type: 'registry.dispose' }
 
 /** The events that XState sends a parent when a child has ended. */
 type ChildEnd =
@@ -147,30 +54,35 @@ type ChildEnd =
 /** The parts of a registry. They change in place, and only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
-  /** The slots of the tasks whose callers wait for them, besides those that runs have launched. */
-  readonly foreground: Slots
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
-  /** The effects of the tasks. */
-  readonly host: AsyncTaskHost
   /** The time that deadlines are kept by, in ms; it is never set back. */
   readonly elapsed: () => number
   /** Stores the launch of a task that is about to be admitted. If it throws, the task is not admitted. */
   readonly storeLaunch?: (entry: TaskEntry, admission: TaskAdmission) => void
-  /** Starts the run of a task that has waited. It calls no host code. */
-  readonly startRun: (entry: TaskEntry) => void
   /** A task that has waited could not start in time. */
   readonly expiry: TaskFailure
-  /** Says in words that the runs of a task took longer than its budget allows. */
-  readonly describeOverrun: (entry: TaskEntry) => string
-  /** The run time of a task was counted. */
-  readonly onRan?: (entry: TaskEntry, seconds: number) => void
+  /** A task, of this or of an earlier process, has spent something. */
+  readonly onSpent?: (owner: string, amount: Spending) => void
+  /** The tasks of an owner pass to another one: it has gone. */
+  readonly onReleased?: (owner: string) => void
+  /** A record has changed without a notification. */
+  readonly onNoted?: (entry: TaskEntry) => void
   /** Describes what the actor of a task failed with. */
   readonly describeError: (error: unknown) => TaskFailure
+}
+
+/** The registry's logic, and what its transitions leave for the one that sends it events. */
+export interface RegistryCore {
+  readonly logic: RegistryLogic
+  /** The effects that are still to be performed, the earliest first. Take each off before it is performed. */
+  readonly effects: RegistryEffect[]
+  /** Takes the answer to the question that was sent last. */
+  readonly takeAnswer: () => unknown
 }
 
 /** The logic of the registry's actor. */
@@ -181,11 +93,14 @@ export type RegistryRef = ActorRefFrom<RegistryLogic>
 const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
-export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
-  const { ledger, history, families, journal, task, host, elapsed } = parts
+export function createRegistryLogic(parts: RegistryParts): RegistryCore {
+  const { ledger, history, families, journal, task, elapsed } = parts
+  const effects: RegistryEffect[] = []
+  let answer: RegistryAnswers[keyof RegistryAnswers]
+  let host: AsyncTaskHost | undefined
   /** The tasks that take no slot wait for their next runs here. */
   const slotless = new Slots(-1, elapsed)
-  const { foreground } = parts
+  const { foreground } = parts.slots
   const pools = (): Slots[] => [...parts.slots.all(), foreground, slotless]
   const slots = parts.slots.task
   /** The deadlines of what runs, and until when what waits may wait. */
@@ -280,19 +195,12 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     deadlines.delete(entry)
     begin(entry, entry.record.timeoutMs)
     ledger.move(entry, startedRecord(entry.record, journal.next(), now), now)
-    parts.startRun(entry)
+    effects.push({ type: 'started', entry })
     scope.defer(() => ref?.send({ type: 'task.start' }))
   }
 
   /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
-  const requeue = ({
-    entry,
-    ticket,
-    delayMs,
-    graceMs,
-    error,
-    abortController,
-  }: Extract<RegistryEvent, { type: 'task.requeue' }>): void => {
+  const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
     const slots = pools().find((pool) => pool.release(entry)) ?? slotless
     const endedAt = journal.now()
     deadlines.delete(entry)
@@ -305,20 +213,44 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
 
   const countRun = (entry: TaskEntry): void => {
     const ranMs = budgets.stop(entry, elapsed())
-    if (ranMs !== undefined) parts.onRan?.(entry, ranMs / 1000)
+    if (ranMs !== undefined) spend(entry, { seconds: ranMs / 1000 - (entry.record.spent?.seconds ?? 0) })
+  }
+
+  const spend = (entry: TaskEntry, amount: Spending): void => {
+    entry.record = changedRecord(entry.record, { spent: addSpent(entry.record.spent, amount) })
+    parts.onSpent?.(entry.record.owner, amount)
+  }
+
+  /** What a task of an earlier process has spent counts for its owner. */
+  const restoreSpent = ({ owner, spent }: AsyncTaskInfo): void => {
+    if (spent !== undefined) parts.onSpent?.(owner, spent)
+  }
+
+  const checkBudget = ({ record, ref }: TaskEntry, scope: Deferring): void => {
+    const message = overspent(record.budget, record.spent)
+    if (message !== undefined) scope.defer(() => ref?.send({ type: 'budget.exceeded', message }))
+  }
+
+  /** The actors of tasks report to the registry in events: what they change is a transition of its own. */
+  const hostOf = (self: AnyActorRef): AsyncTaskHost => {
+    const report = (event: TaskReport): void => self.send(event)
+    return (host ??= {
+      requestAbort: (taskId, excess) => report({ type: 'task.stopping', taskId, excess }),
+      requestWrapUp: (taskId, excess) => report({ type: 'task.wrapping', taskId, excess }),
+      setQuestions: (taskId, questions) => report({ type: 'task.questions', taskId, questions }),
+    })
+  }
+
+  const createTask = ({ id, subagentName, timeoutMs }: TaskIdentity, parent: AnyActorRef): TaskRef => {
+    const input = { id, subagentName, host: hostOf(parent), ...(timeoutMs !== undefined && { timeoutMs }) }
+    return createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
   }
 
   const admit = (
-    {
-      admission,
-      isLaunched,
-      reservationId,
-      parent: launching,
-      reply,
-    }: Extract<RegistryEvent, { type: 'task.register' }>,
+    { admission, isLaunched, reservationId, parent: launching }: EventOf<'task.register'>,
     parent: AnyActorRef,
-  ): TaskEntry | undefined => {
-    const { id, subagentName, timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
+  ): Admission => {
+    const { timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
     const waits = isLaunched && isForeground !== true && reservationId === undefined && !slots.hasRoom()
     const isCounted = isForeground === true && launching === undefined
@@ -326,20 +258,15 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       refusalOf(admission, reservationId, waits) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
       (launching && families.refusalOf(launching))
-    if (refusal !== undefined) {
-      reply({ refusal })
-      return undefined
-    }
-    const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
-    const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
+    if (refusal !== undefined) return { refusal }
     const seq = journal.next()
     const status = waits ? 'queued' : 'running'
-    const entry = newEntry(admittedRecord(admission, { status, seq, launchedAt: journal.now() }), ref, graceMs)
+    const record = admittedRecord(admission, { status, seq, launchedAt: journal.now() })
+    const entry = newEntry(record, createTask(admission, parent), graceMs)
     try {
       parts.storeLaunch?.(entry, admission)
     } catch (failure) {
-      reply({ failure })
-      return undefined
+      return { failure }
     }
     if (reservationId !== undefined) parts.slots.task.cancelReservation(reservationId)
     history.add(entry)
@@ -354,12 +281,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     ledger.add(entry)
     families.add(entry)
     journal.status(entry, null)
-    reply({ entry })
-    return entry
+    return { entry }
   }
 
-  const end = (entry: TaskEntry | undefined, settlement: Settlement): void => {
+  const end = (entry: TaskEntry | undefined, settlement: Settlement, scope: Deferring): void => {
     if (entry === undefined || isTerminal(entry.record)) return
+    // When it has ended, they are no longer its own.
+    const children = families.liveChildren(entry)
     entry.ref = undefined
     deadlines.delete(entry)
     delays.delete(entry)
@@ -369,8 +297,35 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       pool.end(entry)
       pool.queue.remove(entry)
     }
-    ledger.end(entry, settlement, settlement.status === 'cancelled' ? undefined : families.liveChildren(entry))
+    const isCancelled = settlement.status === 'cancelled'
+    ledger.end(entry, settlement, isCancelled ? undefined : children)
     families.release(entry)
+    if (!isCancelled) return
+    effects.push({ type: 'cancelled', entry, reason: settlement.cancelReason })
+    const reason = `its parent ${entry.record.id} was cancelled`
+    for (const { ref } of children) scope.defer(() => ref?.send({ type: 'task.cancel', reason }))
+  }
+
+  /** What the actor of a task has reported. */
+  const note = (report: TaskReport): void => {
+    const entry = history.get(report.taskId)
+    if (entry === undefined) return
+    switch (report.type) {
+      case 'task.questions':
+        if (entry.record.status !== 'running') return
+        entry.record = withQuestions(entry.record, report.questions)
+        journal.questions(entry)
+        ledger.questions.update(entry)
+        return
+      case 'task.wrapping':
+        budgets.wrapUp(entry, elapsed())
+        journal.limit(entry, 'wrapping')
+        effects.push({ type: 'wrapping', entry, excess: report.excess })
+        return
+      case 'task.stopping':
+        journal.limit(entry, 'stopping')
+        effects.push({ type: 'stopping', entry, excess: report.excess })
+    }
   }
 
   const restore = (record: AsyncTaskInfo, deliveryId: string | undefined): void => {
@@ -381,28 +336,14 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     history.add(entry)
     ledger.add(entry)
     families.add(entry)
+    restoreSpent(record)
   }
 
   /** A task of an earlier process whose run goes on. */
-  const resume = (
-    {
-      record,
-      graceMs,
-      ranMs,
-      remainingMs,
-      delayMs,
-      waitedMs,
-      pool,
-      ticket,
-      place,
-      reply,
-    }: Extract<RegistryEvent, { type: 'task.resume' }>,
-    parent: AnyActorRef,
-  ): TaskEntry => {
-    const { id, subagentName, timeoutMs, budget, spent } = record
-    const input = { id, subagentName, host, ...(timeoutMs !== undefined && { timeoutMs }) }
-    const ref = createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
-    const entry = newEntry(record, ref, graceMs, place)
+  const resume = (event: EventOf<'task.resume'>, parent: AnyActorRef): TaskEntry => {
+    const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, pool, ticket, place, prepare } = event
+    const { budget, spent } = record
+    const entry = newEntry(record, createTask(record, parent), graceMs, place)
     const slots = parts.slots.of(pool, record.depth)
     journal.continueAfter(record.seq)
     history.add(entry)
@@ -415,7 +356,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     }
     ledger.add(entry)
     families.add(entry)
-    reply(entry)
+    restoreSpent(record)
+    prepare(entry)
     return entry
   }
 
@@ -468,7 +410,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       const { entry, isWrapping } = due
       const { ref, graceMs } = entry
       if (!isWrapping) {
-        const message = parts.describeOverrun(entry)
+        const { budget, spent } = entry.record
+        const message = budgetMessage('seconds', budget?.seconds ?? 0, spent)
         sends.push(() => ref?.send({ type: 'budget.exceeded', message }))
       } else if (graceMs !== undefined) {
         entry.graceMs = undefined
@@ -483,7 +426,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
     for (let entry = history.prune(); entry !== undefined; entry = history.prune()) journal.pruned(entry)
   }
 
-  return {
+  const logic: RegistryLogic = {
     getInitialSnapshot: () => snapshotOf('active', phase()),
     getPersistedSnapshot: (snapshot) => snapshot,
     transition: (snapshot, event, scope) => {
@@ -492,22 +435,48 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
         const entry = event.actorId.startsWith(TASK_ACTOR_PREFIX)
           ? history.get(event.actorId.slice(TASK_ACTOR_PREFIX.length))
           : undefined
-        end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) })
+        end(entry, 'output' in event ? event.output : { status: 'failed', ...parts.describeError(event.error) }, scope)
         startNext(scope)
         return snapshotOf('active', phase())
       }
       switch (event.type) {
         case 'task.register': {
           startNext(scope)
-          const entry = admit(event, scope.self)
-          if (entry !== undefined) scope.defer(() => startActor(entry))
+          const admission = admit(event, scope.self)
+          if ('entry' in admission) scope.defer(() => startActor(admission.entry))
+          answer = admission
           break
         }
         case 'task.resume': {
           const entry = resume(event, scope.self)
           scope.defer(() => startActor(entry))
+          checkBudget(entry, scope)
+          answer = entry
           break
         }
+        case 'task.note': {
+          const { entry, fields } = event
+          if (!holdsSlot(entry.record.status)) return snapshot
+          entry.record = notedRecord(entry.record, fields)
+          parts.onNoted?.(entry)
+          return snapshot
+        }
+        case 'task.spend':
+          spend(event.entry, event.amount)
+          parts.onNoted?.(event.entry)
+          checkBudget(event.entry, scope)
+          break
+        case 'question.answer': {
+          const { entry, questionId } = event
+          journal.answer(entry, questionId, event.answer)
+          scope.defer(() => entry.ref?.send({ type: 'task.answer', questionId }))
+          break
+        }
+        case 'task.questions':
+        case 'task.wrapping':
+        case 'task.stopping':
+          note(event)
+          break
         case 'task.restore':
           restore(event.record, event.deliveryId)
           prune()
@@ -531,25 +500,22 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           scope.defer(() => ref?.send({ type: 'task.queue' }))
           break
         }
-        case 'wrapUp.begin':
-          budgets.wrapUp(event.entry, elapsed())
-          break
         case 'reservation.take': {
           startNext(scope)
           const isTaken = slots.hasRoom()
           if (isTaken) slots.reserve(event.reservationId, event.ttlMs)
-          event.reply(isTaken)
+          answer = isTaken
           break
         }
         case 'reservation.cancel':
-          event.reply(slots.cancelReservation(event.reservationId))
+          answer = slots.cancelReservation(event.reservationId)
           break
         case 'limit.set':
           parts.slots.of(event.pool).max = event.max
           prune()
           break
         case 'lease.take':
-          event.reply(ledger.take(event.request))
+          answer = ledger.take(event.request)
           break
         case 'lease.restore':
           ledger.take({ deliveryId: event.deliveryId, taskIds: event.taskIds, isClaim: true })
@@ -560,16 +526,17 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
           prune()
           break
         case 'lease.release':
-          ledger.release(event.deliveryId)
+          ledger.release(event.deliveryId, event.isUncertain)
           prune()
           break
         case 'delivery.repeat':
-          event.reply(ledger.repeat(event.deliveryId, [...history.entries()].filter(hasReader)))
+          answer = ledger.repeat(event.deliveryId, [...history.entries()].filter(hasReader))
           break
         case 'claims.drop':
           ledger.dropClaims(event.deliveryId)
           break
         case 'owner.release':
+          parts.onReleased?.(event.owner)
           ledger.releaseOwner(event.owner, event.heir)
           if (event.heir !== undefined) families.setOwner(event.heir)
           prune()
@@ -594,7 +561,21 @@ export function createRegistryLogic(parts: RegistryParts): RegistryLogic {
       return snapshotOf('active', phase())
     },
   }
+  const takeAnswer = (): unknown => {
+    const taken = answer
+    answer = undefined
+    return taken
+  }
+  return { logic, effects, takeAnswer }
 }
+
+/** An event, by its type. */
+type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type: Type }>
+
+type TaskRef = NonNullable<TaskEntry['ref']>
+
+/** What the actor of a task is created with. */
+type TaskIdentity = Pick<TaskAdmission, 'id' | 'subagentName' | 'timeoutMs'>
 
 /** The next task that waits and may start now. */
 function nextOf(slots: Slots): TaskEntry | undefined {

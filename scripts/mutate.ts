@@ -1,7 +1,8 @@
 /**
  * `npm run mutate -- FOLDER`: mutation tests of one folder, with the unit tests of that folder only. It goes on from its last result, in
  * `reports/mutation/FOLDER.json`. With files after the folder, it changes these alone, and keeps the results of the others; `--tests PATH,PATH`
- * takes some of the tests only. `npm run mutate -- --scores` prints a table of what all runs have found.
+ * takes some of the tests only. `--sample N` changes one of N passages of the sources, the same ones in each run, and keeps its results in
+ * `FOLDER.sample.json`: a whole folder takes hours. `npm run mutate -- --scores` prints a table of what all runs have found.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -10,7 +11,9 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 interface Folder {
-  readonly sources: readonly string[]
+  readonly sources: string
+  /** A file or folder of it that is not changed. */
+  readonly except?: string
   readonly tests: readonly string[]
   /** Whether each run loads its modules anew, which takes longer. Without it, tests that need modules of their own are left out. */
   readonly isolate?: true
@@ -19,14 +22,14 @@ interface Folder {
 }
 
 const folder = (name: string): Folder => ({
-  sources: [`src/${name}/**/*.ts`],
+  sources: `src/${name}`,
   tests: [`test/unit/${name}/**/*.test.ts`],
 })
 
 const folders: Readonly<Record<string, Folder>> = {
   // It reads the charts as text, and Stryker has written into that.
   machines: {
-    sources: ['machines/**/*.ts'],
+    sources: 'machines',
     tests: ['test/unit/machines/**/!(as-text).test.ts'],
     isolate: true,
     hasStatic: true,
@@ -36,17 +39,20 @@ const folders: Readonly<Record<string, Folder>> = {
   'command-tasks': folder('command-tasks'),
   runners: folder('runners'),
   // A mutant of `reap.ts` might signal every process of this user.
-  engine: { ...folder('engine'), sources: ['src/engine/**/*.ts', '!src/engine/reap.ts'], isolate: true },
+  engine: { ...folder('engine'), except: 'src/engine/reap.ts', isolate: true },
   // The methods of isolated signals are made once for each load.
   callbacks: { ...folder('callbacks'), isolate: true },
   // The scripts are Lua, and are tested on a Redis.
-  bullmq: { ...folder('bullmq'), sources: ['src/bullmq/**/*.ts', '!src/bullmq/**/lua/**'] },
+  bullmq: { ...folder('bullmq'), except: 'src/bullmq/lua' },
   mcp: folder('mcp'),
   // What runs in a browser is tested in one.
-  page: { ...folder('page'), sources: ['src/page/**/*.ts', '!src/page/app/**'] },
+  page: { ...folder('page'), except: 'src/page/app' },
 }
 
 const reports = 'reports/mutation'
+
+/** How many lines a passage has. A mutant that is longer, such as an empty body of a long function, belongs to none. */
+const PASSAGE_LINES = 12
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 const { values, positionals } = parseArgs({
@@ -54,6 +60,7 @@ const { values, positionals } = parseArgs({
   options: {
     scores: { type: 'boolean', default: false },
     tests: { type: 'string' },
+    sample: { type: 'string' },
     concurrency: { type: 'string', default: '2' },
   },
 })
@@ -66,8 +73,10 @@ function mutate([name = '', ...files]: readonly string[]): void {
     throw new RangeError(`mutate: expected one of ${Object.keys(folders).join(', ')}, got ${name || 'nothing'}`)
   }
   mkdirSync(reports, { recursive: true })
-  const incrementalFile = `${reports}/${name}.json`
-  const sources = files.length > 0 ? files : chosen.sources
+  const { sample } = values
+  const incrementalFile = `${reports}/${name}${sample === undefined ? '' : '.sample'}.json`
+  const paths = files.length > 0 ? files : filesOf(chosen)
+  const sources = sample === undefined ? paths : passagesOf(paths, Number(sample))
   const args = ['--mutate', sources.join(','), '--incremental', '--incrementalFile', incrementalFile]
   if (chosen.hasStatic !== true) args.push('--ignoreStatic')
   const { status } = spawnSync('npx', ['stryker', 'run', ...args, '--concurrency', values.concurrency], {
@@ -81,6 +90,26 @@ function mutate([name = '', ...files]: readonly string[]): void {
     },
   })
   process.exitCode = status ?? 1
+}
+
+function filesOf({ sources, except }: Folder): string[] {
+  return readdirSync(sources, { recursive: true, encoding: 'utf8' })
+    .map((file) => `${sources}/${file}`)
+    .filter((path) => path.endsWith('.ts') && (except === undefined || !path.startsWith(except)))
+    .sort()
+}
+
+/** One of `every` passages, evenly spread over all files, as the ranges of lines that Stryker takes. */
+function passagesOf(paths: readonly string[], every: number): string[] {
+  if (!Number.isInteger(every) || every < 1) throw new RangeError('--sample: expected an integer >= 1')
+  const passages = paths.flatMap((path) => {
+    const lines = readFileSync(path, 'utf8').split('\n').length
+    return Array.from({ length: Math.ceil(lines / PASSAGE_LINES) }, (_, index) => {
+      const start = index * PASSAGE_LINES + 1
+      return `${path}:${start}-${start + PASSAGE_LINES - 1}`
+    })
+  })
+  return passages.filter((_, index) => index % every === 0)
 }
 
 interface Report {

@@ -128,12 +128,12 @@ export class FamilyError extends AgentTasksError {
   }
 }
 
-/** The manager was disposed: it can be read, but takes no new tasks. */
+/** The manager was disposed: it can be read, but takes no new tasks. Or the turns of an agent were disposed (`createTurns`). */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'
 
-  constructor() {
-    super('DISPOSED', 'The task manager was disposed: it takes no new tasks.')
+  constructor(message = 'The task manager was disposed: it takes no new tasks.') {
+    super('DISPOSED', message)
   }
 }
 

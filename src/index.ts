@@ -2,7 +2,8 @@
 
 // The registry of background tasks
 export { AsyncTaskManager } from './async-tasks/manager.js'
-export type { AsyncTaskManagerOptions, QueueOptions, ReadOutputOptions } from './async-tasks/manager.js'
+export type { ReadOutputOptions } from './async-tasks/manager.js'
+export type { AsyncTaskManagerOptions, QueueOptions } from './async-tasks/manager-options.js'
 export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
@@ -66,6 +67,7 @@ export type {
   OutputRunner,
   RunContext,
   RunDurability,
+  RunFunction,
   RunInput,
   Runner,
   RunnerDefinition,
@@ -119,7 +121,7 @@ export type { InstanceErrorCode, QueueBytes } from './errors.js'
 
 // Runners for functions and programs
 export { functionRunner } from './runners/function-runner.js'
-export type { FunctionRunnerOptions, RunFunction } from './runners/function-runner.js'
+export type { FunctionRunnerOptions } from './runners/function-runner.js'
 export { processRunner } from './runners/process-runner.js'
 export type { ProcessRunnerOptions } from './runners/process-options.js'
 export { ProcessError } from './runners/process-error.js'
@@ -147,14 +149,14 @@ export type { TaskCommandsOptions } from './commands/task-commands.js'
 
 // All of the above, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'
-export type {
-  AgentTasks,
-  AgentTasksOptions,
-  AgentTasksSettings,
-  AgentTasksWithCommands,
-  AgentTools,
-  AgentToolsWithCommands,
-  CommandsOptions,
-  WithRunCommand,
-} from './host/agent-tasks.js'
+export type { AgentTasks, AgentTasksWithCommands, AgentToolsWithCommands, WithRunCommand } from './host/agent-tasks.js'
+export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
+export type { AgentTools } from './tools/tool-list.js'
+export type { LaunchOptions } from './host/launch.js'
+export type { TaskHandle } from './host/task-handle.js'
+export type { TaskHandleEvent } from './host/handle-events.js'
+export type { OutputOf, OutputOfResult, PlainData, RunReturning, Subagents } from './host/subagent-outputs.js'
+export { TaskCancelledError, TaskFailedError } from './host/task-errors.js'
 export type { AfterTurn, Turn, TurnOutcome, WithTurn } from './host/turns.js'
+export { createTurns } from './host/turn-queue.js'
+export type { AgentTurns, Respond, TakeTurnOptions } from './host/turn-queue.js'

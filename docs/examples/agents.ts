@@ -14,7 +14,7 @@ import { scriptedLangChainModel } from './agents/models/langchain.js'
 import { scriptedOpenAIModel } from './agents/models/openai-agents.js'
 import { script } from './agents/models/script.js'
 import { createOpenAIAgent } from './agents/openai-agents.js'
-import type { ExampleAgent } from './agents/turns.js'
+import type { ExampleAgent } from './agents/transcript.js'
 
 const agents: Record<string, () => ExampleAgent> = {
   'ai-sdk': () => createAiSdkAgent(scriptedAiSdkModel(script)),

@@ -5,6 +5,7 @@ import type { OnError } from '../callbacks/error-report.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { reasonOfAbort } from './cancel-reason.js'
+import type { Feature } from './feature.js'
 
 /** What an abort does. */
 export interface AbortHost {
@@ -23,8 +24,10 @@ export interface AbortLink {
 /** What removes the listener from the controller of a task. */
 const links = new PerTask<() => void>()
 
-/** The task has ended, or its run is aborted: an abort of its controller no longer cancels it. */
-export const unlink = (entry: TaskEntry): void => links.take(entry)?.()
+const unlink = (entry: TaskEntry): void => links.take(entry)?.()
+
+/** When a task has ended, or its run is aborted, an abort of its controller no longer cancels it. */
+export const abortLinks = () => ({ abort: unlink, ended: unlink }) satisfies Feature
 
 /**
  * Listens to a controller whose task is about to be registered: aborting it will cancel that task. What the signal throws is thrown here, while nothing

@@ -2,6 +2,8 @@
  * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
  * delivery machine, which sends one message at a time.
  */
+import { deliveryStandings } from './delivery-standings.js'
+import { pushSubscribers } from './push-subscribers.js'
 import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
 import { createActor } from 'xstate'
 import {
@@ -27,7 +29,8 @@ import {
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { aBusySource, BusyWatch, type BusySource } from './busy.js'
-import { DEFAULT_OWNER, registryOf, type AsyncTaskManager } from './manager.js'
+import { registryOf, type AsyncTaskManager } from './manager.js'
+import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../callbacks/error-report.js'
@@ -190,7 +193,7 @@ export class AsyncTaskAutoTrigger {
   #attach(): void {
     const registry = this.#registry
     if (registry.isDisposed) return
-    this.#stopPushing = registry.pushSubscribers.add(this.#owner)
+    this.#stopPushing = registry.use(pushSubscribers).add(this.#owner)
     registry.batch(() => {
       if (this.#delivery?.getSnapshot().status === 'active') {
         this.#delivery.send({ type: 'timing.set', timing: this.#timing() })
@@ -214,7 +217,7 @@ export class AsyncTaskAutoTrigger {
     this.#delivery = delivery
     // A delivery in flight outlives its subscription, but not the registry.
     const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
-    const standing = this.#registry.standings.open(this.#owner, this.#registry.clock)
+    const standing = this.#registry.use(deliveryStandings).open(this.#owner, this.#registry.clock)
     delivery.subscribe({
       next: (snapshot) => standing.set(snapshot),
       complete: () => {

@@ -2,6 +2,7 @@
 import { Subject } from 'rxjs'
 import type { DeliverySnapshot } from '../../machines/delivery.js'
 import type { Clock } from '../clock.js'
+import type { Feature } from './feature.js'
 
 /** How the deliveries of one trigger stand. */
 export interface DeliveryStanding {
@@ -26,7 +27,7 @@ interface Standing {
 }
 
 /** The standings of the triggers that are subscribed, or have a message in flight. */
-export class DeliveryStandings {
+export class DeliveryStandings implements Feature {
   /** The owners whose standing has changed. Its subscribers must not throw. */
   readonly changed$ = new Subject<string>()
   readonly #snapshots = new Map<string, Map<OpenStanding, Standing>>()
@@ -64,11 +65,13 @@ export class DeliveryStandings {
     return Array.from(this.#snapshots.get(owner)?.values() ?? [], ({ snapshot, at }) => standingOf(snapshot, at))
   }
 
-  /** Everything is disposed. */
-  close(): void {
+  disposed(): void {
     this.changed$.complete()
   }
 }
+
+/** How the deliveries of a registry stand. */
+export const deliveryStandings = (): DeliveryStandings => new DeliveryStandings()
 
 function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, at: number): DeliveryStanding {
   const path = pathOf(value)

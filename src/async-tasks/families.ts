@@ -1,18 +1,17 @@
 /** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../machines/families.js'
 import { ownerOfRun, runOfOwner } from '../../machines/families.js'
-import type { History } from '../../machines/history.js'
-import type { Ledger } from '../../machines/ledger.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../engine/children.js'
 import { FamilyError, InvalidInputError } from '../errors.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
-import type { TaskWatchers } from './task-watchers.js'
+import type { TaskRegistry } from './registry.js'
+import { taskWatchers } from './task-watchers.js'
 
 /** The part of a manager that families use. */
-interface FamilyHost {
-  readonly registry: { readonly history: History; readonly ledger: Ledger; readonly watchers: TaskWatchers }
+export interface FamilyHost {
+  readonly registry: TaskRegistry
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions | string): boolean
 }
@@ -30,7 +29,7 @@ export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'com
 
 /** The task that an input names as the parent. @throws InvalidInputError */
 export function parentOf(
-  { history }: FamilyHost['registry'],
+  { history }: TaskRegistry,
   { parentId, owner }: { readonly parentId?: string | undefined; readonly owner?: string | undefined },
 ): TaskEntry | undefined {
   if (parentId === undefined) return undefined
@@ -47,14 +46,14 @@ export function parentOf(
 }
 
 /** Refuses the run of a task that has ended, or is not known: nothing would deliver to it. @throws InvalidInputError */
-export function checkOwner({ history }: FamilyHost['registry'], owner: string, field: string): void {
+export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {
   const runId = runOfOwner(owner)
   if (runId === undefined || history.get(runId)?.ref !== undefined) return
   throw new InvalidInputError(field, owner, 'an owner, or run: and the id of a task that has not ended')
 }
 
 /** The same for the owner that gets what another one has, which cannot be a run that belongs to that. @throws InvalidInputError */
-export function checkHeir(registry: FamilyHost['registry'], heir: string, owner: string): void {
+export function checkHeir(registry: TaskRegistry, heir: string, owner: string): void {
   if (heir === owner) return
   const field = 'input.to'
   checkOwner(registry, heir, field)
@@ -71,7 +70,7 @@ export function checkHeir(registry: FamilyHost['registry'], heir: string, owner:
 }
 
 /** The owner of the task whose run is this owner. */
-function ownerAbove({ history }: FamilyHost['registry'], owner: string): string | undefined {
+function ownerAbove({ history }: TaskRegistry, owner: string): string | undefined {
   const runId = runOfOwner(owner)
   return runId === undefined ? undefined : history.get(runId)?.record.owner
 }
@@ -117,7 +116,8 @@ export interface CurrentRun {
 /** What a run does with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
-  const { ledger, history, watchers } = manager.registry
+  const { ledger, history } = manager.registry
+  const watchers = manager.registry.use(taskWatchers)
   const ids = (): string[] =>
     !isCurrent()
       ? []

@@ -1,5 +1,6 @@
 /** Waits until an owner has no task that is queued, runs or is owed, and says when that may never be. */
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
+import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** How long results may be owed with nobody to deliver them to before that is reported, in ms: a host may be about to ask for them. */
@@ -44,9 +45,11 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
 }
 
 /** The owners to whom results are owed that nothing delivers; none while something runs or is in a message. */
-function forgottenOwners({ ledger, pushSubscribers }: TaskRegistry, owner: string | undefined): string[] {
+function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
+  const { ledger } = registry
+  const subscribers = registry.use(pushSubscribers)
   if (ledger.outstanding(owner) > ledger.countOf('owed', owner)) return []
   return [...ledger.countsByOwner('owed').keys()].filter(
-    (name) => (owner === undefined || name === owner) && !pushSubscribers.has(name),
+    (name) => (owner === undefined || name === owner) && !subscribers.has(name),
   )
 }

@@ -1,5 +1,6 @@
 /** The messages to one run: each is taken at most once, in the order in which they were accepted (F7). */
 import { PerTask } from '../../machines/per-task.js'
+import type { Feature } from './feature.js'
 
 /** The most messages that wait to be taken. */
 export const MAX_WAITING_MESSAGES = 100
@@ -85,3 +86,6 @@ export class Inbox {
 
 /** The messages to the run of a task; only of a run that takes some. */
 export const inboxes = new PerTask<Inbox>()
+
+/** Closes the inboxes of ended tasks. */
+export const messaging = (): Feature => ({ ended: (entry) => inboxes.get(entry)?.close() })

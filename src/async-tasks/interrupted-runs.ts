@@ -1,13 +1,12 @@
 /** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { overspent } from './spending.js'
-import { aRunnable } from '../engine/definition.js'
+import { overspent } from '../../machines/spending.js'
+import { toFlatRunner } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
 import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
-import type { FindRunner, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { FindRunner, FlatRunner, RunFunction, RunInput } from '../engine/runner.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
-import { InvalidInputError } from '../errors.js'
 import { preview } from '../preview.js'
 import { stateOf } from '../process-identity.js'
 import { aRetryPolicy, type RetryPolicy } from '../protocol/retry-policy.js'
@@ -27,7 +26,7 @@ const STOP_MS = { most: 5000, step: 10 } as const
 
 /** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
 export function storedRun(
-  { isBound = false, survivesHost = false, foundAs }: Runner,
+  { isBound = false, survivesHost = false, foundAs }: FlatRunner,
   params: StoredJson = {},
 ): StoredJson {
   if (isBound) return {}
@@ -40,11 +39,11 @@ export function storedRun(
 
 /** What becomes of a run. */
 export type Fate =
-  | { readonly type: 'followed'; readonly definition: RunnerDefinition }
+  | { readonly type: 'followed'; readonly definition: FlatRunner }
   /** It had not started, and waits again. */
-  | { readonly type: 'waiting'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
+  | { readonly type: 'waiting'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
   /** What lived of the run has been killed. */
-  | { readonly type: 'repeated'; readonly definition: RunnerDefinition; readonly params: RunInput['params'] }
+  | { readonly type: 'repeated'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
   /** The same, and the task fails with this error. */
   | { readonly type: 'interrupted'; readonly error: string }
 
@@ -67,14 +66,14 @@ export function fateOf(task: StoredTask, options: FateOptions): Fate {
       ? { type: 'interrupted', error: describeInterruption(task, '') }
       : { type: 'waiting', definition, params }
   }
-  if (definition !== undefined && isolated(task, options, () => canFollow(task, definition.run, folder)) === true) {
+  if (definition !== undefined && isolated(task, options, () => canFollow(task, definition, folder)) === true) {
     return { type: 'followed', definition }
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
   const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
   if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
-    const run = ended.left === undefined ? definition.run : runWhenGone(definition.run, ended.left, clock)
-    return { type: 'repeated', definition: { ...definition, run }, params: storedParams(task) }
+    const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left, clock)
+    return { type: 'repeated', definition: waiting, params: storedParams(task) }
   }
   return { type: 'interrupted', error: describeInterruption(task, output) }
 }
@@ -88,16 +87,13 @@ function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => 
   }
 }
 
-function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): RunnerDefinition | undefined {
+function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): FlatRunner | undefined {
   // The caller runs it, or its runner was bound to the process.
   if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
   const name = String(task.run['foundAs'] ?? task.record['subagentName'])
   const found: unknown = findRunner(name)
   if (found === undefined || found === null) return undefined
-  const field = `findRunner(${JSON.stringify(name)})`
-  if (!aRunnable.accepts(found)) throw new InvalidInputError(field, found, aRunnable.expected)
-  aRunnable.checkContent?.(found, [field])
-  const definition = typeof found === 'function' ? { run: found as Runner } : (found as RunnerDefinition)
+  const definition = toFlatRunner(found, `findRunner(${JSON.stringify(name)})`)
   return { ...definition, retry: storedPolicy(task) ?? definition.retry }
 }
 
@@ -107,11 +103,11 @@ function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
   return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
 }
 
-function canFollow({ run = {} }: StoredTask, runner: Runner, folder: string | undefined): boolean {
+function canFollow({ run = {} }: StoredTask, runner: FlatRunner, folder: string | undefined): boolean {
   return runner.survivesHost === true && runner.canResume?.(folder, toStartedProgram(run['program'])) !== false
 }
 
-function mayRepeat(task: StoredTask, { retry }: RunnerDefinition): boolean {
+function mayRepeat(task: StoredTask, { retry }: FlatRunner): boolean {
   if (retry === undefined || !retry.on.includes('interrupted')) return false
   const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
   if (overspent(budget, spent) !== undefined) return false
@@ -137,8 +133,8 @@ function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): 
 }
 
 /** The program of an earlier attempt has ended when that of the next one starts. */
-export function runWhenGone(runner: Runner, program: StartedProgram, clock: Clock): Runner {
-  const run: Runner = async (input, context) => {
+export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: Clock): FlatRunner {
+  const run: RunFunction = async (input, context) => {
     const pause = (): Promise<unknown> =>
       new Promise((resolve) =>
         clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'look at earlier programs', kind: 'poll' }),
@@ -152,9 +148,9 @@ export function runWhenGone(runner: Runner, program: StartedProgram, clock: Cloc
       await pause()
       context.signal.throwIfAborted()
     }
-    return runner(input, context)
+    return runner.run(input, context)
   }
-  return run
+  return { ...runner, run }
 }
 
 function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string): string {

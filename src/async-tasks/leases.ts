@@ -2,6 +2,9 @@
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { LeaseRequest } from '../../machines/ledger.js'
 import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
+import type { Lease } from '../../machines/task-entry.js'
+import { StoreError } from '../store/store-errors.js'
+import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** The tasks, and the questions, that one message carries. */
@@ -34,11 +37,35 @@ export interface HeldLease {
 /** Takes over a lease. Whoever does must end it, once, by one of its two methods. */
 export type HoldLease = (lease: HeldLease) => void
 
-/** Opens a lease; undefined when there is nothing to lease, or the owner's exclusive lease is open. */
+/**
+ * Opens a lease, and stores it before anything of it is sent (K3).
+ * @returns undefined when there is nothing to lease, or the owner's exclusive lease is open
+ * @throws StoreError when it cannot be stored; nothing is leased then
+ */
+export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease | undefined {
+  const lease = registry.ask({ type: 'lease.take', request })
+  if (lease !== undefined && registry.persistence?.flush() === false) {
+    registry.send({ type: 'lease.release', deliveryId: request.deliveryId })
+    throw new StoreError('STORE_FAILED', 'What is owed cannot be delivered now: the store cannot be written.')
+  }
+  return lease
+}
+
+/** Marks as delivered what an owner without a push subscriber has read. */
+export function acknowledgePulled(registry: TaskRegistry, taskIds: readonly string[]): void {
+  const subscribers = registry.use(pushSubscribers)
+  const pulled = taskIds.filter((id) => {
+    const record = registry.history.get(id)?.record
+    return record?.delivery === 'owed' && !subscribers.has(record.owner)
+  })
+  if (pulled.length > 0) registry.send({ type: 'task.delivered', taskIds: pulled })
+}
+
+/** Opens a lease for a message. @returns undefined as `openLease` does */
 export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLease | undefined {
   // One batch: a subscriber that is notified of the lease may end it.
   return registry.batch(() => {
-    const lease = registry.takeLease(request)
+    const lease = openLease(registry, request)
     if (lease === undefined) return undefined
     const { deliveryId } = request
     const { questions } = lease

@@ -5,8 +5,7 @@
  * It is longer than most files because the class has that many methods.
  */
 import type { Observable } from 'rxjs'
-import type { z } from 'zod'
-import type { AsyncTaskEvent, AsyncTaskMachine } from '../../machines/async-task.js'
+import type { AsyncTaskEvent } from '../../machines/async-task.js'
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
@@ -18,7 +17,6 @@ import type {
   RunningTaskInfo,
   SettledTaskInfo,
   SpentTotals,
-  TaskAdmission,
   TaskAnswer,
   TaskProgress,
   TaskTransition,
@@ -26,31 +24,16 @@ import type {
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { systemClock, type Clock } from '../clock.js'
-import { defined } from '../defined.js'
-import { aRunnable } from '../engine/definition.js'
-import type { Engine } from '../engine/engine.js'
-import { createInProcessEngine } from '../engine/in-process.js'
-import {
-  AgentTasksError,
-  DisposedError,
-  InvalidInputError,
-  limitReason,
-  ReservationError,
-  TaskIdInUseError,
-  TaskLimitError,
-} from '../errors.js'
+import { systemClock } from '../clock.js'
+import { InvalidInputError, limitReason } from '../errors.js'
 import {
   cancelAllOptionsSchema,
   cancelOptionsSchema,
-  childTaskInputSchema,
   launchInputSchema,
   leaseRequestSchema,
   ownerReleaseSchema,
-  progressSchema,
   readOutputOptionsSchema,
   registerTaskInputSchema,
-  WHEN_FULL,
   reserveOptionsSchema,
   type CancelOptions,
   type LaunchTaskInput,
@@ -58,176 +41,50 @@ import {
   type RestorableRecord,
   type WhenFull,
 } from '../protocol/async-tasks.js'
-import {
-  aBoolean,
-  aClock,
-  aFunction,
-  aMachine,
-  anEngine,
-  anInspector,
-  checkOptions,
-  integerFrom,
-  numberFrom,
-  optionsOf,
-  type OptionTypes,
-  objectWith,
-} from '../protocol/option-checks.js'
-import { smallerBudget } from '../protocol/budget.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { checkOptions } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
-import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
-import { aRetryPolicy } from '../protocol/retry-policy.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
-import { checkHeir, checkOwner, childFields, childrenOf, familyError, inheritFromLost, parentOf } from './families.js'
+import { checkHeir, inheritFromLost, parentOf } from './families.js'
 import { waitUntilIdle } from './idle-wait.js'
 import { queuePlaces } from './queue-places.js'
 import { takeLease, type TaskLease } from './leases.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './messages.js'
-import { DEFAULT_OUTPUT_BYTES, OutputLog, outputLogs, type OutputChunk } from './output-log.js'
-import { outputOf, outputReaders, type TaskOutputEvent } from './output-stream.js'
+import { OutputLog, outputLogs, type OutputChunk } from './output-log.js'
+import { appendOutput, outputOf, type TaskOutputEvent } from './output-stream.js'
+import { reportProgress } from './progress.js'
 import { answerQuestion, type AnswerValue } from './questions.js'
-import { listen } from './abort-link.js'
-import { launchTraces } from './run-operation.js'
-import { launches, plans } from './run-plan.js'
-import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
-import { observerOf } from '../callbacks/observed-clock.js'
-import { storedRun } from './interrupted-runs.js'
+import { runs } from './run-plan.js'
+import { freshId, randomId } from '../kernel/ids.js'
+import { reporterOf } from '../kernel/manager-outbox.js'
 import { recover, type Recovery } from './recovery.js'
-import type { WasDelivered } from './unknown-deliveries.js'
+import { managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from './manager-options.js'
 import { toRestoredRecords } from './restoring.js'
-import type { Inspect } from '../callbacks/inspection.js'
-import type { ChildTaskInput, WaitOptions, WaitResult } from '../engine/children.js'
-import type { FindRunner, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { WaitOptions, WaitResult } from '../engine/children.js'
+import type { Runner } from '../engine/runner.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
-import type { Store } from '../store/store.js'
-import { startRun, type RunHost } from './runs.js'
+import { features } from './features.js'
+import { addresseeOf } from './question-addressee.js'
+import { keptTail } from './output-tail.js'
+import { spentByOwner } from './spent-by-owner.js'
 import { lookUpTask } from './task-lookup.js'
-import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../control-characters.js'
 import { cutText } from '../preview.js'
-import { checkMaxAsyncTasks, taskLimit } from './settings.js'
-import { TaskEvents, type OwnerCounts, type TaskProgressEvent, type TaskQuestionsEvent } from './task-events.js'
+import { checkMaxAsyncTasks } from './settings.js'
+import {
+  taskEvents,
+  type TaskEvents,
+  type OwnerCounts,
+  type TaskProgressEvent,
+  type TaskQuestionsEvent,
+} from './task-events.js'
 import { waitForTasks } from './waiting.js'
-
-/** The default owner of a task. */
-export const DEFAULT_OWNER = 'main'
-
-/** How many commands may run at once. */
-const DEFAULT_MAX_COMMANDS = 5
-
-/** How long an aborted run may take to stop, in ms, before its slot is free. */
-const DEFAULT_GRACE_MS = 5000
-
-/** How much may be held for the tasks that wait, in bytes. */
-const DEFAULT_QUEUE_BYTES = 16 * 1024 * 1024
+import { Launcher } from './launching.js'
 
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
-
-/** Options of `AsyncTaskManager`; a number in their place is `maxAsyncTasks`. */
-export interface AsyncTaskManagerOptions {
-  /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
-  readonly maxAsyncTasks?: number
-  /** How many commands (tasks of the kind `command`) may run at once besides those: an integer >= 0, or -1 for no limit. Default 5. */
-  readonly maxCommands?: number
-  /** Whether the end of a cancelled task is delivered to its owner too. Default false. */
-  readonly notifyCancelled?: boolean
-  /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
-  readonly graceMs?: number
-  /** How many tasks that runs have launched may run at once at each depth; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
-  readonly maxChildTasks?: number
-  /**
-   * How many tasks may run at once whose callers wait for them (synchronous calls of tools), besides those that runs have launched; they take no slot
-   * of `maxAsyncTasks`. One more is refused. -1 for no limit. Default -1.
-   */
-  readonly maxForegroundTasks?: number
-  /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
-  readonly maxFamilyDepth?: number
-  /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
-  readonly maxChildrenPerTask?: number
-  /** How much of each task's output is kept, in bytes. Default 65536. */
-  readonly outputBytes?: number
-  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
-  readonly whenFull?: WhenFull
-  /** How many launches may wait for a slot, and for how long. */
-  readonly queue?: QueueOptions
-  /** The source of every timer and timestamp. Default: the platform's. */
-  readonly clock?: Clock
-  /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait` or `reservation`. It must not return an id twice. */
-  readonly createId?: (prefix: string) => string
-  /** Starts the runs. Default: in this process. */
-  readonly engine?: Engine
-  /** Called with exceptions of the host's callbacks and with results that came too late. Default: `console.error`. */
-  readonly onError?: OnError
-  /** Called with XState's inspection events, each after its transition. Default: none. */
-  readonly inspect?: Inspect | undefined
-  /**
-   * Keeps tasks, and what is owed for them, across the end of the process; the manager opens it and closes it. Default: none, everything ends
-   * with the process.
-   */
-  readonly store?: Store
-  /**
-   * Asked after a restart for each message that had been sent: whether it is in the host's transcript. Without an answer its results are owed
-   * again, marked with `isRepeat`.
-   */
-  readonly wasDelivered?: WasDelivered
-  /**
-   * Finds the runner of a subagent after a restart, for tasks that ran: those whose programs survived (`processRunner({ survivesHost: true })`) go on,
-   * and those whose `retry` says so are run again. Default: they have failed.
-   */
-  readonly findRunner?: FindRunner
-  /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
-  readonly telemetry?: Telemetry
-  /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
-  readonly machines?: { readonly task?: AsyncTaskMachine }
-}
-
-/** Limits of the tasks that wait for a slot. */
-export interface QueueOptions {
-  /** The most tasks. Default 100. */
-  readonly max?: number
-  /** The most that is held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
-  readonly maxBytes?: number
-  /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
-  readonly maxWaitMs?: number
-}
-
-const queueOptionTypes: OptionTypes<QueueOptions> = {
-  max: integerFrom(0),
-  maxBytes: integerFrom(0),
-  maxWaitMs: numberFrom(0),
-}
-
-export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
-  maxAsyncTasks: taskLimit,
-  maxCommands: taskLimit,
-  notifyCancelled: aBoolean,
-  graceMs: numberFrom(0),
-  maxChildTasks: taskLimit,
-  maxForegroundTasks: taskLimit,
-  maxFamilyDepth: integerFrom(0),
-  maxChildrenPerTask: integerFrom(0),
-  outputBytes: numberFrom(1),
-  whenFull: {
-    expected: "'refuse' or 'queue'",
-    accepts: (value) => WHEN_FULL.some((each) => each === value),
-  },
-  queue: optionsOf(queueOptionTypes),
-  clock: aClock,
-  createId: aFunction,
-  engine: anEngine,
-  onError: aFunction,
-  inspect: anInspector,
-  store: objectWith('a store', 'open', 'write', 'close'),
-  findRunner: aFunction,
-  telemetry: aTelemetry,
-  wasDelivered: aFunction,
-  machines: optionsOf({ task: aMachine }),
-}
 
 /** Which part of a task's text to read. */
 export interface ReadOutputOptions {
@@ -258,13 +115,8 @@ export class AsyncTaskManager {
   /** Resolves when the store's content has been taken over: nothing of it is delivered before. Without a store there is nothing in it. */
   readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
-  readonly #engine: Engine
   readonly #createId: (prefix: string) => string
-  readonly #findRunner: FindRunner | undefined
-  readonly #runHost: RunHost
-  readonly #graceMs: number
-  readonly #outputBytes: number
-  readonly #telemetry: Telemetry | undefined
+  readonly #launcher: Launcher
   readonly #whenFull: WhenFull
   #disposal: Promise<void> | undefined
 
@@ -277,42 +129,22 @@ export class AsyncTaskManager {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
     checkOptions(options, managerOptionTypes)
     const clock = options.clock ?? systemClock
-    const report = isolateReport(options.onError ?? observerOf(clock) ?? reportToConsole)
+    const report = reporterOf(options.onError, clock)
     this.#createId = options.createId ?? randomId
-    this.#findRunner = options.findRunner
-    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
-    this.#outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
-    this.#telemetry = options.telemetry
     this.#whenFull = options.whenFull ?? 'refuse'
-    const { max: maxQueued = 100, maxBytes = DEFAULT_QUEUE_BYTES, maxWaitMs } = options.queue ?? {}
-    this.#engine =
-      options.engine ??
-      createInProcessEngine({
-        clock,
-        onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
-      })
-    let stopWatching: (() => void) | undefined
     this.registry = new TaskRegistry({
-      max: options.maxAsyncTasks ?? 5,
-      maxChildTasks: options.maxChildTasks ?? 20,
-      maxForegroundTasks: options.maxForegroundTasks ?? -1,
-      families: { maxDepth: options.maxFamilyDepth ?? 3, maxChildren: options.maxChildrenPerTask ?? 20 },
-      queue: { max: maxQueued, maxBytes, maxWaitMs },
-      onStart: (entry, start) => startRun(this.#runHost, entry, start),
+      ...registryLimits(options),
       notifyCancelled: options.notifyCancelled ?? false,
       clock,
       report,
       inspect: options.inspect,
       taskMachine: options.machines?.task,
       store: options.store,
-      onEnd: (transition) => this.#events.callHandlers(transition),
-      onDispose: () => {
-        this.#events.close()
-        stopWatching?.()
-      },
+      features,
+      addresseeOf: (registry, { record }) => addresseeOf(registry, record),
+      tailOf: (entry, settlement) => keptTail(entry, settlement, outputLogs.get(entry)),
     })
-    this.registry.pools.command.max = options.maxCommands ?? DEFAULT_MAX_COMMANDS
-    this.#events = new TaskEvents(this.registry)
+    this.#events = this.registry.use(taskEvents)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$
     this.owed$ = this.#events.owed$
@@ -320,17 +152,9 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
-    this.#runHost = {
-      registry: this.registry,
-      ...{ engine: this.#engine, telemetry: this.#telemetry },
-      report: this.#report.bind(this),
-      append: this.#append.bind(this),
-      launchChild: this.#launchChild.bind(this),
-      newController: this.#newController.bind(this),
-      childrenOf: (parent, run) => childrenOf(this, parent, run),
-    }
+    this.#launcher = new Launcher(this.registry, options, this)
     try {
-      stopWatching = this.#telemetry?.watch({
+      const stopWatching = options.telemetry?.watch({
         kind: 'task',
         counts: () => ({
           running: this.registry.ledger.running().length,
@@ -339,6 +163,7 @@ export class AsyncTaskManager {
         }),
         transitions$: this.transitions$,
       })
+      this.registry.use(() => ({ ...(stopWatching && { closing: stopWatching }) }))
       this.recovered = this.#recover(options)
     } catch (error) {
       this.registry.dispose()
@@ -353,13 +178,11 @@ export class AsyncTaskManager {
       return Promise.resolve({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: [] })
     }
     return recover(this.registry, persistence, {
-      ...{ wasDelivered, findRunner },
-      startRun: (entry, start) => {
-        this.#link(entry)
-        startRun(this.#runHost, entry, start)
-      },
-      link: (entry) => this.#link(entry),
-      newController: (taskId) => this.#newController(taskId),
+      wasDelivered,
+      findRunner,
+      startRun: (entry, start) => this.#launcher.goOn(entry, start),
+      link: (entry) => this.#launcher.link(entry),
+      newController: (taskId) => this.#launcher.newController(taskId),
     })
   }
 
@@ -379,10 +202,7 @@ export class AsyncTaskManager {
     const manager = new AsyncTaskManager(given)
     const { registry } = manager
     registry.batch(() => {
-      for (const record of restored) {
-        registry.send({ type: 'task.restore', record })
-        registry.restoreSpent(record)
-      }
+      for (const record of restored) registry.send({ type: 'task.restore', record })
     })
     return manager
   }
@@ -400,7 +220,7 @@ export class AsyncTaskManager {
 
   /** How many tasks may run at once; -1 for no limit. */
   getMaxAsyncTasks(): number {
-    return this.registry.slots.max
+    return this.registry.pools.task.max
   }
 
   /** How many commands may run at once; -1 for no limit. */
@@ -411,7 +231,7 @@ export class AsyncTaskManager {
   /** Whether there is a free slot now; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
-    const { slots } = this.registry
+    const slots = this.registry.pools.task
     if (slots.hasRoom()) return { allowed: true }
     const isFull = this.#whenFull === 'queue' && !this.canQueue()
     return { allowed: false, reason: limitReason(slots.max, isFull ? slots.queue.size : undefined) }
@@ -425,14 +245,14 @@ export class AsyncTaskManager {
   tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
     if (this.#disposal !== undefined) return null
     const { ttlMs = DEFAULT_RESERVATION_MS } = parseInput(reserveOptionsSchema(), options, 'options')
-    const reservationId = this.#freshId('reservation', (id) => this.registry.slots.hasReservation(id))
-    const isReserved = this.registry.reserve(reservationId, ttlMs)
-    return isReserved && this.registry.slots.hasReservation(reservationId) ? reservationId : null
+    const reservationId = this.#freshId('reservation', (id) => this.registry.pools.task.hasReservation(id))
+    const isReserved = this.registry.ask({ type: 'reservation.take', reservationId, ttlMs })
+    return isReserved === true && this.registry.pools.task.hasReservation(reservationId) ? reservationId : null
   }
 
   /** Cancels a reservation. False when there is no such reservation. */
   cancelReservation(reservationId: string): boolean {
-    return this.registry.cancelReservation(reservationId)
+    return this.registry.ask({ type: 'reservation.cancel', reservationId }) === true
   }
 
   // Tasks
@@ -444,66 +264,20 @@ export class AsyncTaskManager {
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
     // The record as registered: running, even if its controller was aborted before.
-    return this.registry.batch(
-      () =>
-        this.#admit(this.#toAdmission(fields, fields.id, fields.abortController), false, reservationId)
-          .registered as RunningTaskInfo,
-    )
+    return this.registry.batch(() => this.#launcher.register(fields, reservationId))
   }
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
    * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`. With `whenFull: 'queue'` a task for
    * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
-   * @param runner runs the task; or that with what is done when it fails, and what it may use
+   * @param runner runs the task: a function, or a definition that also says what is done when it fails, and what it may use
    * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
    * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
    */
-  launch(input: LaunchTaskInput, runner: Runner | RunnerDefinition, reservationId?: string): ActiveTaskInfo {
+  launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
-    return this.#launch(fields, runner, reservationId, parentOf(this.registry, fields))
-  }
-
-  #launch(
-    input: z.output<ReturnType<typeof launchInputSchema>>,
-    runner: Runner | RunnerDefinition,
-    reservationId: string | undefined,
-    parent: TaskEntry | undefined,
-  ): ActiveTaskInfo {
-    const { params: given, whenFull, priority, retry, budget } = input
-    const params = given && toWholePlainData(given)
-    if (given !== undefined && params === undefined) {
-      throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
-    }
-    if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
-    if (!aRunnable.accepts(runner)) throw new InvalidInputError('runner', runner, aRunnable.expected)
-    aRunnable.checkContent?.(runner, ['runner'])
-    const definition = typeof runner === 'function' ? { run: runner } : runner
-    const waits = (whenFull ?? this.#whenFull) === 'queue'
-    const policy = retry ?? definition.retry
-    const ticket =
-      waits || policy !== undefined
-        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: input.goalPrompt, params }, Infinity) }
-        : undefined
-    const allowed = smallerBudget(definition.budget, budget)
-    return this.registry.batch(() => {
-      const id = input.id ?? this.createTaskId(input.subagentName)
-      const admission: TaskAdmission = {
-        ...this.#toAdmission(input, id, input.abortController ?? this.#newController(id)),
-        run: this.registry.persistence && { ...storedRun(definition.run, params), ...defined({ retry, priority }) },
-        ticket: waits ? ticket : undefined,
-        budget: Object.freeze(allowed),
-        ...(parent && childFields(parent, input.kind)),
-      }
-      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
-      const trace = this.#telemetry?.current()
-      if (trace !== undefined) launchTraces.set(entry, trace)
-      const start = { runner: definition.run, graceMs: admission.graceMs, params }
-      if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
-      if (definition.run.isUnique !== true) launches.set(entry, { input, params, runner })
-      if (registered.status === 'running') startRun(this.#runHost, entry, start)
-      return registered
-    })
+    return this.#launcher.launch(fields, runner, reservationId, parentOf(this.registry, fields))
   }
 
   /** A new task id, `<name>-<random>`, that no retained task has. */
@@ -587,7 +361,7 @@ export class AsyncTaskManager {
 
   /** Whether a launch for which no slot is free may wait for one. */
   canQueue(): boolean {
-    const { queue } = this.registry.slots
+    const { queue } = this.registry.pools.task
     return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
   }
 
@@ -598,7 +372,7 @@ export class AsyncTaskManager {
 
   /** What the tasks of an owner, or of all, have used since this manager was created, and those that it restored. */
   spent(owner?: string): SpentTotals {
-    return this.registry.spent.of(owner)
+    return this.registry.use(spentByOwner).of(owner)
   }
 
   /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
@@ -655,7 +429,7 @@ export class AsyncTaskManager {
    */
   redeliver(deliveryId: string): boolean {
     return this.registry.batch(() => {
-      const isRepeated = this.registry.repeat(deliveryId)
+      const isRepeated = this.registry.ask({ type: 'delivery.repeat', deliveryId }) === true
       // Whoever asks for it has had it: after a crash it is owed all the same.
       if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
       return isRepeated
@@ -672,8 +446,6 @@ export class AsyncTaskManager {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
     if (heir !== undefined) checkHeir(this.registry, heir, owner)
     const count = this.registry.ledger.outstanding(owner)
-    this.registry.pushSubscribers.remove(owner)
-    this.registry.persistence?.confirmOwner(owner)
     this.registry.send({ type: 'owner.release', owner, heir })
     return count
   }
@@ -721,13 +493,13 @@ export class AsyncTaskManager {
   /** Reports the progress of a registered task. False when the task does not run, or the progress is malformed. */
   reportProgress(id: string, progress: number | TaskProgress): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.#report(entry, progress)
+    return entry !== undefined && reportProgress(this.registry, entry, progress)
   }
 
   /** Appends to the output of a registered task. False when the task does not run. */
   appendOutput(id: string, text: string): boolean {
     const entry = this.registry.history.get(id)
-    return entry !== undefined && this.#append(entry, text)
+    return entry !== undefined && appendOutput(entry, text, this.#launcher.outputBytes)
   }
 
   /**
@@ -778,8 +550,9 @@ export class AsyncTaskManager {
     if (this.#disposal !== undefined) return this.#disposal
     const { registry } = this
     const { persistence } = registry
-    const runs = [...registry.runs]
-    this.#disposal = Promise.all(runs.map((run) => run.settled)).then(() => persistence?.close())
+    const { unsettled } = registry.use(runs)
+    this.#launcher.close()
+    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
@@ -813,128 +586,8 @@ export class AsyncTaskManager {
     return entry.record.status === status
   }
 
-  #admit(
-    admission: TaskAdmission,
-    isLaunched: boolean,
-    reservationId: string | undefined,
-    parent?: TaskEntry,
-  ): { entry: TaskEntry; registered: ActiveTaskInfo } {
-    if (this.#disposal !== undefined) throw new DisposedError()
-    if (parent === undefined) checkOwner(this.registry, admission.owner, 'input.owner')
-    const { abortController } = admission
-    const abort = abortController && listen(this.registry, abortController)
-    const answer = this.registry.register(admission, isLaunched, reservationId, parent)
-    if ('failure' in answer) {
-      abort?.stop()
-      throw answer.failure
-    }
-    if ('refusal' in answer) {
-      abort?.stop()
-      if (answer.refusal === 'id-in-use') throw new TaskIdInUseError(admission.id)
-      if (answer.refusal === 'no-reservation') throw new ReservationError(reservationId ?? '')
-      const { max, queue } = this.registry.pools.of(admission.pool, admission.depth)
-      if (answer.refusal === 'no-room') throw new TaskLimitError(max, undefined, admission.pool)
-      if (answer.refusal === 'no-foreground-room') {
-        throw new TaskLimitError(this.registry.foreground.max, undefined, 'foreground')
-      }
-      if (answer.refusal === 'queue-full') {
-        const isLong = queue.size >= queue.limits.max
-        const { bytes, limits } = queue
-        const full = isLong ? queue.size : { bytes, asked: admission.ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
-        throw new TaskLimitError(max, full, admission.pool)
-      }
-      throw familyError(answer.refusal, admission.parentId ?? '', this.registry.families.limits)
-    }
-    const { entry } = answer
-    const registered = entry.record as ActiveTaskInfo
-    abort?.link(entry)
-    return { entry, registered }
-  }
-
-  /** @param runner default: that of the subagent */
-  #launchChild(
-    parent: TaskEntry,
-    input: ChildTaskInput,
-    runner: Runner | RunnerDefinition = this.#runnerOf(input),
-  ): ActiveTaskInfo {
-    const fields = parseInput(childTaskInputSchema(), input, 'input')
-    return this.#launch(fields, runner, undefined, parent)
-  }
-
-  #runnerOf({ subagentName }: ChildTaskInput): Runner | RunnerDefinition {
-    const found = this.#findRunner?.(subagentName)
-    if (found !== undefined) return found
-    throw new InvalidInputError(
-      'input.subagentName',
-      subagentName,
-      'a subagent that findRunner knows, or a runner beside the input',
-    )
-  }
-
-  #link(entry: TaskEntry): void {
-    const { abortController } = entry.record
-    if (abortController !== undefined) listen(this.registry, abortController).link(entry)
-  }
-
-  #newController(taskId: string): IsolatedController {
-    return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
-  }
-
-  #toAdmission(
-    fields: Omit<z.output<ReturnType<typeof registerTaskInputSchema>>, 'id'> &
-      Partial<Pick<TaskAdmission, 'isForeground' | 'kind' | 'command'>>,
-    id: string,
-    abortController: AbortController | undefined,
-  ): TaskAdmission {
-    const { kind } = fields
-    return {
-      id,
-      // It is shown as a part of lines, in lists and in the instructions of a model.
-      subagentName: toOneLine(fields.subagentName),
-      goalPrompt: fields.goalPrompt,
-      owner: fields.owner ?? DEFAULT_OWNER,
-      abortController,
-      timeoutMs: fields.timeoutMs,
-      graceMs: fields.graceMs ?? this.#graceMs,
-      isForeground: fields.isForeground,
-      kind,
-      command: fields.command,
-      pool: kind,
-    }
-  }
-
-  #report(entry: TaskEntry, progress: number | TaskProgress): boolean {
-    if (entry.record.status !== 'running') return false
-    const given = typeof progress === 'number' ? { progress } : progress
-    const checked = progressSchema().safeParse(given)
-    if (!checked.success) {
-      const expected = 'a finite number, or { progress, total?, message? }'
-      const error = new InvalidInputError('progress', progress, expected)
-      this.registry.report(error, { source: 'progress', taskId: entry.record.id })
-      return false
-    }
-    const reported = Object.freeze(checked.data) as TaskProgress
-    this.registry.setProgress(entry, reported)
-    this.#events.emitProgress(entry.record, reported)
-    return true
-  }
-
-  #append(entry: TaskEntry, text: string): boolean {
-    if (entry.record.status !== 'running') return false
-    outputLogs.ensure(entry, () => new OutputLog(this.#outputBytes)).append(text)
-    for (const reader of [...(outputReaders.get(entry) ?? [])]) reader.read()
-    return true
-  }
-
   #freshId(prefix: string, isTaken: (id: string) => boolean): string {
-    for (let attempt = 0; attempt < 100; attempt += 1) {
-      const id = this.#createId(prefix)
-      if (!isTaken(id)) return id
-    }
-    throw new AgentTasksError(
-      'ID_REPEATS',
-      `createId(${JSON.stringify(prefix)}) returned a hundred ids that are all in use.`,
-    )
+    return freshId(this.#createId, prefix, isTaken)
   }
 }
 
@@ -942,9 +595,4 @@ export class AsyncTaskManager {
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')
   return manager.registry
-}
-
-function randomId(prefix: string): string {
-  const uuid = globalThis.crypto.randomUUID()
-  return `${prefix}-${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}`
 }

@@ -42,7 +42,7 @@ export function sendMessage(registry: TaskRegistry, taskId: string, text: string
         reason: `${name} has not read its earlier messages: at most ${MAX_WAITING_MESSAGES} may wait, of ${MAX_WAITING_BYTES} bytes together.`,
       }
     case undefined:
-      registry.countMessage(entry)
+      registry.send({ type: 'task.note', entry, fields: { messagesSent: (entry.record.messagesSent ?? 0) + 1 } })
       return { sent: true }
   }
 }

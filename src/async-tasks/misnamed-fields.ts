@@ -2,6 +2,7 @@
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { preview } from '../preview.js'
+import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
 
 const KNOWN_FIELDS = ['emitted_vars', 'terminate_reason', 'final_message'] as const
@@ -10,13 +11,17 @@ const KNOWN_FIELDS = ['emitted_vars', 'terminate_reason', 'final_message'] as co
 export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEntry): void {
   if (record.status !== 'completed' || registry.isDisposed) return
   for (const [given, known] of misnamedFields(record.output)) {
-    if (registry.misnamedFields.has(known)) continue
-    registry.misnamedFields.add(known)
+    const { reported } = registry.use(misnamedFieldReports)
+    if (reported.has(known)) continue
+    reported.add(known)
     const { id, subagentName } = record
     const message = `The output of subagent ${preview(subagentName)} has a field ${preview(given)}: did you mean ${known}?`
     registry.report(new Error(message), { source: 'output', taskId: id })
   }
 }
+
+/** The known fields that were reported. */
+const misnamedFieldReports = (): Feature & { readonly reported: Set<string> } => ({ reported: new Set() })
 
 function misnamedFields(output: OutputObject): [given: string, known: string][] {
   const unknown = Object.keys(output).filter((name) => !KNOWN_FIELDS.some((known) => known === name))

@@ -1,7 +1,9 @@
 /** The open questions of one task's run: the promises that the run waits for. */
 import { PerTask } from '../../machines/per-task.js'
 import type { AsyncTaskInfo, TaskAnswer } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { QuestionWithdrawnError } from '../errors.js'
+import type { Feature } from './feature.js'
 
 interface Asking {
   readonly resolve: (answer: TaskAnswer) => void
@@ -35,3 +37,8 @@ export class OpenQuestions {
 
 /** What the run of a task waits for. */
 export const openQuestions = new PerTask<OpenQuestions>()
+
+const withdraw = (entry: TaskEntry): void => openQuestions.get(entry)?.withdraw(entry.record)
+
+/** Withdraws the questions of runs. */
+export const questionWithdrawal = (): Feature => ({ changed: withdraw, ended: withdraw })

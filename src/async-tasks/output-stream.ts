@@ -1,9 +1,10 @@
 /** What a task writes, as it comes: from a cursor on, to the end of the task. */
 import { PerTask } from '../../machines/per-task.js'
-import { outputLogs } from './output-log.js'
+import { OutputLog, outputLogs } from './output-log.js'
 import type { Observable, Subscriber } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+import { taskWatchers } from './task-watchers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** A part of what a task has written. */
@@ -28,6 +29,7 @@ export function outputOf(
   entry: TaskEntry | undefined,
   cursor: number | undefined,
 ): Observable<TaskOutputEvent> {
+  const watchers = registry.use(taskWatchers)
   const report = (error: unknown): void =>
     registry.report(error, { source: 'stream', ...(entry && { taskId: entry.record.id }) })
   return new IsolatedObservable<TaskOutputEvent>(report, (subscriber) => {
@@ -42,16 +44,16 @@ export function outputOf(
       return undefined
     }
     const onChange = (): void => {
-      if (!registry.watchers.isClosed && !isTerminal(entry.record)) return
+      if (!watchers.isClosed && !isTerminal(entry.record)) return
       reader.read()
       subscriber.complete()
     }
-    const readers = outputReaders.ensure(entry, () => new Set())
+    const readers = followers.ensure(entry, () => new Set())
     readers.add(reader)
-    registry.watchers.add(entry, onChange)
+    watchers.add(entry, onChange)
     return () => {
       readers.delete(reader)
-      registry.watchers.remove(entry, onChange)
+      watchers.remove(entry, onChange)
     }
   })
 }
@@ -81,16 +83,38 @@ class OutputReader {
   }
 
   #next(): TaskOutputEvent | undefined {
-    const chunk = outputLogs.get(this.#entry)?.read(this.#cursor, EVENT_BYTES)
-    if (chunk === undefined || chunk.text === '') return undefined
-    return { taskId: this.#entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
+    return readOutput(this.#entry, this.#cursor)
   }
 }
 
+/** What a task has written from a cursor on, as much as one event has; undefined when there is nothing. */
+export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOutputEvent | undefined {
+  const chunk = outputLogs.get(entry)?.read(cursor, EVENT_BYTES)
+  if (chunk === undefined || chunk.text === '') return undefined
+  return { taskId: entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
+}
+
 /** Whether a task has ended, and its end is stored. */
-function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
+export function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
 }
 
-/** Those who follow the output of a task. */
-export const outputReaders = new PerTask<Set<{ read(): void }>>()
+/** Those who follow what the run of a task writes and reports; `read` is called after each of both, and must not throw. */
+export const followers = new PerTask<Set<{ read(): void }>>()
+
+/** Notifies those who follow a task. */
+export function notifyFollowers(entry: TaskEntry): void {
+  for (const follower of [...(followers.get(entry) ?? [])]) follower.read()
+}
+
+/**
+ * Appends to the output of a running task.
+ * @param limit how much of it is kept, in bytes
+ * @returns false, with nothing changed, when the task does not run
+ */
+export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
+  if (entry.record.status !== 'running') return false
+  outputLogs.ensure(entry, () => new OutputLog(limit)).append(text)
+  notifyFollowers(entry)
+  return true
+}

@@ -16,7 +16,8 @@ import { isPossibleRepeat } from './notifications.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
 import { folderName, type RunName } from './run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
-import type { Store, StoreChange, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
+import type { Store, StoredDelivery, StoredJson, StoredTask } from '../store/store.js'
+import { StoreSync } from '../kernel/store-sync.js'
 import { StoreWriter } from '../store/store-writer.js'
 
 /** The field of a stored record for the message that delivered it. */
@@ -48,6 +49,7 @@ export interface TaskStorage {
 }
 
 interface OpenDelivery {
+  readonly id: string
   readonly owner: string
   readonly at: number
   state: StoredDelivery['state']
@@ -57,11 +59,10 @@ interface OpenDelivery {
 export class Persistence implements DeliveryObserver {
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
-  readonly #changedTasks = new Map<string, TaskEntry>()
-  readonly #removedTasks = new Set<string>()
-  /** The tasks of which the store cannot hold everything. */
-  readonly #reduced = new WeakSet<TaskEntry>()
-  readonly #changedDeliveries = new Set<string>()
+  readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery }>({
+    tasks: { rowOf: (entry, isReduced) => this.#rowOf(entry, isReduced), isReducible: true },
+    deliveries: { rowOf: deliveryRow },
+  })
   readonly #deliveries = new Map<string, OpenDelivery>()
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
@@ -80,12 +81,7 @@ export class Persistence implements DeliveryObserver {
     this.#writer = new StoreWriter({
       ...{ store, clock, onWritten },
       report: (error) => report(error, { source: 'store' }),
-      pending: {
-        isEmpty: () => !this.isPending,
-        read: () => this.#pendingChanges(),
-        clear: () => this.#clearChanges(),
-        reduce: ({ table, id }) => table === 'tasks' && this.#reduce(id),
-      },
+      pending: this.#sync,
     })
   }
 
@@ -103,7 +99,7 @@ export class Persistence implements DeliveryObserver {
 
   /** Whether a change has not been written yet. */
   get isPending(): boolean {
-    return this.#changedTasks.size + this.#removedTasks.size + this.#changedDeliveries.size > 0
+    return !this.#sync.isEmpty()
   }
 
   /** The folder for the files of one run; undefined for a store that has none. */
@@ -130,7 +126,7 @@ export class Persistence implements DeliveryObserver {
   /** Writes the launch of a task, before it is admitted. @throws StoreError */
   launch(entry: TaskEntry, storage: TaskStorage): void {
     this.#storage.set(entry, storage)
-    this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry) }])
+    this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
   }
 
   /** Writes tasks before they run again. @throws StoreError */
@@ -144,7 +140,7 @@ export class Persistence implements DeliveryObserver {
     const next = { ...storage, run: { ...storage.run, program } }
     this.#storage.set(entry, next)
     try {
-      this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry) }])
+      this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
     } catch (error) {
       this.#storage.set(entry, storage)
       throw error
@@ -162,13 +158,6 @@ export class Persistence implements DeliveryObserver {
     return typeof key === 'string' ? key : undefined
   }
 
-  /** The deadline of a task has passed: it is not run again. */
-  setOverdue(entry: TaskEntry): void {
-    const storage = this.#storageOf(entry)
-    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
-    this.#changedTasks.set(entry.record.id, entry)
-  }
-
   /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
   setDelay(entry: TaskEntry, delayMs: number): void {
     const storage = this.#storageOf(entry)
@@ -178,7 +167,7 @@ export class Persistence implements DeliveryObserver {
 
   /** The record has changed in a way that nobody is notified of. */
   noteChange(entry: TaskEntry): void {
-    this.#changedTasks.set(entry.record.id, entry)
+    this.#sync.put('tasks', entry.record.id, entry)
   }
 
   /** A task has started after it had waited, or waits for its next run. */
@@ -198,35 +187,42 @@ export class Persistence implements DeliveryObserver {
     hasChanged: boolean,
   ): void {
     this.#storage.set(entry, { attempt, deadlineAt, run })
-    if (hasChanged) this.#changedTasks.set(entry.record.id, entry)
+    if (hasChanged) this.noteChange(entry)
   }
 
   /** Notes a change that the registry has made. */
   note(notification: RegistryNotification): void {
+    if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
     if (notification.type !== 'transition') return
     const { transition, entry } = notification
     const { taskId } = transition
     if (transition.kind === 'history') {
-      this.#changedTasks.delete(taskId)
-      this.#removedTasks.add(taskId)
+      this.#sync.remove('tasks', taskId)
       return
     }
-    this.#removedTasks.delete(taskId)
-    this.#changedTasks.set(taskId, entry)
+    this.#sync.put('tasks', taskId, entry)
     if (transition.kind === 'status' && !hasEnded(transition.to)) this.#setAttempt(entry)
+  }
+
+  /** The time of a task has passed: it is not run again. */
+  #setOverdue(entry: TaskEntry): void {
+    const storage = this.#storageOf(entry)
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
+    this.noteChange(entry)
   }
 
   /** A message is going to carry a result; the message is stored before it is sent. */
   onCarried(id: string, entry: TaskEntry): void {
     const { owner } = entry.record
     const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
+      id,
       owner,
       at: this.#options.clock.now(),
       state: 'sent',
       entries: new Set(),
     }
     this.#deliveries.set(id, delivery)
-    this.#changedDeliveries.add(id)
+    this.#sync.put('deliveries', id, delivery)
     if (!delivery.entries.has(entry)) this.#carry(entry, 1)
     delivery.entries.add(entry)
   }
@@ -242,11 +238,11 @@ export class Persistence implements DeliveryObserver {
       if (carried?.has(entry) === false || isPossibleRepeat(entry.record)) this.#takeOut(accepted, entry)
     }
     for (const [id, { owner, state }] of this.#deliveries) {
-      const isEarlier = state === 'accepted' && !this.#changedDeliveries.has(id)
+      const isEarlier = state === 'accepted' && !this.#sync.isPending('deliveries', id)
       if (isEarlier && owner === accepted.owner) this.#closeDelivery(id)
     }
     accepted.state = 'accepted'
-    this.#changedDeliveries.add(deliveryId)
+    this.#sync.put('deliveries', deliveryId, accepted)
     if (accepted.entries.size === 0) this.#closeDelivery(deliveryId)
     else {
       // The last accepted one comes last.
@@ -272,7 +268,7 @@ export class Persistence implements DeliveryObserver {
     for (const [id, delivery] of this.#deliveries) {
       if (!delivery.entries.has(entry)) continue
       this.#takeOut(delivery, entry)
-      this.#changedDeliveries.add(id)
+      this.#sync.put('deliveries', id, delivery)
       if (delivery.entries.size === 0) this.#closeDelivery(id)
     }
   }
@@ -287,7 +283,7 @@ export class Persistence implements DeliveryObserver {
   /** It has been found out whether a message of an earlier process arrived. */
   forgetDelivery(deliveryId: string): void {
     this.#closeDelivery(deliveryId)
-    this.#changedDeliveries.add(deliveryId)
+    this.#sync.remove('deliveries', deliveryId)
   }
 
   /** Confirms what an owner (by default, every owner) has accepted: it is gone, and accepts no other message. */
@@ -332,40 +328,11 @@ export class Persistence implements DeliveryObserver {
     this.#close()
   }
 
-  #clearChanges(): void {
-    this.#changedTasks.clear()
-    this.#removedTasks.clear()
-    this.#changedDeliveries.clear()
-  }
-
-  #reduce(id: string): boolean {
-    const entry = this.#changedTasks.get(id)
-    if (entry === undefined || this.#reduced.has(entry)) return false
-    this.#reduced.add(entry)
-    return true
-  }
-
-  #pendingChanges(): StoreChange[] {
-    return [
-      ...Array.from(this.#removedTasks, (id): StoreChange => ({ table: 'tasks', remove: id })),
-      ...Array.from(this.#changedTasks.values(), (entry): StoreChange => ({ table: 'tasks', put: this.#rowOf(entry) })),
-      ...Array.from(this.#changedDeliveries, (id): StoreChange => {
-        const delivery = this.#deliveries.get(id)
-        if (delivery === undefined) return { table: 'deliveries', remove: id }
-        const { owner, state, at, entries } = delivery
-        return {
-          table: 'deliveries',
-          put: { id, owner, state, at, taskIds: Array.from(entries, ({ record }) => record.id) },
-        }
-      }),
-    ]
-  }
-
   #closeDelivery(deliveryId: string): void {
     const delivery = this.#deliveries.get(deliveryId)
     if (delivery === undefined) return
     this.#deliveries.delete(deliveryId)
-    this.#changedDeliveries.add(deliveryId)
+    this.#sync.remove('deliveries', deliveryId)
     for (const entry of delivery.entries) this.#carry(entry, -1)
     if (delivery.state === 'accepted') {
       this.#options.onConfirmed([...delivery.entries].filter((entry) => !this.isCarried(entry)))
@@ -387,7 +354,7 @@ export class Persistence implements DeliveryObserver {
     return this.#storage.get(entry) ?? { attempt: 1, deadlineAt: undefined, run: {} }
   }
 
-  #rowOf(entry: TaskEntry): StoredTask {
+  #rowOf(entry: TaskEntry, isReduced: boolean): StoredTask {
     const { record } = entry
     const { id, owner, status, delivery, seq, launchedAt, completedAt } = record
     const { attempt, deadlineAt, run } = this.#storageOf(entry)
@@ -402,10 +369,14 @@ export class Persistence implements DeliveryObserver {
       ...(completedAt !== undefined && { completedAt }),
       ...(deadlineAt !== undefined && { deadlineAt }),
       record: {
-        ...(this.#reduced.has(entry) ? reducedRecord(record) : storedRecord(record)),
+        ...(isReduced ? reducedRecord(record) : storedRecord(record)),
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
       },
-      ...(hasEnded(status) ? programIn(run) : { run: this.#reduced.has(entry) ? { ...run, params: null } : run }),
+      ...(hasEnded(status) ? programIn(run) : { run: isReduced ? { ...run, params: null } : run }),
     }
   }
+}
+
+function deliveryRow({ id, owner, state, at, entries }: OpenDelivery): StoredDelivery {
+  return { id, owner, state, at, taskIds: Array.from(entries, ({ record }) => record.id) }
 }

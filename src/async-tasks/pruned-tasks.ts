@@ -1,5 +1,7 @@
 /** Remembers which tasks have been pruned, so that a lookup can say so: the latest thousand, by what a text about them needs. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import type { Feature } from './feature.js'
 
 /** The most that are remembered; an id and a name have at most 512 characters each. */
 const MAX_PRUNED = 1000
@@ -10,10 +12,11 @@ export interface PrunedTask extends Pick<AsyncTaskInfo, 'id' | 'owner' | 'subage
   readonly prunedAt: number
 }
 
-export class PrunedTasks {
+export class PrunedTasks implements Feature {
   readonly #tasks = new Map<string, PrunedTask>()
 
-  add({ id, owner, subagentName }: AsyncTaskInfo, prunedAt: number): void {
+  pruned({ record }: TaskEntry, prunedAt: number): void {
+    const { id, owner, subagentName } = record
     // The latest is the last.
     this.#tasks.delete(id)
     // Copies: V8 keeps a whole text while a slice of it lives.
@@ -32,3 +35,6 @@ export class PrunedTasks {
     return found.length === 1 ? found[0] : undefined
   }
 }
+
+/** The tasks of a registry whose records were pruned. */
+export const prunedTasks = (): PrunedTasks => new PrunedTasks()

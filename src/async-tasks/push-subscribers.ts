@@ -1,9 +1,10 @@
 /** The owners whose messages the host delivers: what their own tools return is not a delivery. */
+import type { Feature } from './feature.js'
 
 /** The most owners with turns that are kept; of more, those whose last turn was earliest are forgotten until their next one. */
 const MAX_TURN_OWNERS = 1000
 
-export class PushSubscribers {
+export class PushSubscribers implements Feature {
   readonly #byOwner = new Map<string, Set<object>>()
   /** The owners whose turns the host has begun. */
   readonly #inTurns = new Set<string>()
@@ -32,8 +33,11 @@ export class PushSubscribers {
   }
 
   /** Removes all subscribers of an owner. */
-  remove(owner: string): void {
+  released(owner: string): void {
     this.#byOwner.delete(owner)
     this.#inTurns.delete(owner)
   }
 }
+
+/** The push subscribers of a registry. */
+export const pushSubscribers = (): PushSubscribers => new PushSubscribers()

@@ -1,19 +1,18 @@
 /** To whom the questions of a task are delivered. */
 import { runOfOwner } from '../../machines/families.js'
-import type { History } from '../../machines/history.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { PushSubscribers } from './push-subscribers.js'
+import { pushSubscribers } from './push-subscribers.js'
+import type { TaskRegistry } from './registry.js'
 
 /** How far up a question goes: what an earlier version has stored may be a circle of owners. */
 const MAX_STEPS = 100
 
 /** The owner of the task. When that is a run to which nothing delivers, it is the owner of that run's task, and so on. */
-export function addresseeOf(
-  { history, pushSubscribers }: { readonly history: History; readonly pushSubscribers: PushSubscribers },
-  task: AsyncTaskInfo,
-): string {
+export function addresseeOf(registry: Pick<TaskRegistry, 'history' | 'use'>, task: AsyncTaskInfo): string {
+  const { history } = registry
+  const subscribers = registry.use(pushSubscribers)
   let { owner } = task
-  for (let step = 0; step < MAX_STEPS && !pushSubscribers.has(owner); step += 1) {
+  for (let step = 0; step < MAX_STEPS && !subscribers.has(owner); step += 1) {
     const runId = runOfOwner(owner)
     const parent = runId === undefined ? undefined : history.get(runId)
     if (parent === undefined) return owner

@@ -95,8 +95,7 @@ export function answerQuestion(
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {
-    registry.noteAnswer(entry, questionId, answer)
-    entry.ref?.send({ type: 'task.answer', questionId })
+    registry.send({ type: 'question.answer', entry, questionId, answer })
     openQuestions.get(entry)?.answer(questionId, answer)
   })
   return true

@@ -201,7 +201,6 @@ function restoreEnded(
     if (entry !== undefined && task !== undefined) {
       persistence.restore(entry, task, fate !== undefined || hasNewOwner)
     }
-    registry.restoreSpent(record)
   }
 }
 
@@ -229,13 +228,15 @@ function goOn(
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
     deadlineAt === undefined || record.timeoutMs === undefined ? undefined : Math.max(record.timeoutMs - ranMs, 0)
-  const { run: runner, retry } = fate.definition
+  const runner = fate.definition
+  const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
   const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
-  const resumed = {
+  const entry = registry.ask({
+    type: 'task.resume',
     record,
     graceMs,
     ranMs,
@@ -245,17 +246,18 @@ function goOn(
     pool: poolOf(run),
     ticket,
     place: placeOf(run),
-  }
-  const entry = registry.resume(resumed, (prepared) => {
-    persistence.restore(prepared, task, hasNewOwner)
-    const { subagentName, goalPrompt, timeoutMs } = record
-    launches.set(prepared, {
-      input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
-      params,
-      runner: fate.definition,
-    })
-    if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
+    prepare: (prepared) => {
+      persistence.restore(prepared, task, hasNewOwner)
+      const { subagentName, goalPrompt, timeoutMs } = record
+      launches.set(prepared, {
+        input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
+        params,
+        runner,
+      })
+      if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
+    },
   })
+  if (entry === undefined) return
   if (fate.type === 'waiting') host.link(entry)
   else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
 }

@@ -1,75 +1,48 @@
 /**
- * The registry actor of one manager, and the one way to change it. It is longer than most files because every change goes through it.
+ * The registry actor of one manager, and the one way to change it.
  *
- * `batch` runs a change to its end, then the aborts that it calls for, and then notifies the host, in transition order and never
+ * `batch` runs a change to its end, then the effects of its transitions (`RegistryEffect`), and then notifies the host, in transition order and never
  * from inside a transition (A2). A change made by a handler is answered at once; its own notifications wait their turn.
  */
 import { Subject } from 'rxjs'
-import { createActor, type InspectionEvent } from 'xstate'
-import { asyncTaskMachine, timeoutMessage, type AsyncTaskMachine } from '../../machines/async-task.js'
+import { createActor } from 'xstate'
+import { asyncTaskMachine, type AsyncTaskMachine } from '../../machines/async-task.js'
 import { Families, type FamilyLimits } from '../../machines/families.js'
 import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
-import { Ledger, type LeaseRequest } from '../../machines/ledger.js'
+import { Ledger, type LedgerOptions } from '../../machines/ledger.js'
+import type { TaskAdmission, TaskTransition } from '../../machines/records.js'
 import type {
-  AsyncTaskInfo,
-  ProgramFacts,
-  TaskAdmission,
-  TaskAnswer,
-  TaskProgress,
-  TaskQuestion,
-  TaskTransition,
-} from '../../machines/records.js'
+  RegistryAnswers,
+  RegistryEffect,
+  RegistryEvent,
+  RegistryQuestion,
+} from '../../machines/registry-events.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { SlotPools, Slots } from '../../machines/slots.js'
-import type { Lease, TaskEntry } from '../../machines/task-entry.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
-import { changedRecord, withProgram, withQuestions } from '../../machines/task-record.js'
-import {
-  createRegistryLogic,
-  type Admission,
-  type RegistryEvent,
-  type RegistryRef,
-} from '../../machines/task-registry.js'
+import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/task-registry.js'
 import type { OnError } from '../callbacks/error-report.js'
-import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import type { Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
-import { callIsolated } from '../callbacks/isolated-call.js'
-import { createOutbox, type Outbox } from '../callbacks/outbox.js'
-import { actorClock, elapsedMs, type Clock } from '../clock.js'
-import type { Run } from '../engine/engine.js'
+import { elapsedMs, type Clock } from '../clock.js'
 import { AgentTasksError } from '../errors.js'
+import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../protocol/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
 import type { Store } from '../store/store.js'
-import { StoreError } from '../store/store-errors.js'
-import { unlink } from './abort-link.js'
 import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery-timer-labels.js'
-import { DeliveryStandings } from './delivery-standings.js'
-import { inboxes } from './inbox.js'
-import { ListedIds } from './listed-ids.js'
-import { openQuestions } from './open-questions.js'
-import { addresseeOf } from './question-addressee.js'
-import { outputLogs } from './output-log.js'
-import { keptTail } from './output-tail.js'
+import { Features, type Feature, type FeatureMaker } from './feature.js'
 import { Persistence } from './persistence.js'
-import type { SpentAmount } from '../protocol/budget.js'
-import { storedEnds } from './run-files.js'
-import { currentRuns, plans, type RunStart } from './run-plan.js'
-import { PrunedTasks } from './pruned-tasks.js'
-import { addSpent, budgetMessage, overspent, SpentByOwner } from './spending.js'
-import { excessError, WrapUp, wrapUps } from './wrap-up.js'
-import { PushSubscribers } from './push-subscribers.js'
-import { TaskWatchers } from './task-watchers.js'
-
-/** A task of an earlier process that goes on. */
-export type ResumedTask = Omit<Extract<RegistryEvent, { type: 'task.resume' }>, 'type' | 'reply'>
+import { stopReason } from './stop-reason.js'
 
 export interface TaskRegistryOptions {
   readonly max: number
+  readonly maxCommands: number
   readonly maxChildTasks: number
   readonly maxForegroundTasks: number
   readonly families: FamilyLimits
@@ -81,12 +54,12 @@ export interface TaskRegistryOptions {
   readonly taskMachine: AsyncTaskMachine | undefined
   /** An open store. */
   readonly store: Store | undefined
-  /** Starts the run of a task that has waited. */
-  readonly onStart: (entry: TaskEntry, start: RunStart) => void
-  /** Called with each task's end, after the streams. It must not throw. */
-  readonly onEnd: (transition: TaskTransition) => void
-  /** Called once, when the registry is disposed. It must not throw. */
-  readonly onDispose: () => void
+  /** The features, in the order of their hooks. */
+  readonly features: readonly FeatureMaker<TaskRegistry, Feature>[]
+  /** To whom the questions of a task are delivered. */
+  readonly addresseeOf: (registry: TaskRegistry, entry: TaskEntry) => string
+  /** What the record of a task that ends keeps of its output. */
+  readonly tailOf: NonNullable<LedgerOptions['tailOf']>
 }
 
 /** The number of ended records that are kept although they owe nothing. */
@@ -97,18 +70,13 @@ const textBytes = ({ record }: TaskEntry): number =>
   2 *
   estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
-type Notification =
-  | RegistryNotification
-  | { readonly type: 'inspection'; readonly event: InspectionEvent }
-  | { readonly type: 'disposal' }
+type Notification = RegistryNotification | { readonly type: 'disposal' }
 
 /** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
 export class TaskRegistry {
   readonly clock: Clock
   readonly report: OnError
   readonly pools: SlotPools
-  /** The slots of the tasks whose callers wait for them. */
-  readonly foreground: Slots
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
@@ -118,48 +86,27 @@ export class TaskRegistry {
   readonly notifications$ = new Subject<RegistryNotification>()
   /** After each change, once its notifications were delivered. */
   readonly drained$ = new Subject<void>()
-  /** Notified of a task's end and questions after the streams. */
-  readonly watchers = new TaskWatchers()
-  /** The tasks that lists have shown. */
-  readonly listed = new ListedIds()
-  /** The tasks whose records were pruned. */
-  readonly pruned = new PrunedTasks()
-  /** The runs that have not settled: the run of a cancelled task outlives it. */
-  readonly runs = new Set<Run>()
-  /** The known fields of an output that were reported as misnamed. */
-  readonly misnamedFields = new Set<string>()
-  readonly #options: TaskRegistryOptions
-  readonly #journal: Journal
   /** Only with a store. */
   readonly persistence: Persistence | undefined
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
-  readonly batch: Outbox<Notification>['batch']
-  readonly #push: Outbox<Notification>['push']
-  readonly #drain: Outbox<Notification>['drain']
-  readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
-  readonly #aborts: { readonly entry: TaskEntry; readonly reason: unknown }[] = []
-  readonly #wrapUps: { readonly entry: TaskEntry; readonly excess: string }[] = []
-  readonly #starts: TaskEntry[] = []
-  /** What the tasks have spent. */
-  readonly spent = new SpentByOwner()
-  /** The owners whose messages the host delivers. */
-  readonly pushSubscribers = new PushSubscribers()
-  /** How the deliveries of the auto-triggers stand. */
-  readonly standings = new DeliveryStandings()
+  readonly batch: ManagerOutbox<Notification>['batch']
+  readonly #outbox: ManagerOutbox<Notification>
+  readonly #features = new Features<TaskRegistry>()
+  readonly #journal: Journal
+  readonly #core: RegistryCore
+  /** The starts that cannot be performed while the store cannot be written: each start counts, also when this process dies. */
+  #unstored: RegistryEffect[] = []
   readonly #deadlineTimer: DeadlineTimer
   readonly #retryTimer: DeadlineTimer
   #isProcessing = false
   #isDisposed = false
 
   constructor(options: TaskRegistryOptions) {
-    const { clock, max, notifyCancelled, report } = options
+    const { clock, report, store, queue } = options
     this.clock = clock
+    this.report = report
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
     this.#retryTimer = new DeadlineTimer(clock, () => this.send({ type: 'retries.due' }))
-    this.report = report
-    this.#options = options
-    this.#inspect = toInspectFunction(options.inspect)
-    const { store } = options
     this.persistence =
       store &&
       new Persistence({
@@ -169,91 +116,70 @@ export class TaskRegistry {
         onWritten: () => this.#onWritten(),
         onConfirmed: (entries) => this.#offer(entries),
       })
-    const { batch, push, drain } = createOutbox<Notification>({
+    this.#outbox = new ManagerOutbox<Notification>({
+      clock,
+      report,
+      inspect: options.inspect,
       notify: (notification) => this.#notify(notification),
-      onChanged: () => this.#runEffects(),
+      onChanged: () => this.#performEffects(),
       onDrained: () => this.#onDrained(),
-      mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true),
+      ...(this.persistence && { mayDeliver: () => this.#isDisposed || this.persistence?.isSettled() === true }),
     })
-    this.batch = batch
-    this.#push = push
-    this.#drain = drain
+    this.batch = this.#outbox.batch
     this.#journal = new Journal(
       () => clock.now(),
       (notification) => {
         this.#note(notification)
-        push(notification)
+        this.#outbox.push(notification)
       },
     )
-    // Programs have no limit until one is set.
-    const limits = { task: max, child: options.maxChildTasks, command: -1 }
-    this.pools = new SlotPools((pool) => new Slots(limits[pool], () => elapsedMs(clock), options.queue))
-    this.foreground = new Slots(options.maxForegroundTasks, () => elapsedMs(clock))
+    const limits = {
+      task: options.max,
+      child: options.maxChildTasks,
+      command: options.maxCommands,
+      foreground: options.maxForegroundTasks,
+    }
+    this.pools = new SlotPools(
+      (pool) => new Slots(limits[pool], () => elapsedMs(clock), pool === 'foreground' ? undefined : queue),
+    )
     this.history = new History(
-      () => historyLimit(this.slots.max),
+      () => historyLimit(this.pools.task.max),
       (entry) => this.persistence?.isCarried(entry) === true,
       textBytes,
     )
     this.ledger = new Ledger({
       journal: this.#journal,
-      notifyCancelled,
+      notifyCancelled: options.notifyCancelled,
       find: (id) => this.history.get(id),
       onCleared: (entry) => this.history.offer(entry),
       onRepeated: (entry) => this.history.keep(entry),
-      addresseeOf: ({ record }) => addresseeOf(this, record),
-      tailOf: (entry, settlement) => keptTail(entry, settlement, outputLogs.get(entry)),
+      addresseeOf: (entry) => options.addresseeOf(this, entry),
+      tailOf: options.tailOf,
       ...(this.persistence && { deliveries: this.persistence }),
     })
-    this.families = new Families(options.families, this.ledger, (owner) => {
-      this.pushSubscribers.remove(owner)
-      this.persistence?.confirmOwner(owner)
-    })
-    const logic = createRegistryLogic({
+    this.families = new Families(options.families, this.ledger, (owner) => this.#onReleased(owner))
+    for (const feature of options.features) this.use(feature)
+    this.#core = createRegistryLogic({
       slots: this.pools,
-      foreground: this.foreground,
       ledger: this.ledger,
       history: this.history,
       families: this.families,
       journal: this.#journal,
       task: options.taskMachine ?? asyncTaskMachine,
-      host: {
-        requestAbort: (taskId, excess) => this.#requestAbort(taskId, excess),
-        requestWrapUp: (taskId, excess) => this.#requestWrapUp(taskId, excess),
-        setQuestions: (taskId, questions) => this.#setQuestions(taskId, questions),
-      },
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
-      startRun: (entry) => this.#starts.push(entry),
       expiry: {
-        error: `The task waited for a slot for more than ${options.queue.maxWaitMs} ms, the longest that it may.`,
+        error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, the longest that it may.`,
         errorCode: 'QUEUE_TIMEOUT',
       },
-      describeOverrun: ({ record: { budget, spent } }) => budgetMessage('seconds', budget?.seconds ?? 0, spent),
-      onRan: (entry, seconds) => this.#addSpent(entry, { seconds: seconds - (entry.record.spent?.seconds ?? 0) }),
+      onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
+      onReleased: (owner) => this.#onReleased(owner),
+      onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
     })
     const labels = observerOf(clock) && new DeliveryTimerLabels()
-    const isInspected = this.#inspect !== undefined
-    this.actor = createActor(logic, {
-      id: 'registry',
-      clock: actorClock(
-        clock,
-        (run) => this.batch(run),
-        (ms) => labels?.take(ms),
-      ),
-      ...((isInspected || labels) && {
-        inspect: (event) => {
-          labels?.note(event)
-          if (isInspected) this.#push({ type: 'inspection', event })
-        },
-      }),
-    })
+    this.actor = createActor(this.#core.logic, { id: 'registry', ...this.#outbox.actorOptions(labels) })
     this.batch(() => this.actor.start())
-  }
-
-  /** The slots of the host's tasks. */
-  get slots(): Slots {
-    return this.pools.task
   }
 
   get isDisposed(): boolean {
@@ -269,78 +195,35 @@ export class TaskRegistry {
     return this.actor.getSnapshot()
   }
 
-  // Changes
+  /** A feature of this registry; it is made at the first call. */
+  use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
+    return this.#features.use(this, make)
+  }
 
   /** Sends an event that has no answer; a disposed registry ignores it. */
-  send(event: Exclude<RegistryEvent, { reply: unknown }>): void {
+  send(event: Exclude<RegistryEvent, RegistryQuestion>): void {
     this.batch(() => {
       if (!this.#isDisposed) this.#process(event)
     })
   }
 
-  register(
-    admission: TaskAdmission,
-    isLaunched: boolean,
-    reservationId: string | undefined,
-    parent?: TaskEntry,
-  ): Admission {
-    let answer!: Admission
-    const reply = (given: Admission): void => {
-      answer = given
-    }
-    this.#ask({ type: 'task.register', admission, isLaunched, reservationId, parent, reply })
-    return answer
-  }
-
   /**
-   * Takes over a task of an earlier process whose run goes on, or which waits.
-   * @param prepare called before the task can start; it calls no host code
+   * Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time.
+   * @returns undefined when the registry is disposed
+   * @throws AgentTasksError `REENTRANT_CALL`
    */
-  resume(task: ResumedTask, prepare: (entry: TaskEntry) => void): TaskEntry {
-    let entry!: TaskEntry
-    this.#ask({
-      ...task,
-      type: 'task.resume',
-      reply: (answer) => {
-        entry = answer
-        prepare(entry)
-      },
+  ask<Q extends RegistryQuestion>(question: Q): RegistryAnswers[Q['type']] | undefined {
+    if (this.#isProcessing) {
+      throw new AgentTasksError(
+        'REENTRANT_CALL',
+        'A machine called the manager from inside a transition of its registry.',
+      )
+    }
+    if (this.#isDisposed) return undefined
+    return this.batch(() => {
+      this.#process(question)
+      return this.#core.takeAnswer() as RegistryAnswers[Q['type']]
     })
-    this.restoreSpent(entry.record)
-    this.#checkBudget(entry)
-    return entry
-  }
-
-  reserve(reservationId: string, ttlMs: number): boolean {
-    let isReserved = false
-    this.#ask({ type: 'reservation.take', reservationId, ttlMs, reply: (answer) => (isReserved = answer) })
-    return isReserved
-  }
-
-  cancelReservation(reservationId: string): boolean {
-    let isCancelled = false
-    if (!this.#isDisposed) {
-      this.#ask({ type: 'reservation.cancel', reservationId, reply: (answer) => (isCancelled = answer) })
-    }
-    return isCancelled
-  }
-
-  /** Opens a lease; undefined when there is nothing to take, or the owner's exclusive lease is open. */
-  takeLease(request: LeaseRequest): Lease | undefined {
-    let lease: Lease | undefined
-    if (!this.#isDisposed) this.#ask({ type: 'lease.take', request, reply: (answer) => (lease = answer) })
-    if (lease !== undefined && this.persistence?.flush() === false) {
-      this.send({ type: 'lease.release', deliveryId: request.deliveryId })
-      throw new StoreError('STORE_FAILED', 'What is owed cannot be delivered now: the store cannot be written.')
-    }
-    return lease
-  }
-
-  /** Owes once more what a message has delivered. */
-  repeat(deliveryId: string): boolean {
-    let isRepeated = false
-    if (!this.#isDisposed) this.#ask({ type: 'delivery.repeat', deliveryId, reply: (answer) => (isRepeated = answer) })
-    return isRepeated
   }
 
   /** Cancels a task that runs, and those that its run has launched. The aborts that this calls for have happened when it returns. */
@@ -348,71 +231,21 @@ export class TaskRegistry {
     return this.cancelAll([entry], reason).length > 0
   }
 
-  /** The same for several tasks. Returns all that were cancelled. */
+  /** The same for several tasks. Returns all that were cancelled, a task before those that its run has launched. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
     return this.batch(() => {
-      const cancelled = entries.flatMap((entry) => this.#cancelFamily(entry, reason))
+      const live = new Set(entries.flatMap((entry) => this.#liveFamily(entry)))
+      for (const { ref } of entries) ref?.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
+      const cancelled = [...live].filter(({ record }) => record.status === 'cancelled')
       // Stored before the aborts, which happen also when that fails.
       if (cancelled.length > 0) this.persistence?.flush()
       return cancelled
     })
   }
 
-  /** Cancels a task, then its children, and theirs. */
-  #cancelFamily(entry: TaskEntry, reason: string | undefined): TaskEntry[] {
-    const { ref } = entry
-    if (ref === undefined) return []
-    // When it has ended, they are no longer its own.
-    const children = this.families.liveChildren(entry)
-    ref.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
-    if (entry.record.status !== 'cancelled') return []
-    this.#aborts.push({ entry, reason: toAbortReason(reason) })
-    const inherited = `its parent ${entry.record.id} was cancelled`
-    return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
-  }
-
-  /** The signal that asks the run of a task to conclude. */
-  wrapUpOf(entry: TaskEntry): WrapUp {
-    return wrapUps.ensure(entry, () => {
-      const taskId = entry.record.id
-      const wrapUp = new WrapUp((error) => this.report(error, { source: 'abort-listener', taskId }))
-      const excess = entry.ref?.getSnapshot().context.excess
-      if (excess !== undefined) wrapUp.begin(excess)
-      return wrapUp
-    })
-  }
-
-  /** A run has used something. Call it inside a batch. */
-  addSpent(entry: TaskEntry, amount: SpentAmount): void {
-    this.#addSpent(entry, amount)
-    this.persistence?.noteChange(entry)
-    this.#checkBudget(entry)
-  }
-
-  /** What a task of an earlier process has spent counts for its owner. */
-  restoreSpent({ owner, spent }: AsyncTaskInfo): void {
-    if (spent !== undefined) this.spent.add(owner, spent)
-  }
-
-  /** The result may have been delivered already, in a process that has died. */
-  markRepeat(entry: TaskEntry): void {
-    entry.record = changedRecord(entry.record, { isRepeat: true })
-  }
-
-  setProgress(entry: TaskEntry, progress: TaskProgress): void {
-    if (entry.record.status === 'running') entry.record = changedRecord(entry.record, { progress })
-  }
-
-  /** A message to the task was accepted. The count is stored with the next write. */
-  countMessage(entry: TaskEntry): void {
-    const { messagesSent = 0 } = entry.record
-    entry.record = changedRecord(entry.record, { messagesSent: messagesSent + 1 })
-    this.persistence?.noteChange(entry)
-  }
-
-  /** The program of a command has started, or ended. */
-  setProgram(entry: TaskEntry, program: ProgramFacts): void {
-    if (entry.record.status === 'running') entry.record = withProgram(entry.record, program)
+  #liveFamily(entry: TaskEntry): TaskEntry[] {
+    if (entry.ref === undefined) return []
+    return [entry, ...this.families.liveChildren(entry).flatMap((child) => this.#liveFamily(child))]
   }
 
   /** Ends the registry: no notification is delivered from now on. */
@@ -420,36 +253,13 @@ export class TaskRegistry {
     this.batch(() => {
       this.persistence?.keepSent()
       // The deliveries end with the streams, while their parent can still receive their ends.
-      this.#options.onDispose()
+      this.#features.run('closing')
       this.notifications$.complete()
       this.drained$.complete()
-      this.standings.close()
-      this.watchers.close()
+      this.#features.run('disposed')
       this.#isDisposed = true
-      this.#push({ type: 'disposal' })
+      this.#outbox.push({ type: 'disposal' })
     })
-  }
-
-  // Push and pull
-
-  /** Marks as delivered what an owner without a push subscriber has read. */
-  acknowledgePulled(taskIds: readonly string[]): void {
-    const pulled = taskIds.filter((id) => {
-      const record = this.history.get(id)?.record
-      return record?.delivery === 'owed' && !this.pushSubscribers.has(record.owner)
-    })
-    if (pulled.length > 0) this.send({ type: 'task.delivered', taskIds: pulled })
-  }
-
-  /** Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time. */
-  #ask(event: Extract<RegistryEvent, { reply: unknown }>): void {
-    if (this.#isProcessing) {
-      throw new AgentTasksError(
-        'REENTRANT_CALL',
-        'A machine called the manager from inside a transition of its registry.',
-      )
-    }
-    this.batch(() => this.#process(event))
   }
 
   #process(event: RegistryEvent): void {
@@ -460,47 +270,6 @@ export class TaskRegistry {
     } finally {
       this.#isProcessing = wasProcessing
     }
-  }
-
-  #checkBudget({ record, ref }: TaskEntry): void {
-    const message = overspent(record.budget, record.spent)
-    if (message !== undefined) ref?.send({ type: 'budget.exceeded', message })
-  }
-
-  #requestAbort(taskId: string, excess: string | undefined): void {
-    const entry = this.history.get(taskId)
-    if (entry === undefined) return
-    this.persistence?.setOverdue(entry)
-    this.#push({ type: 'limit', entry, state: 'stopping' })
-    const message = timeoutMessage(entry.record.timeoutMs ?? 0)
-    const reason =
-      excess === undefined ? Object.assign(new Error(message), { name: 'TimeoutError' }) : excessError(excess)
-    this.#aborts.push({ entry, reason })
-  }
-
-  /** Notifies of the answer to a question, which is closed in the same batch. */
-  noteAnswer(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
-    this.#push({ type: 'answer', entry, questionId, answer })
-  }
-
-  #requestWrapUp(taskId: string, excess: string): void {
-    const entry = this.history.get(taskId)
-    if (entry === undefined) return
-    this.#push({ type: 'limit', entry, state: 'wrapping' })
-    this.#wrapUps.push({ entry, excess })
-  }
-
-  #addSpent(entry: TaskEntry, amount: SpentAmount & { readonly seconds?: number }): void {
-    entry.record = changedRecord(entry.record, { spent: addSpent(entry.record.spent, amount) })
-    this.spent.add(entry.record.owner, amount)
-  }
-
-  #setQuestions(taskId: string, questions: readonly TaskQuestion[]): void {
-    const entry = this.history.get(taskId)
-    if (entry?.record.status !== 'running') return
-    entry.record = withQuestions(entry.record, questions)
-    this.#journal.questions(entry)
-    this.ledger.questions.update(entry)
   }
 
   #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
@@ -531,102 +300,72 @@ export class TaskRegistry {
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }
 
+  #onReleased(owner: string): void {
+    this.#features.run('released', owner)
+    this.persistence?.confirmOwner(owner)
+  }
+
   #onWritten(): void {
-    // What waits for it to be stored may start.
-    if (this.#starts.length > 0 && !this.#isProcessing) this.batch(() => undefined)
-    else this.#drain()
+    this.#core.effects.unshift(...this.#unstored.splice(0))
+    if (this.#core.effects.length > 0) this.batch(() => undefined)
+    else this.#outbox.drain()
   }
 
-  #runEffects(): void {
-    if (this.#aborts.length > 0) this.#runAborts()
-    if (this.#wrapUps.length > 0) this.#runWrapUps()
-    if (this.#starts.length > 0) this.#runStarts()
-  }
-
-  #runWrapUps(): void {
-    for (let next = this.#wrapUps.shift(); next !== undefined; next = this.#wrapUps.shift()) {
-      this.send({ type: 'wrapUp.begin', entry: next.entry })
-      wrapUps.get(next.entry)?.begin(next.excess)
+  #performEffects(): void {
+    if (this.#isProcessing) return
+    const { effects } = this.#core
+    for (let [effect] = effects; effect !== undefined; [effect] = effects) {
+      const isStorable = effect.type !== 'started' || this.persistence?.flush() !== false
+      // Writing performs effects, too.
+      if (effects[0] !== effect) continue
+      effects.shift()
+      if (isStorable) this.#perform(effect)
+      else this.#unstored.push(effect)
     }
   }
 
-  /** Starts what has waited, once that is stored: each start counts, also when this process dies. */
-  #runStarts(): void {
-    if (this.#isProcessing || this.persistence?.flush() === false) return
-    for (let entry = this.#starts.shift(); entry !== undefined; entry = this.#starts.shift()) {
-      const plan = plans.get(entry)
-      if (entry.ref === undefined || plan === undefined) this.send({ type: 'slot.release', entry })
-      else this.#options.onStart(entry, plan.start)
-    }
-  }
-
-  #runAborts(): void {
-    for (let next = this.#aborts.shift(); next !== undefined; next = this.#aborts.shift()) {
-      const { entry, reason } = next
-      // Only a task whose deadline has passed has any by now. No code of the host runs before they are cancelled, too.
-      const children = this.families.liveChildren(entry)
-      if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
-      unlink(entry)
-      try {
-        entry.record.abortController?.abort(reason)
-      } catch (error) {
-        this.report(error, { source: 'abort-listener', taskId: entry.record.id })
+  #perform(effect: RegistryEffect): void {
+    const { entry } = effect
+    switch (effect.type) {
+      case 'started':
+        this.#features.run('start', entry)
+        return
+      case 'wrapping':
+        this.#features.run('wrapUp', entry, effect.excess)
+        return
+      case 'cancelled':
+        this.#features.run('abort', entry, toAbortReason(effect.reason))
+        return
+      case 'stopping': {
+        // No code of the host runs before its children are cancelled, too.
+        const children = this.families.liveChildren(entry)
+        if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
+        this.#features.run('abort', entry, stopReason(entry.record, effect.excess))
       }
-      currentRuns.get(entry)?.abort(reason)
     }
   }
 
   #notify(notification: Notification): void {
-    switch (notification.type) {
-      case 'inspection':
-        callIsolated(
-          () => this.#inspect?.(notification.event),
-          (error) => this.report(error, { source: 'inspector' }),
-        )
-        return
-      case 'disposal':
-        this.#process({ type: 'registry.dispose' })
-        return
-      case 'transition':
-      case 'questions':
-      case 'questions.owed':
-      case 'answer':
-      case 'limit':
-      case 'lease.ended':
-        if (this.notifications$.observed) this.notifications$.next(notification)
+    if (notification.type === 'disposal') {
+      this.#process({ type: 'registry.dispose' })
+      return
     }
-    if (notification.type === 'questions') {
-      this.watchers.notify(notification.entry)
-      this.#withdrawQuestions(notification.entry)
-    }
+    if (this.notifications$.observed) this.notifications$.next(notification)
+    if (notification.type === 'questions') this.#features.run('changed', notification.entry)
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
   /** The streams have been notified of a transition: the rest of its effects follow. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
     if (transition.kind === 'history') {
+      this.#features.run('pruned', entry, transition.at)
       entry.kept = undefined
-      this.listed.delete(entry.record.id)
-      this.pruned.add(entry.record, transition.at)
     }
-    if (transition.to === 'queued') {
-      this.watchers.notify(entry)
-      this.#withdrawQuestions(entry)
-    }
+    if (transition.to === 'queued') this.#features.run('changed', entry)
     if (!isEnd(transition)) return
-    this.watchers.notify(entry)
-    this.#withdrawQuestions(entry)
-    this.#options.onEnd(transition)
-    unlink(entry)
-    inboxes.get(entry)?.close()
-    storedEnds.get(entry)?.()
-    plans.take(entry)
+    this.#features.run('ended', entry, transition)
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
-  }
-
-  #withdrawQuestions(entry: TaskEntry): void {
-    openQuestions.get(entry)?.withdraw(entry.record)
   }
 
   #onDrained(): void {

@@ -4,6 +4,7 @@ import { endSurvivor } from '../engine/program-folder.js'
 import type { Outcome } from '../engine/engine.js'
 import type { StartedProgram } from '../engine/reap.js'
 import { nodeBuiltin } from '../node-builtins.js'
+import type { Feature } from './feature.js'
 
 /** Which run is meant. */
 export interface RunName {
@@ -57,3 +58,6 @@ export class RunFiles {
 
 /** Called when the end of a run has been stored. */
 export const storedEnds = new PerTask<() => void>()
+
+/** Removes the files of runs whose ends are stored. */
+export const runFiles = (): Feature => ({ ended: (entry) => storedEnds.get(entry)?.() })

@@ -2,13 +2,16 @@
 import { PerTask } from '../../machines/per-task.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
-import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import type { FlatRunner, RunInput, Runner } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
+import type { Feature } from './feature.js'
+import type { TaskRegistry } from './registry.js'
 
 /** A run that is to be started. */
 export interface RunStart {
-  readonly runner: Runner
+  readonly runner: FlatRunner
   /** How long it may take to stop after an abort, in ms. */
   readonly graceMs: number
   /** Its further input. */
@@ -30,7 +33,7 @@ export interface LaunchedTask {
   readonly input: Omit<LaunchTaskInput, 'params'>
   /** A copy that nobody changes. */
   readonly params: RunInput['params'] | undefined
-  readonly runner: Runner | RunnerDefinition
+  readonly runner: Runner
 }
 
 /** The present run of a task. */
@@ -41,3 +44,31 @@ export const plans = new PerTask<RunPlan>()
 
 /** What a task was launched with; absent for a task that the host runs, and for a run that is unique. */
 export const launches = new PerTask<LaunchedTask>()
+
+/** The runs of the tasks of a registry. */
+export class Runs implements Feature {
+  /** Those that have not settled: the run of a cancelled task outlives it. */
+  readonly unsettled = new Set<Run>()
+  readonly #report: TaskRegistry['report']
+
+  constructor({ report }: TaskRegistry) {
+    this.#report = report
+  }
+
+  abort(entry: TaskEntry, reason: unknown): void {
+    const { id, abortController } = entry.record
+    try {
+      abortController?.abort(reason)
+    } catch (error) {
+      this.#report(error, { source: 'abort-listener', taskId: id })
+    }
+    currentRuns.get(entry)?.abort(reason)
+  }
+
+  ended(entry: TaskEntry): void {
+    plans.take(entry)
+  }
+}
+
+/** The runs of a registry. */
+export const runs = (registry: TaskRegistry): Runs => new Runs(registry)

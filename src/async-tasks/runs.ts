@@ -1,10 +1,10 @@
 /** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
-import type { ActiveTaskInfo, ProgramFacts, TaskFailure, TaskProgress } from '../../machines/records.js'
+import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
-import type { RunContext, RunDurability, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
@@ -16,23 +16,26 @@ import { RunFiles, storedEnds } from './run-files.js'
 import { preview } from '../preview.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
+import { appendOutput } from './output-stream.js'
+import { reportProgress } from './progress.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions.js'
 import { endOperation, launchTraces, startOperation } from './run-operation.js'
 import { retryDelay } from './retrying.js'
-import { currentRuns, plans, type RunStart } from './run-plan.js'
+import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
+import { wrapUpSignal } from './wrap-up.js'
 
 /** What a run uses of the manager. */
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
   readonly telemetry: Telemetry | undefined
-  report(entry: TaskEntry, progress: number | TaskProgress): void
-  append(entry: TaskEntry, text: string): void
-  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | RunnerDefinition | undefined): ActiveTaskInfo
+  /** How much of a task's output is kept, in bytes. */
+  readonly outputBytes: number
+  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
   /** Makes the controller of a task. */
-  readonly newController: (taskId: string) => AbortController
+  newController(taskId: string): AbortController
 }
 
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
@@ -40,6 +43,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const { runner, graceMs, params, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
+  const { unsettled } = registry.use(runs)
   const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
@@ -69,10 +73,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
     attempt,
     report: (progress) => {
-      if (isCurrent(entry, attempt)) host.report(entry, progress)
+      if (isCurrent(entry, attempt)) reportProgress(registry, entry, progress)
     },
     append: (text) => {
-      if (isCurrent(entry, attempt)) host.append(entry, text)
+      if (isCurrent(entry, attempt)) appendOutput(entry, text, host.outputBytes)
     },
     ask: (question, options) =>
       isCurrent(entry, attempt)
@@ -81,7 +85,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     messages,
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
-      if (isCurrent(entry, attempt) && entry.ref !== undefined) registry.batch(() => registry.addSpent(entry, spent))
+      if (isCurrent(entry, attempt) && entry.ref !== undefined) {
+        registry.send({ type: 'task.spend', entry, amount: spent })
+      }
     },
     launch: (child, childRunner) => {
       if (!isCurrent(entry, attempt)) throw endedError(id)
@@ -91,9 +97,11 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       return host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
     },
     get wrapUp() {
-      return registry.wrapUpOf(entry).signal
+      return wrapUpSignal(registry, entry)
     },
-    ...(kind !== undefined && { setProgram: (program: ProgramFacts) => registry.setProgram(entry, program) }),
+    ...(kind !== undefined && {
+      setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
+    }),
     ...(durability && { durability }),
     ...(operation && { trace: operation.trace }),
   })
@@ -102,17 +110,19 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       id,
       graceMs,
       run: (abort) =>
-        operation === undefined ? runner(input, context(abort)) : operation.run(() => runner(input, context(abort))),
+        operation === undefined
+          ? runner.run(input, context(abort))
+          : operation.run(() => runner.run(input, context(abort))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
     const end = (outcome: Outcome): void => {
-      registry.runs.delete(run)
+      unsettled.delete(run)
       files.setSettled(outcome, isResumed)
       settle(host, entry, { outcome, attempt, couldNotStart: false })
       if (operation !== undefined) endOperation(operation, entry, outcome)
     }
     currentRuns.set(entry, run)
-    registry.runs.add(run)
+    unsettled.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
     // The registered controller had aborted: the task is cancelled already.
     if (entry.ref === undefined) run.abort()
@@ -121,6 +131,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     settle(host, entry, { outcome, attempt, couldNotStart: true })
     if (operation !== undefined) endOperation(operation, entry, outcome)
   }
+}
+
+/** Starts the run of a task that has waited. */
+export function startPlanned(host: RunHost, entry: TaskEntry): void {
+  const plan = plans.get(entry)
+  if (entry.ref === undefined || plan === undefined) host.registry.send({ type: 'slot.release', entry })
+  else startRun(host, entry, plan.start)
 }
 
 /** Whether this run of a task is its present one: what an earlier one reports changes nothing. */
@@ -151,7 +168,8 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
 }
 
 /** Has the task run again, if its policy says so. */
-function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
+  const { registry } = host
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
   const snapshot = entry.ref.getSnapshot()
@@ -166,7 +184,7 @@ function repeat({ registry, newController }: RunHost, entry: TaskEntry, ended: E
     storedEnds.take(entry)?.()
     currentRuns.take(entry)
     const { id, abortController } = entry.record
-    const next = abortController?.signal.aborted === true ? newController(id) : undefined
+    const next = abortController?.signal.aborted === true ? host.newController(id) : undefined
     const { ticket, start } = plan
     registry.persistence?.setDelay(entry, delayMs)
     registry.send({

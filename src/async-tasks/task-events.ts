@@ -11,7 +11,9 @@ import type {
   TaskTransition,
 } from '../../machines/records.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
+import type { Feature } from './feature.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { isEnd, type TaskRegistry } from './registry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
@@ -54,7 +56,7 @@ export interface HandledTasks {
   cancelled: CancelledTaskInfo
 }
 
-export class TaskEvents {
+export class TaskEvents implements Feature {
   readonly transitions$: Observable<TaskTransition>
   readonly settled$: Observable<SettledTaskInfo>
   readonly owed$: Observable<OwnerCounts>
@@ -120,7 +122,7 @@ export class TaskEvents {
   }
 
   /** Calls the handlers of a task's end, in the order of their registration. */
-  callHandlers(transition: TaskTransition): void {
+  ended(_entry: TaskEntry, transition: TaskTransition): void {
     const { record } = transition
     for (const registration of [...this.#handlers[record.status as TerminalStatus]]) {
       if (!registration.isActive || registration.since >= transition.seq) continue
@@ -159,7 +161,7 @@ export class TaskEvents {
   }
 
   /** Completes the streams that have no other source, and removes the handlers. */
-  close(): void {
+  closing(): void {
     for (const handlers of Object.values(this.#handlers)) {
       for (const registration of handlers) registration.isActive = false
       handlers.clear()
@@ -168,6 +170,9 @@ export class TaskEvents {
     this.#progressSubscribers.clear()
   }
 }
+
+/** The streams and handlers of a registry. */
+export const taskEvents = (registry: TaskRegistry): TaskEvents => new TaskEvents(registry)
 
 function questionsOf({ id, owner, questions = [] }: AsyncTaskInfo): TaskQuestionsEvent {
   return { taskId: id, owner, questions }

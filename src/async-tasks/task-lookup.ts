@@ -3,8 +3,9 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { toOneLine } from '../control-characters.js'
 import { isSeenBy } from './families.js'
-import type { ListedIds } from './listed-ids.js'
-import type { PrunedTask, PrunedTasks } from './pruned-tasks.js'
+import { listedIds } from './listed-ids.js'
+import { prunedTasks, type PrunedTask } from './pruned-tasks.js'
+import type { TaskRegistry } from './registry.js'
 import { shortIds } from './short-ids.js'
 import { isoTime } from './duration.js'
 
@@ -12,7 +13,7 @@ import { isoTime } from './duration.js'
 interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
   getAllTasks(): AsyncTaskInfo[]
-  readonly registry: { readonly listed: ListedIds; readonly pruned: PrunedTasks }
+  readonly registry: TaskRegistry
 }
 
 /** The result of a lookup. */
@@ -35,12 +36,12 @@ export function lookUpTask(
   const isVisible = (task: AsyncTaskInfo): boolean => owner === undefined || isSeenBy(manager, task, owner)
   const exact = manager.getTask(idOrPrefix)
   if (exact !== undefined && isVisible(exact)) return { type: 'found', task: exact }
-  const listed = manager.getTask(manager.registry.listed.idOf(idOrPrefix) ?? '')
+  const listed = manager.getTask(manager.registry.use(listedIds).idOf(idOrPrefix) ?? '')
   if (listed !== undefined && isVisible(listed)) return { type: 'found', task: listed }
   const candidates = meantOf(lookUpPrefix(visibleTasks(manager, owner), idOrPrefix), canBeMeant)
   const [task] = candidates
   if (task === undefined) {
-    const pruned = manager.registry.pruned.find(idOrPrefix, owner)
+    const pruned = manager.registry.use(prunedTasks).find(idOrPrefix, owner)
     return { type: 'unknown', ...(pruned && { pruned }) }
   }
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
@@ -77,7 +78,7 @@ export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo
  * no other task while its record is kept; only a later task whose whole id is that text takes it over.
  */
 export function shortTaskIds(manager: TaskSource): (task: AsyncTaskInfo) => string {
-  const { listed } = manager.registry
+  const listed = manager.registry.use(listedIds)
   const short = shortIds(manager.getAllTasks().map((task) => task.id))
   return ({ id }) => {
     const before = listed.shortOf(id)
@@ -91,7 +92,7 @@ export function shortTaskIds(manager: TaskSource): (task: AsyncTaskInfo) => stri
 
 /** Whether a name means a task for certain: its whole id, or a prefix of a task that a list has shown. */
 export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTaskInfo): boolean {
-  return idOrPrefix === task.id || manager.registry.listed.shortOf(task.id) !== undefined
+  return idOrPrefix === task.id || manager.registry.use(listedIds).shortOf(task.id) !== undefined
 }
 
 /** Says what became of a task that was pruned. */

@@ -1,10 +1,11 @@
 /** Waits for tasks, by task: a change of one task costs nothing for those who wait for others (A10). */
 import type { TaskEntry } from '../../machines/task-entry.js'
+import type { Feature } from './feature.js'
 
 /** Called after a task has ended, waits again, or its open questions have changed, or when everything is disposed. It must not throw. */
 export type TaskWatcher = () => void
 
-export class TaskWatchers {
+export class TaskWatchers implements Feature {
   readonly #byTask = new Map<TaskEntry, Set<TaskWatcher>>()
   #isClosed = false
 
@@ -24,12 +25,19 @@ export class TaskWatchers {
     if (watchers?.delete(watcher) === true && watchers.size === 0) this.#byTask.delete(entry)
   }
 
-  notify(entry: TaskEntry): void {
+  changed(entry: TaskEntry): void {
     for (const watcher of this.#byTask.get(entry) ?? []) watcher()
   }
 
-  close(): void {
+  ended(entry: TaskEntry): void {
+    this.changed(entry)
+  }
+
+  disposed(): void {
     this.#isClosed = true
     for (const watchers of this.#byTask.values()) for (const watcher of watchers) watcher()
   }
 }
+
+/** The watchers of a registry. */
+export const taskWatchers = (): TaskWatchers => new TaskWatchers()

@@ -39,12 +39,9 @@ export async function settleUnknown(
         registry.send({ type: 'lease.acknowledge', deliveryId })
       } else {
         if (answer === undefined) {
-          for (const entry of entries) {
-            registry.markRepeat(entry)
-            uncertain.add(entry)
-          }
+          for (const entry of entries) uncertain.add(entry)
         }
-        registry.send({ type: 'lease.release', deliveryId })
+        registry.send({ type: 'lease.release', deliveryId, isUncertain: answer === undefined })
       }
     })
   }

@@ -7,8 +7,9 @@ import type { WaitOptions, WaitResult } from '../engine/children.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
-import type { HoldLease } from './leases.js'
+import { openLease, type HoldLease } from './leases.js'
 import type { Asking, QuestionAsker } from './question-askers.js'
+import { taskWatchers } from './task-watchers.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Options of a wait whose result becomes a text for a model. */
@@ -64,10 +65,10 @@ export async function waitForTasks(
   signal?.throwIfAborted()
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
-  registry.takeLease({ deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
+  openLease(registry, { deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
   const asking = asker?.begin((taskId) => {
     const entry = registry.history.get(taskId)
-    if (entry !== undefined) registry.watchers.notify(entry)
+    if (entry !== undefined) registry.use(taskWatchers).changed(entry)
   })
   const isOver = overWhen(found, mode, (entry) => endsOnQuestion && isAsking(entry) && !isAsked(entry, asking))
   try {
@@ -142,9 +143,10 @@ interface Wait {
 /** Resolves when the tasks have ended, the time is up, the signal aborts or everything is disposed. */
 function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
   const { isOver, found, timeoutMs, signal } = wait
+  const all = registry.use(taskWatchers)
   return new Promise((resolve) => {
     const end = (): void => {
-      for (const [entry, watcher] of watchers) registry.watchers.remove(entry, watcher)
+      for (const [entry, watcher] of watchers) all.remove(entry, watcher)
       clearLongTimeout(registry.clock, timer)
       signal?.removeEventListener('abort', end)
       resolve()
@@ -152,7 +154,7 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
     const watchers = new Map(
       found.map((entry) => {
         const onChange = (): void => {
-          if (registry.watchers.isClosed || isOver(entry)) end()
+          if (all.isClosed || isOver(entry)) end()
         }
         return [entry, onChange]
       }),
@@ -164,6 +166,6 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
       kind: 'deadline',
     } as const
     const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs, label)
-    for (const [entry, watcher] of watchers) registry.watchers.add(entry, watcher)
+    for (const [entry, watcher] of watchers) all.add(entry, watcher)
   })
 }

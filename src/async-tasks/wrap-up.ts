@@ -1,9 +1,12 @@
 /** The signal that asks a run to conclude: a budget is exceeded (F10). */
 import { PerTask } from '../../machines/per-task.js'
-import { BUDGET_EXCEEDED } from '../../machines/async-task.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
+import type { Feature } from './feature.js'
+import type { TaskRegistry } from './registry.js'
+import { excessError } from './stop-reason.js'
 
-export class WrapUp {
+class WrapUp {
   readonly #controller: IsolatedController
 
   /** @param report called with what a listener throws */
@@ -21,9 +24,20 @@ export class WrapUp {
   }
 }
 
-/** The reason of an abort. */
-export const excessError = (excess: string): Error =>
-  Object.assign(new Error(excess), { name: 'BudgetExceededError', code: BUDGET_EXCEEDED })
-
 /** Of the tasks whose run has asked for it. */
-export const wrapUps = new PerTask<WrapUp>()
+const wrapUps = new PerTask<WrapUp>()
+
+/** The signal that asks the run of a task to conclude. */
+export function wrapUpSignal({ report }: TaskRegistry, entry: TaskEntry): AbortSignal {
+  const wrapUp = wrapUps.ensure(entry, () => {
+    const taskId = entry.record.id
+    const made = new WrapUp((error) => report(error, { source: 'abort-listener', taskId }))
+    const excess = entry.ref?.getSnapshot().context.excess
+    if (excess !== undefined) made.begin(excess)
+    return made
+  })
+  return wrapUp.signal
+}
+
+/** Asks runs to conclude. */
+export const wrappingUp = (): Feature => ({ wrapUp: (entry, excess) => wrapUps.get(entry)?.begin(excess) })

@@ -1,6 +1,5 @@
 /** A runner that sends its tasks to workers on other machines. */
-import type { OutputObject } from '../../machines/records.js'
-import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import type { OutputRunner } from '../engine/runner.js'
 import { aBoolean, aName, checkOptions, numberFrom, required, type OptionTypes } from '../protocol/option-checks.js'
 import { redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'
 import { HostLink } from './host-link.js'
@@ -42,21 +41,24 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
  * worker that dies fails its task with `INTERRUPTED`, or it is run again (`retry: { on: ['interrupted'] }`).
  * @throws InvalidInputError for an invalid option, or a Redis without a password that other machines reach
  */
-export function bullmqRunner(options: BullmqRunnerOptions): Runner {
+export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
   checkOptions(options, optionTypes)
   const { queue, prefix = DEFAULT_PREFIX, log = (line) => console.error(line), takesMessages = false } = options
   const { sendTimeoutMs = DEFAULT_SEND_TIMEOUT_MS, lockMs = DEFAULT_LOCK_MS } = options
   const name = { prefix, queue }
   const address = toRedisAddress(options)
   const link = new HostLink({ address, name, sendTimeoutMs, lookMs: lockTimes(lockMs).stalledInterval, log })
-  const runner: Runner = (input: RunInput, context: RunContext): Promise<OutputObject> => {
-    const { durability } = context
-    const key = durability?.key ?? (durability?.isResumed === true ? undefined : globalThis.crypto.randomUUID())
-    if (key === undefined) {
-      throw interruptedError('Another kind of runner had started this task, and its end is not known.')
-    }
-    const jobId = `${key}-${context.attempt}`
-    return followRun({ link, jobId, workers: workersChannel(name), input, context, log })
+  return {
+    run: (input, context) => {
+      const { durability } = context
+      const key = durability?.key ?? (durability?.isResumed === true ? undefined : globalThis.crypto.randomUUID())
+      if (key === undefined) {
+        throw interruptedError('Another kind of runner had started this task, and its end is not known.')
+      }
+      const jobId = `${key}-${context.attempt}`
+      return followRun({ link, jobId, workers: workersChannel(name), input, context, log })
+    },
+    survivesHost: true,
+    takesMessages,
   }
-  return Object.assign(runner, { survivesHost: true, ...(takesMessages && { takesMessages }) })
 }

@@ -36,7 +36,7 @@ export class Outgoing {
   append(text: string): void {
     for (const part of partsOf(text.slice(-this.#maxBytes))) {
       const last = this.#items.at(-1)
-      if (last?.what === 'output' && last.bytes + part.length <= PART_BYTES) {
+      if (last?.what === 'output' && last.bytes + Buffer.byteLength(part) <= PART_BYTES) {
         this.#replaceLast('output', last.text + part)
       } else this.#push('output', '', part)
     }

@@ -1,7 +1,7 @@
 /** A worker: runs the tasks that hosts send, anywhere. */
 import { Job, Worker } from 'bullmq'
 import { systemClock, clearLongTimeout, setLongTimeout } from '../clock.js'
-import { aRunnable } from '../engine/definition.js'
+import { aRunnable, flatRunner } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import {
@@ -40,7 +40,7 @@ const STARTED_BEFORE =
   'The worker had started this run before, and Redis has lost its job since. It is not run twice: launch the task again if its result is still needed.'
 
 /** What runs the tasks of a subagent: a definition, or only its function. A definition's retries and budgets are those of the host. */
-export type WorkerSubagent = Runner<WorkerInput> | { readonly run: Runner<WorkerInput> }
+export type WorkerSubagent = Runner<WorkerInput>
 
 /** Options of `startWorker`. */
 export interface WorkerOptions extends RedisAccess {
@@ -110,7 +110,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
   subscriber.on('message', (channel, id) => runs.get(`${channels.get(channel) ?? ''}:${id}`)?.wake())
   const findJobs = new Map<string, (id: string) => Promise<Job | undefined>>()
   const workers = Object.entries(options.subagents).map(([queue, subagent]) => {
-    const runner = typeof subagent === 'function' ? subagent : subagent.run
+    const runner = flatRunner(subagent)
     const name: QueueName = { prefix, queue }
     const hostOf = (data: unknown): string =>
       typeof data === 'object' && data !== null && 'host' in data && typeof data.host === 'string' ? data.host : ''

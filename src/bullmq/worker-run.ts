@@ -4,7 +4,7 @@ import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/inbox.js'
 import { systemClock } from '../clock.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
-import type { RunContext, RunInput, Runner } from '../engine/runner.js'
+import type { FlatRunner, RunContext, RunInput } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
 import { jsonBytes } from '../protocol/json-size.js'
@@ -90,12 +90,12 @@ export class WorkerRun {
   }
 
   /** Runs it to its end. Rejects with the text of its failure; the details are stored before. */
-  async run(runner: Runner<WorkerInput>): Promise<OutputObject> {
+  async run(runner: FlatRunner<WorkerInput>): Promise<OutputObject> {
     try {
       const input = toInput(this.#options.data)
       const context = this.#context(runner)
       await this.#begin()
-      const value = await new Promise((done) => done(runner(input, context)))
+      const value = await new Promise((done) => done(runner.run(input, context)))
       const output = toReturnValue(value)
       await this.#end()
       return output
@@ -197,7 +197,7 @@ export class WorkerRun {
     else question.reject(new QuestionWithdrawnError(this.#options.data.input.id))
   }
 
-  #context(runner: Runner<WorkerInput>): RunContext {
+  #context({ takesMessages = false }: FlatRunner<WorkerInput>): RunContext {
     const { data } = this.#options
     const { id } = data.input
     const noFamily = (): never => {
@@ -219,7 +219,7 @@ export class WorkerRun {
       append: (text) => this.#send(() => this.#outgoing.append(text)),
       spend: (amount) => this.#spend(amount),
       ask: (question, options) => this.#ask(question, options?.signal),
-      messages: runner.takesMessages === true ? this.#messages() : new Inbox().open(),
+      messages: takesMessages ? this.#messages() : new Inbox().open(),
       launch: noFamily,
       children: {
         ids: () => [],

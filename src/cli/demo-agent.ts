@@ -1,6 +1,6 @@
 /** The agent of `serve --demo`: an agent host in this process, so that every part of the page has something to show. */
 import { AsyncTaskAutoTrigger } from '../async-tasks/auto-trigger.js'
-import { DEFAULT_OWNER } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { RunContext } from '../engine/runner.js'

@@ -50,9 +50,11 @@ export async function sentSubagents(
     sent.map(({ name, description, retry, maxRunSeconds, stdin }) => [
       name,
       {
-        ...{ name, description, retry },
-        ...(maxRunSeconds !== undefined && { budget: { seconds: maxRunSeconds } }),
-        run: bullmqRunner({ ...access, queue: name, takesMessages: stdin === 'messages' }),
+        ...bullmqRunner({ ...access, queue: name, takesMessages: stdin === 'messages' }),
+        name,
+        description,
+        retry,
+        budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
       },
     ]),
   )

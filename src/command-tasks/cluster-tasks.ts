@@ -2,7 +2,7 @@
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { InstanceSummary } from '../protocol/rest.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
-import type { SubmitResult } from './task-manager.js'
+import type { SubmitResult } from './options.js'
 
 /** The command tasks of a cluster: made by `tasks()` of a cluster, taken by `createAgentTasks`, the tool `submit_commands` and the MCP servers. */
 export interface ClusterTasks {

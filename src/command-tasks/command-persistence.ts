@@ -6,11 +6,20 @@
  */
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../protocol/json-size.js'
+import { StoreSync } from '../kernel/store-sync.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
-import type { Store, StoreChange, StoredCommandTask, StoredInstance } from '../store/store.js'
+import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
 import { StoreWriter } from '../store/store-writer.js'
-import type { CommandTask } from './command-task.js'
-import { FORGOTTEN, commandRow, commandRowId, restoreTasks, taskRow, type RestoredTask } from './stored-tasks.js'
+import { CommandTask } from './command-task.js'
+import {
+  FORGOTTEN,
+  forgottenRow,
+  commandRow,
+  commandRowId,
+  restoreTasks,
+  taskRow,
+  type RestoredTask,
+} from './stored-tasks.js'
 
 export interface CommandPersistenceOptions {
   readonly store: Store
@@ -26,12 +35,14 @@ export class CommandPersistence {
   readonly #close: () => void
   /** What errors call the store. */
   readonly #name: string
-  readonly #changedTasks = new Map<string, CommandTask>()
-  readonly #changedCommands = new Map<string, { readonly task: CommandTask; readonly index: number }>()
-  #removals: StoreChange[] = []
+  readonly #rows = new StoreSync<StoredItems>({
+    commandTasks: { rowOf: (item) => (item instanceof CommandTask ? taskRow(item) : item) },
+    commands: { rowOf: ({ task, index }) => commandRow(task, index) },
+    instances: { rowOf: (worker) => worker },
+  })
   /** What the stored workers hold, in bytes of JSON. */
   readonly #workerBytes = new Map<string, number>()
-  #rows: ContentsOf<'command tasks'> | undefined
+  #contents: ContentsOf<'command tasks'> | undefined
   /** The last place in the order of submission that was given away. */
   #lastPlace = 0
   /** Stands for the last place while the task that had it is forgotten: no id may come again. */
@@ -41,30 +52,21 @@ export class CommandPersistence {
   constructor({ store, clock, report, onWritten }: CommandPersistenceOptions) {
     const { contents, close } = openStore(store, 'command tasks')
     this.#name = store.name ?? 'the store'
-    this.#rows = contents
+    this.#contents = contents
     this.#workers = contents.instances
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
-    this.#writer = new StoreWriter({
-      ...{ store, clock, report, onWritten },
-      pending: {
-        isEmpty: () => !this.isPending,
-        read: () => this.#pendingChanges(),
-        clear: () => this.#clearChanges(),
-        // Every text and result of a command task is limited in bytes of JSON.
-        reduce: () => false,
-      },
-    })
+    this.#writer = new StoreWriter({ store, clock, report, onWritten, pending: this.#rows })
   }
 
   /** The tasks of an earlier process, in the order of submission; they are not kept here. @throws StoreError for a row that is none */
   takeTasks(): readonly RestoredTask[] {
-    const { commandTasks = [], commands = [] } = this.#rows ?? {}
+    const { commandTasks = [], commands = [] } = this.#contents ?? {}
     for (const { id, seq, status } of commandTasks) {
       this.#lastPlace = Math.max(this.#lastPlace, seq)
       if (status === FORGOTTEN) this.#placeholder = id
     }
-    this.#rows = undefined
+    this.#contents = undefined
     return restoreTasks(
       commandTasks.filter(({ status }) => status !== FORGOTTEN),
       commands,
@@ -79,7 +81,7 @@ export class CommandPersistence {
 
   /** Whether a change has not been written yet. */
   get isPending(): boolean {
-    return this.#changedTasks.size + this.#changedCommands.size + this.#removals.length > 0
+    return !this.#rows.isEmpty()
   }
 
   /** Whether a write has failed and has not succeeded since. */
@@ -100,24 +102,20 @@ export class CommandPersistence {
 
   /** A task has changed, or one of its commands has ended. */
   note(task: CommandTask, index?: number): void {
-    if (index === undefined) this.#changedTasks.set(task.id, task)
-    else this.#changedCommands.set(commandRowId(task.id, index), { task, index })
+    if (index === undefined) this.#rows.put('commandTasks', task.id, task)
+    else this.#rows.put('commands', commandRowId(task.id, index), { task, index })
   }
 
   /** A task is not retained any longer. Its end was delivered, so all of it is stored. */
   forget(task: CommandTask): void {
-    const { id, place, commands, submitted } = task
+    const { id, place, commands } = task
     commands.forEach(({ completedAt }, index) => {
-      if (completedAt !== undefined) this.#removals.push({ table: 'commands', remove: commandRowId(id, index) })
+      if (completedAt !== undefined) this.#rows.remove('commands', commandRowId(id, index))
     })
     if (place === this.#lastPlace) {
       this.#placeholder = id
-      const fields = { id, seq: place, createdAt: submitted.createdAt }
-      this.#removals.push({
-        table: 'commandTasks',
-        put: { ...fields, instanceId: '', status: FORGOTTEN, record: {} },
-      })
-    } else this.#removals.push({ table: 'commandTasks', remove: id })
+      this.#rows.put('commandTasks', id, forgottenRow(task))
+    } else this.#rows.remove('commandTasks', id)
     this.#writer.isSettled()
   }
 
@@ -148,7 +146,7 @@ export class CommandPersistence {
   /** An instance is gone. It is forgotten if it was a worker. */
   removeWorker(id: string): void {
     if (!this.#workerBytes.delete(id)) return
-    this.#removals.push({ table: 'instances', remove: id })
+    this.#rows.remove('instances', id)
     this.#writer.isSettled()
   }
 
@@ -167,26 +165,13 @@ export class CommandPersistence {
     this.#writer.close()
     this.#close()
   }
+}
 
-  #pendingChanges(): StoreChange[] {
-    return [
-      ...this.#removals,
-      ...Array.from(this.#changedTasks.values(), (task): StoreChange => ({
-        table: 'commandTasks',
-        put: taskRow(task),
-      })),
-      ...Array.from(this.#changedCommands.values(), ({ task, index }): StoreChange => ({
-        table: 'commands',
-        put: commandRow(task, index),
-      })),
-    ]
-  }
-
-  #clearChanges(): void {
-    this.#changedTasks.clear()
-    this.#changedCommands.clear()
-    this.#removals = []
-  }
+/** What the rows are made of; every text and result of a command task is limited in bytes of JSON. */
+interface StoredItems {
+  readonly commandTasks: CommandTask | StoredCommandTask
+  readonly commands: { readonly task: CommandTask; readonly index: number }
+  readonly instances: StoredInstance
 }
 
 /** The most workers that are stored, and what they may have said about themselves, in bytes of JSON (16 MiB). */

@@ -1,33 +1,27 @@
 /** One command in flight: it is started through the engine, has a time limit, and may be given up (S4, S5). */
 import type { CommandFailure } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
-import type { ErrorSource } from '../callbacks/error-report.js'
-import type { Outbox } from '../callbacks/outbox.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
+import type { ManagerOutbox } from '../kernel/manager-outbox.js'
 import type { TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
-/** What happens after a change: a message is emitted, a result that came too late is reported, code of the host is called. */
+/** What happens after a change: a message is emitted, or a result that came too late is reported. */
 export type OutboxItem =
-  | TaskProgressMessage
-  | TaskCompleteMessage
-  | { readonly type: 'late_result'; readonly taskId: string }
-  | { readonly type: 'callback'; readonly run: () => unknown; readonly source: ErrorSource['source'] }
+  TaskProgressMessage | TaskCompleteMessage | { readonly type: 'late_result'; readonly taskId: string }
 
 /** What all commands of a task manager share. Durations in ms. */
 export interface CommandSettings {
   readonly clock: Clock
   readonly engine: Engine
-  readonly outbox: Outbox<OutboxItem>
+  readonly outbox: ManagerOutbox<OutboxItem>
   /** Calls `run` when what was changed has been stored; at once without a store. Inside a batch. */
   readonly whenStored: (run: () => void) => void
-  /** Calls `run`, which aborts a command, after the change. Inside a batch. */
-  readonly abort: (run: () => void) => void
   readonly telemetry?: Telemetry | undefined
   /** The span that submitted a task; with telemetry. */
   readonly traces?: WeakMap<CommandTask, TraceContext> | undefined
@@ -89,7 +83,10 @@ export class CommandRun {
     clearLongTimeout(this.#settings.clock, this.#timer)
     if (run === undefined) queueMicrotask(() => this.#settle({ type: 'skipped' }))
     // Abort listeners are the host's code.
-    else this.#settings.abort(() => run.abort(new DOMException('The command was given up.', 'AbortError')))
+    else {
+      const abort = (): void => run.abort(new DOMException('The command was given up.', 'AbortError'))
+      this.#settings.outbox.callAfterChange(abort, 'runner')
+    }
   }
 
   #startWhenFree(): void {
@@ -116,8 +113,12 @@ export class CommandRun {
       kind: 'deadline',
     })
     const operation = telemetry?.start({
-      ...{ type: 'execute_tool', name: command.tool_name, callId: command.id, taskId },
-      ...{ parent: traces?.get(this.task), input: command.args },
+      type: 'execute_tool',
+      name: command.tool_name,
+      callId: command.id,
+      taskId,
+      parent: traces?.get(this.task),
+      input: command.args,
     })
     const trace = operation?.trace
     const call = { instance, taskId, command, trace, onProgress: (progress: TaskProgress) => this.#report(progress) }

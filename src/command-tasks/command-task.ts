@@ -3,7 +3,7 @@ import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../mac
 import type { TaskProgress } from '../../machines/records.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { resultBytes, type ByteBudget } from './task-bytes.js'
+import { resultBytes, type TaskBudget } from './task-bytes.js'
 import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from './task-record.js'
 
 /** What a task has from its submission on. */
@@ -19,8 +19,8 @@ export interface SubmitRequest {
   readonly queuePosition: number
 }
 
-/** What a task needs. */
-export interface CommandTaskOptions {
+/** Where a task comes from, and what runs it. */
+export interface CommandTaskOrigin {
   /** Its place in the order of submission, from 1. */
   readonly place: number
   /** The id of the instance that runs it. */
@@ -31,18 +31,20 @@ export interface CommandTaskOptions {
   readonly restored?: Task | undefined
   /** The request that submitted it, if it may be repeated. */
   readonly request?: SubmitRequest | undefined
-  /** Its actor; undefined when it has ended in an earlier process. */
-  readonly ref: CommandTaskRef | undefined
   /** What the submission holds; it was taken from the budget. */
   readonly bytes: number
-  readonly budget: ByteBudget
+}
+
+/** What all tasks of a manager share. */
+export interface CommandTaskHost {
+  readonly budget: TaskBudget
   /** The time of day. */
-  readonly now: () => number
+  now(): number
   /** The time that durations are measured by, in ms. */
-  readonly elapsed: () => number
-  readonly emit: (message: TaskProgressMessage | TaskCompleteMessage) => void
+  elapsed(): number
+  emit(message: TaskProgressMessage | TaskCompleteMessage): void
   /** The task has changed, or one of its commands has ended: the one at `index`. */
-  readonly onChange?: ((task: CommandTask, index?: number) => void) | undefined
+  onChange(task: CommandTask, index?: number): void
 }
 
 export class CommandTask {
@@ -52,14 +54,11 @@ export class CommandTask {
   /** What was submitted, with commands that are pending. */
   readonly submitted: SubmittedTask
   readonly request: SubmitRequest | undefined
-  readonly #ref: CommandTaskRef | undefined
-  readonly #now: () => number
-  readonly #elapsed: () => number
-  readonly #emit: CommandTaskOptions['emit']
-  readonly #onChange: CommandTaskOptions['onChange']
+  readonly #host: CommandTaskHost
   /** Frozen, and replaced when they change. */
   readonly #commands: TaskCommand[]
-  readonly #budget: ByteBudget
+  /** Undefined when the task has ended: an actor is larger than the rest of the task, which is kept for a while. */
+  #ref: CommandTaskRef | undefined
   #bytes: number
   #instance: InstanceEntry | undefined
   #startedAt: number | undefined
@@ -68,22 +67,25 @@ export class CommandTask {
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  constructor(submitted: SubmittedTask, options: CommandTaskOptions) {
+  /** @param ref its actor; undefined when it has ended in an earlier process */
+  constructor(
+    submitted: SubmittedTask,
+    origin: CommandTaskOrigin,
+    ref: CommandTaskRef | undefined,
+    host: CommandTaskHost,
+  ) {
+    const { restored } = origin
     this.id = submitted.id
-    this.instanceId = options.instanceId
-    this.place = options.place
+    this.instanceId = origin.instanceId
+    this.place = origin.place
     this.submitted = submitted
-    this.request = options.request
-    this.#instance = options.instance
-    this.#commands = [...(options.restored?.commands ?? submitted.commands)]
-    this.#ref = options.ref
-    this.#bytes = options.bytes
-    this.#budget = options.budget
-    this.#now = options.now
-    this.#elapsed = options.elapsed
-    this.#emit = options.emit
-    this.#onChange = options.onChange
-    if (options.restored !== undefined) this.#restore(options.restored)
+    this.request = origin.request
+    this.#host = host
+    this.#commands = (restored?.commands ?? submitted.commands).slice()
+    this.#ref = ref
+    this.#bytes = origin.bytes
+    this.#instance = origin.instance
+    if (restored !== undefined) this.#restore(restored)
   }
 
   /** The instance that runs it; undefined while it waits for one. */
@@ -125,25 +127,23 @@ export class CommandTask {
 
   /** Starts the next command. */
   startCommand(): { readonly index: number; readonly command: TaskCommand } {
-    const now = this.#now()
+    const now = this.#host.now()
     if (this.#startedAt === undefined) {
       this.#ref?.send({ type: 'task.start' })
       this.#startedAt = now
-      this.#startedElapsed = this.#elapsed()
-      this.#onChange?.(this)
+      this.#startedElapsed = this.#host.elapsed()
+      this.#host.onChange(this)
     }
     const index = this.#nextIndex()
     this.#currentCommandIndex = index
     const command = this.#change(index, { status: 'running', startedAt: now })
-    this.#emit(progressMessage(this, index, now))
+    this.#host.emit(progressMessage(this, index, now))
     return { index, command }
   }
 
   /** Emits the progress of a running command. */
-  report(index: number, { progress, total, message }: TaskProgress): void {
-    // Field by field: a tool may report anything, and must not overwrite the fields of the message.
-    const more = { progress, ...(total !== undefined && { total }), ...(message !== undefined && { message }) }
-    this.#emit(progressMessage(this, index, this.#now(), more))
+  report(index: number, progress: TaskProgress): void {
+    this.#host.emit(progressMessage(this, index, this.#host.now(), progress))
   }
 
   /** A result that is too large to be kept fails the command. */
@@ -188,7 +188,7 @@ export class CommandTask {
     } else if (startedAt !== undefined) {
       // How long it ran after its last sign of life is not known.
       const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))
-      this.#startedElapsed = this.#elapsed() - (last - startedAt)
+      this.#startedElapsed = this.#host.elapsed() - (last - startedAt)
       this.#ref?.send({ type: 'task.start' })
       for (const { status } of task.commands) if (status === 'success') this.#ref?.send({ type: 'command.succeeded' })
       this.#currentCommandIndex = this.#nextIndex()
@@ -208,13 +208,13 @@ export class CommandTask {
 
   /** Returns why a result cannot be kept. */
   #keep(result: unknown): string | undefined {
-    const { maxResultBytes, maxTaskBytes, maxBytes } = this.#budget.limits
+    const { maxResultBytes, maxTaskBytes, maxBytes } = this.#host.budget.limits
     const bytes = resultBytes(result, maxResultBytes)
     if (bytes > maxResultBytes) return `The result has more than ${maxResultBytes} bytes of JSON.`
     if (this.#bytes + bytes > maxTaskBytes) {
       return `The result has ${bytes} bytes of JSON: with it, the task would hold more than ${maxTaskBytes}.`
     }
-    if (!this.#budget.take(bytes)) {
+    if (!this.#host.budget.take(bytes)) {
       return `The result has ${bytes} bytes of JSON: with it, all tasks would hold more than ${maxBytes}.`
     }
     this.#bytes += bytes
@@ -222,10 +222,10 @@ export class CommandTask {
   }
 
   #endCommand(index: number, change: Partial<TaskCommand>, event: CommandTaskEvent): void {
-    const now = this.#now()
+    const now = this.#host.now()
     this.#change(index, { completedAt: now, ...change })
-    this.#onChange?.(this, index)
-    this.#emit(progressMessage(this, index, now))
+    this.#host.onChange(this, index)
+    this.#host.emit(progressMessage(this, index, now))
     this.#send(event)
   }
 
@@ -242,34 +242,39 @@ export class CommandTask {
     this.#ref?.send(event)
     const end = this.#ref?.getSnapshot().output
     if (end === undefined) return false
-    const now = this.#now()
-    const error = end.status === 'completed' ? undefined : Object.freeze(end.error)
+    this.#ref = undefined
+    const completedAt = this.#host.now()
+    const ranMs = this.#startedAt === undefined ? 0 : this.#host.elapsed() - this.#startedElapsed
+    const duration = Math.round(Math.max(0, ranMs))
+    const ended: TaskEnd =
+      end.status === 'completed'
+        ? { status: end.status, completedAt, duration }
+        : { status: end.status, completedAt, duration, error: this.#stopCommands(end.error, completedAt) }
+    this.#end = ended
+    this.#record = undefined
+    this.#host.onChange(this)
+    const { id, instanceId, commands } = this
+    this.#host.emit(completeMessage({ id, instanceId, commands, ...ended }))
+    return true
+  }
+
+  /** Skips what has not ended, and returns the error of the task. */
+  #stopCommands(given: CommandFailure, completedAt: number): TaskFailure {
+    const error = Object.freeze(given)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
       // Its error tells a command that was given up from one that never started.
       if (status !== 'running') return
-      this.#change(index, { status: 'skipped', completedAt: now, ...(error && { error }) })
-      this.#onChange?.(this, index)
+      this.#change(index, { status: 'skipped', completedAt, error })
+      this.#host.onChange(this, index)
     })
-    const duration = this.#startedAt === undefined ? 0 : Math.round(Math.max(0, this.#elapsed() - this.#startedElapsed))
-    const ended: TaskEnd =
-      end.status === 'completed'
-        ? { status: end.status, completedAt: now, duration }
-        : {
-            status: end.status,
-            completedAt: now,
-            duration,
-            error: Object.freeze({ ...(failed && { commandId: failed.id }), ...end.error }),
-          }
-    this.#end = ended
-    this.#record = undefined
-    this.#onChange?.(this)
-    const { id, instanceId, commands } = this
-    this.#emit(completeMessage({ id, instanceId, commands, ...ended }))
-    return true
+    return Object.freeze({ ...(failed && { commandId: failed.id }), ...error })
   }
 }
+
+/** The error of a task, with the command that has failed. */
+type TaskFailure = NonNullable<TaskEnd['error']>
 
 const INTERRUPTED =
   'The server ended while this command was in flight. It may have taken effect: look at that before you submit the rest of the task again.'

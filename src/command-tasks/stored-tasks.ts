@@ -1,5 +1,6 @@
 /** Command tasks as rows of a store, and back. */
 import { z } from 'zod'
+import { defined } from '../defined.js'
 import { preview } from '../preview.js'
 import { taskCommandSchema, taskSchema, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -28,7 +29,12 @@ export function queuedRow(
 ): StoredCommandTask {
   const record = { ...submitted, instanceId, currentCommandIndex: 0, status: 'queued' }
   return {
-    ...{ id: submitted.id, instanceId, status: 'queued', seq: place, createdAt: submitted.createdAt, record },
+    id: submitted.id,
+    instanceId,
+    status: 'queued',
+    seq: place,
+    createdAt: submitted.createdAt,
+    record,
     ...(request && { submission: { ...request } }),
   }
 }
@@ -37,11 +43,20 @@ export function queuedRow(
 export function taskRow({ record, submitted, place, request }: CommandTask): StoredCommandTask {
   const { id, instanceId, status, createdAt, completedAt } = record
   return {
-    ...{ id, instanceId, status, seq: place, createdAt },
-    ...(completedAt !== undefined && { completedAt }),
+    id,
+    instanceId,
+    status,
+    seq: place,
+    createdAt,
+    ...defined({ completedAt }),
     record: { ...record, commands: submitted.commands },
     ...(request && { submission: { ...request } }),
   }
+}
+
+/** The row that stands for a task that is not retained any longer. */
+export function forgottenRow({ id, place, submitted }: CommandTask): StoredCommandTask {
+  return { id, instanceId: '', status: FORGOTTEN, seq: place, createdAt: submitted.createdAt, record: {} }
 }
 
 /** The row of a command that has ended. */
@@ -84,7 +99,10 @@ function restoreTask(
     ...rest
   } = parseStored(taskSchema, record, { store, table: 'commandTasks', id })
   const submitted = {
-    ...{ id, name, intention, createdAt },
+    id,
+    name,
+    intention,
+    createdAt,
     commands: pending.map((command) =>
       Object.freeze({ ...command, args: toPlainData(command.args) as typeof command.args }),
     ),
@@ -131,7 +149,11 @@ const textOf = ({ name, intention, commands, metadata }: Submission): string =>
   ])
 
 const outcomeSchema = taskCommandSchema.pick({
-  ...{ status: true, startedAt: true, completedAt: true, result: true, error: true },
+  status: true,
+  startedAt: true,
+  completedAt: true,
+  result: true,
+  error: true,
 })
 
 const requestSchema: z.ZodType<SubmitRequest> = z.object({

@@ -1,5 +1,5 @@
 /**
- * What tasks hold, in bytes of JSON: their submissions and their results. A result is measured once, and is known by its identity after that,
+ * What tasks hold, in bytes of JSON: their submissions and their results. A large result is measured once, and is known by its identity after that,
  * because it is frozen and shared by the task and its messages.
  */
 import { jsonBytes } from '../protocol/json-size.js'
@@ -8,6 +8,8 @@ import { jsonBytes } from '../protocol/json-size.js'
 export interface TaskByteLimits {
   /** The result of one command. */
   readonly maxResultBytes: number
+  /** A submission. */
+  readonly maxSubmissionBytes: number
   /** One task: its submission and its results. */
   readonly maxTaskBytes: number
   /** All tasks together. */
@@ -15,42 +17,42 @@ export interface TaskByteLimits {
 }
 
 const MIB = 1024 * 1024
-export const DEFAULT_BYTE_LIMITS: TaskByteLimits = {
-  maxResultBytes: 16 * MIB,
-  maxTaskBytes: 64 * MIB,
-  maxBytes: 256 * MIB,
+
+/** What one row of a store may have. */
+const MAX_ROW_BYTES = 64 * MIB
+
+/** The limits of a manager, with their defaults. */
+export function byteLimits(
+  options: Partial<Omit<TaskByteLimits, 'maxSubmissionBytes'>>,
+  hasStore: boolean,
+): TaskByteLimits {
+  const { maxResultBytes = 16 * MIB, maxTaskBytes = 64 * MIB, maxBytes = 256 * MIB } = options
+  const maxRowBytes = hasStore ? MAX_ROW_BYTES : Infinity
+  return {
+    maxResultBytes: Math.min(maxResultBytes, maxRowBytes),
+    maxSubmissionBytes: Math.min(maxTaskBytes, maxRowBytes),
+    maxTaskBytes,
+    maxBytes,
+  }
 }
 
-/** What all tasks of a manager hold together. */
-export class ByteBudget {
+/** What a task may still take. */
+export interface TaskBudget {
   readonly limits: TaskByteLimits
-  readonly #forgetOldest: () => boolean
-  #held = 0
-
-  /** @param forgetOldest forgets the task that ended first; returns false when there is none */
-  constructor(limits: TaskByteLimits, forgetOldest: () => boolean) {
-    this.limits = limits
-    this.#forgetOldest = forgetOldest
-  }
-
   /** Makes room by forgetting ended tasks. Returns false, and takes nothing, when the rest holds too much. */
-  take(bytes: number): boolean {
-    while (this.#held + bytes > this.limits.maxBytes) if (!this.#forgetOldest()) return false
-    this.#held += bytes
-    return true
-  }
+  take(bytes: number): boolean
+}
 
-  /** Takes what an earlier process has accepted, also beyond the limit. */
-  hold(bytes: number): void {
-    this.#held += bytes
-  }
-
-  giveBack(bytes: number): void {
-    this.#held -= bytes
-  }
+/** For a task that another process has accepted. */
+export const UNLIMITED: TaskBudget = {
+  limits: { maxResultBytes: Infinity, maxSubmissionBytes: Infinity, maxTaskBytes: Infinity, maxBytes: Infinity },
+  take: () => true,
 }
 
 const measured = new WeakMap<object, number>()
+
+/** A smaller result is measured sooner than found, in bytes. */
+const MIN_REMEMBERED = 256
 
 /**
  * The bytes of a result as JSON.
@@ -60,6 +62,7 @@ export function resultBytes(result: unknown, most = Infinity): number {
   const known = typeof result === 'object' && result !== null ? measured.get(result) : undefined
   if (known !== undefined) return known
   const bytes = jsonBytes(result, most)
-  if (bytes <= most && typeof result === 'object' && result !== null) measured.set(result, bytes)
+  const isRemembered = bytes <= most && bytes >= MIN_REMEMBERED
+  if (isRemembered && typeof result === 'object' && result !== null) measured.set(result, bytes)
   return bytes
 }

@@ -1,4 +1,5 @@
 /** Command tasks as plain data: the messages about them and their summaries. */
+import type { TaskProgress } from '../../machines/records.js'
 import type {
   Task,
   TaskCommand,
@@ -13,8 +14,8 @@ export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
 /** A task that has ended. */
 export type EndedTask = Exclude<Task, LiveTask>
 
-/** The part of an ended task that its message has. */
-type CompletedTask = TaskEnd & {
+/** The part of a task that messages about it have. */
+interface DescribedTask {
   readonly id: string
   readonly instanceId: string
   readonly commands: readonly TaskCommand[]
@@ -29,15 +30,15 @@ export type TaskEnd = EndedTask extends infer T
 
 /** The message about a command that has started, reported progress or ended. */
 export function progressMessage(
-  task: { readonly id: string; readonly instanceId: string; readonly commands: readonly TaskCommand[] },
+  task: DescribedTask,
   index: number,
-  at: number,
-  more?: Partial<TaskProgressMessage>,
+  timestamp: number,
+  progress?: TaskProgress,
 ): TaskProgressMessage {
   const command = task.commands[index]
   if (command === undefined) throw new RangeError(`task ${task.id} has no command ${index}`)
   const { id: commandId, status, tool_name, intention, result, error } = command
-  return Object.freeze({
+  const message: Writable<TaskProgressMessage> = {
     type: 'task_progress',
     taskId: task.id,
     instanceId: task.instanceId,
@@ -45,17 +46,23 @@ export function progressMessage(
     commandIndex: index,
     totalCommands: task.commands.length,
     status,
-    timestamp: at,
+    timestamp,
     tool_name,
     intention,
-    ...(result !== undefined && { result }),
-    ...(error !== undefined && { error }),
-    ...more,
-  })
+  }
+  if (result !== undefined) message.result = result
+  if (error !== undefined) message.error = error
+  if (progress !== undefined) {
+    // Field by field: a tool may report anything, and must not overwrite the fields of the message.
+    message.progress = progress.progress
+    if (progress.total !== undefined) message.total = progress.total
+    if (progress.message !== undefined) message.message = progress.message
+  }
+  return Object.freeze(message)
 }
 
 /** The message about the end of a task. */
-export function completeMessage(task: CompletedTask): TaskCompleteMessage {
+export function completeMessage(task: DescribedTask & TaskEnd): TaskCompleteMessage {
   const { id: taskId, instanceId, commands, completedAt, duration } = task
   const failedCommandIndex = commands.findIndex((command) => command.status === 'error')
   return Object.freeze({
@@ -65,19 +72,22 @@ export function completeMessage(task: CompletedTask): TaskCompleteMessage {
     timestamp: completedAt,
     summary: Object.freeze({
       totalCommands: commands.length,
-      successfulCommands: commands.filter((command) => command.status === 'success').length,
+      successfulCommands: commands.reduce((count, { status }) => (status === 'success' ? count + 1 : count), 0),
       ...(failedCommandIndex !== -1 && { failedCommandIndex }),
       duration,
     }),
     ...(task.status === 'completed' ? { status: task.status } : { status: task.status, error: task.error }),
-    results: commands.map(({ id: commandId, status, result, error: failure }) => ({
-      commandId,
-      status,
-      ...(result !== undefined && { result }),
-      ...(failure !== undefined && { error: failure }),
-    })),
+    results: commands.map(({ id: commandId, status, result, error }) => {
+      const outcome: Writable<TaskCompleteMessage['results'][number]> = { commandId, status }
+      if (result !== undefined) outcome.result = result
+      if (error !== undefined) outcome.error = error
+      return outcome
+    }),
   })
 }
+
+/** A message that is being made. */
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** A task without its commands. */
 export function summaryOf(task: Task): TaskSummary {

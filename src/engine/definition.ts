@@ -1,6 +1,9 @@
-/** Checks runners, and what is said of their runs. */
+/** Checks runners, and makes one definition of what a user gives: a function, a definition, or definitions inside one another. */
+import { deprecate } from '../deprecation.js'
+import { InvalidInputError } from '../errors.js'
 import { aBudget } from '../protocol/budget.js'
 import {
+  aBoolean,
   aFunction,
   aString,
   checkEntry,
@@ -9,35 +12,99 @@ import {
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
-import type { RunnerDefinition } from './runner.js'
+import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
 /** A subagent is a definition with a name and a description. */
-interface NamedDefinition extends RunnerDefinition {
+interface Named {
   readonly name?: string
   readonly description?: string
 }
 
-const definitionTypes: OptionTypes<NamedDefinition> = {
-  run: required(aFunction),
-  name: aString,
-  description: aString,
-  retry: aRetryPolicy,
-  budget: aBudget,
-}
+/** How many definitions may be inside one another; more would be one that contains itself. */
+const MAX_LEVELS = 10
 
-export const aDefinition: OptionType = {
-  expected: '{ run }, with a function run',
-  accepts: (value) => typeof value === 'object' && value !== null && 'run' in value && typeof value.run === 'function',
-  checkContent: (value, path) => {
-    checkEntry(value as object, definitionTypes, path)
-  },
-}
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+const hasRun = (value: unknown): boolean =>
+  isObject(value) && 'run' in value && (typeof value.run === 'function' || isObject(value.run))
 
 /** A definition, or only its function. */
 export const aRunnable: OptionType = {
   expected: 'a function, or { run }',
-  accepts: (value) => typeof value === 'function' || aDefinition.accepts(value),
+  accepts: (value) => typeof value === 'function' || hasRun(value),
   checkContent: (value, path) => {
-    if (typeof value !== 'function') aDefinition.checkContent?.(value, path)
+    const at = [...path]
+    for (let level = value; typeof level !== 'function'; level = (level as RunnerDefinition).run) {
+      if (at.length === path.length + MAX_LEVELS) {
+        throw new InvalidInputError(at.join('.'), level, `a function, because ${MAX_LEVELS} definitions surround it`)
+      }
+      checkEntry(level as object, fieldTypes, at)
+      at.push('run')
+    }
   },
+}
+
+const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
+  run: required({ expected: aRunnable.expected, accepts: aRunnable.accepts }),
+  name: aString,
+  description: aString,
+  retry: aRetryPolicy,
+  budget: aBudget,
+  survivesHost: aBoolean,
+  canResume: aFunction,
+  isBound: aBoolean,
+  foundAs: aString,
+  isUnique: aBoolean,
+  takesMessages: aBoolean,
+}
+
+const FIELDS = Object.keys(fieldTypes) as (keyof typeof fieldTypes)[]
+
+/** What was set on functions before a runner was an object. */
+const FUNCTION_FLAGS = ['survivesHost', 'canResume', 'isBound', 'foundAs', 'isUnique', 'takesMessages'] as const
+
+/**
+ * Makes one definition of a runner. Of definitions inside one another the outer fields hold, unless they are undefined.
+ * @returns a definition that inherits nothing: what wraps it spreads it
+ */
+export function flatRunner<Input, Result extends RunResult>(
+  runner: Runner<Input, Result>,
+): FlatRunner<Input, Result> & Named {
+  if (isFunction(runner)) return { run: runner, ...flagsOf(runner) }
+  const { run } = runner
+  const merged: Record<string, unknown> = { ...flatRunner(run) }
+  for (const field of FIELDS) {
+    // A definition may be an instance of a class: fields need not be its own, and functions may use `this`.
+    const value: unknown = (runner as { readonly [Field in typeof field]?: unknown })[field]
+    if (value === undefined || (field === 'run' && !isFunction(run))) continue
+    merged[field] = typeof value === 'function' ? (value.bind(runner) as unknown) : value
+  }
+  return merged as unknown as FlatRunner<Input, Result>
+}
+
+const isFunction = <Input, Result extends RunResult>(
+  runner: Runner<Input, Result>,
+): runner is RunFunction<Input, Result> => typeof runner === 'function'
+
+type FunctionFlags = Pick<RunnerDefinition, (typeof FUNCTION_FLAGS)[number]>
+
+function flagsOf(run: object): FunctionFlags | undefined {
+  const flagged: FunctionFlags = run
+  const flags = FUNCTION_FLAGS.filter((flag) => flagged[flag] !== undefined)
+  if (flags.length === 0) return undefined
+  deprecate(
+    'AGENT_TASKS_RUNNER_FLAGS',
+    `Properties of a function that a task runs (${flags.join(', ')}) will be ignored by the next version: write { run, ${flags.join(', ')} }.`,
+  )
+  return Object.fromEntries(flags.map((flag) => [flag, flagged[flag]]))
+}
+
+/**
+ * The same for a value of a host without types.
+ * @param name what it is called in errors
+ * @throws InvalidInputError for what is no runner
+ */
+export function toFlatRunner(value: unknown, name: string): FlatRunner {
+  if (!aRunnable.accepts(value)) throw new InvalidInputError(name, value, aRunnable.expected)
+  aRunnable.checkContent?.(value, [name])
+  return flatRunner(value as Runner)
 }

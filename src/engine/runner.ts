@@ -1,4 +1,9 @@
-/** What a task runs: the shape that functions, programs and subagents are given. */
+/**
+ * What a task runs: the shape that functions, programs and subagents have.
+ *
+ * A runner is a definition, an object with a function `run` and what is said of its runs; a function is short for `{ run }`. Users give either. The
+ * package itself passes definitions whose `run` is a function (`FlatRunner`; `flatRunner` of `definition.ts` makes them), and what wraps one spreads it.
+ */
 import type {
   ActiveTaskInfo,
   OutputObject,
@@ -50,7 +55,7 @@ export interface RunContext {
    * @param runner default: what `findRunner` of the manager returns for the name of the subagent
    * @throws FamilyError, TaskLimitError, TaskIdInUseError, InvalidInputError, DisposedError; nothing has changed then
    */
-  readonly launch: (input: ChildTaskInput, runner?: Runner | RunnerDefinition) => ActiveTaskInfo
+  readonly launch: (input: ChildTaskInput, runner?: Runner) => ActiveTaskInfo
   /** The tasks that this run has launched. */
   readonly children: RunChildren
   /**
@@ -94,28 +99,53 @@ export interface RunDurability {
 /** What a run may return: an output, a text that becomes the `final_message`, or nothing, which becomes an empty output. */
 export type RunResult = OutputObject | string | undefined
 
-/** Runs a task: resolves with its result, or rejects. */
-export interface Runner<Input = RunInput, Result extends RunResult = RunResult> {
-  (input: Input, context: RunContext): Promise<Result> | Result
+/** A function that a task runs. The task completes with what it returns or resolves with, and fails when it throws or rejects. */
+export type RunFunction<Input = RunInput, Result extends RunResult = RunResult> = (
+  input: Input,
+  context: RunContext,
+) => Result | Promise<Result>
+
+/** What a task runs: a definition, or only its function. */
+export type Runner<Input = RunInput, Result extends RunResult = RunResult> =
+  RunFunction<Input, Result> | RunnerDefinition<Input, Result>
+
+/** What a task runs, and what is said of its runs. */
+export interface RunnerDefinition<Input = RunInput, Result extends RunResult = RunResult> {
+  /** Runs the task: a function, or a definition whose fields hold where this one does not have them, as in `{ run: processRunner(…), retry }`. */
+  readonly run: Runner<Input, Result>
+  /** When the task is run again. Default: never, it fails. */
+  readonly retry?: RetryPolicy | undefined
+  /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
+  readonly budget?: TaskBudget | undefined
   /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
-  readonly survivesHost?: boolean
+  readonly survivesHost?: boolean | undefined
   /**
    * Whether a run that an earlier process started can be followed to its end; called before the run is resumed, with the folder of its files
    * and the program that it has stored. Default: it can.
    */
-  readonly canResume?: (folder: string | undefined, program?: StartedProgram) => boolean
+  readonly canResume?: ((folder: string | undefined, program?: StartedProgram) => boolean) | undefined
   /** Whether it knows more than its input: no later process can run the task again, or go on with it. Default false. */
-  readonly isBound?: boolean
+  readonly isBound?: boolean | undefined
   /** The name by which `findRunner` finds it for a task of an earlier process. Default: the name of the task's subagent. */
-  readonly foundAs?: string
+  readonly foundAs?: string | undefined
   /** Whether it is the run of one task alone, as of one that follows work which was started elsewhere: nobody can run it again. Default false. */
-  readonly isUnique?: boolean
+  readonly isUnique?: boolean | undefined
   /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
-  readonly takesMessages?: boolean
+  readonly takesMessages?: boolean | undefined
 }
 
-/** A runner whose runs return whole outputs. */
-export type OutputRunner = Runner<RunInput, OutputObject>
+/** A definition whose `run` is a function. */
+export interface FlatRunner<Input = RunInput, Result extends RunResult = RunResult> extends RunnerDefinition<
+  Input,
+  Result
+> {
+  readonly run: RunFunction<Input, Result>
+}
+
+/** What `processRunner` and `functionRunner` make: its runs return whole outputs. */
+export interface OutputRunner extends RunnerDefinition<RunInput, OutputObject> {
+  readonly run: RunFunction<RunInput, OutputObject>
+}
 
 /** Input of a launched task's runner. */
 export interface RunInput {
@@ -129,15 +159,5 @@ export interface RunInput {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** A runner with its policy. */
-export interface RunnerDefinition {
-  /** Runs the task. */
-  readonly run: Runner
-  /** When the task is run again. Default: never, it fails. */
-  readonly retry?: RetryPolicy | undefined
-  /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
-  readonly budget?: TaskBudget | undefined
-}
-
 /** Finds what runs the tasks of a subagent, or what has this name as `foundAs`; undefined when there is none. */
-export type FindRunner = (subagentName: string) => Runner | RunnerDefinition | undefined
+export type FindRunner = (subagentName: string) => Runner | undefined

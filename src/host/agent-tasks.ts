@@ -1,153 +1,50 @@
 /** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands, wired together. */
-import {
-  AsyncTaskAutoTrigger,
-  autoTriggerOptionTypes,
-  type AutoTriggerOptions,
-  type TriggerAgentTurn,
-} from '../async-tasks/auto-trigger.js'
-import { messageLength } from '../async-tasks/bounded-text.js'
-import { aBusySource, type BusySource } from '../async-tasks/busy.js'
-import {
-  AsyncTaskManager,
-  DEFAULT_OWNER,
-  managerOptionTypes,
-  type AsyncTaskManagerOptions,
-} from '../async-tasks/manager.js'
+import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
+import type { BusySource } from '../async-tasks/busy.js'
+import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { Recovery } from '../async-tasks/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
-import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
+import { parseSetting, type SettingName } from '../async-tasks/settings.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
 import { ownerOfRun } from '../../machines/families.js'
 import { createTaskCommands } from '../commands/task-commands.js'
-import { aRunnable } from '../engine/definition.js'
 import type { FindRunner } from '../engine/runner.js'
+import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
-import {
-  aFunction,
-  aName,
-  anObject,
-  checkOptions,
-  optionsOf,
-  pickOptions,
-  recordOf,
-  type OptionTypes,
-  limitFrom,
-} from '../protocol/option-checks.js'
-import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
-import { createRunCommandTool } from '../tools/run-command.js'
-import { createCheckAsyncTasksTool } from '../tools/check-async-tasks.js'
+import { checkOptions, pickOptions } from '../protocol/option-checks.js'
+import { checkCommandPolicy, commandPolicyTypes } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
-import { createSendToTaskTool } from '../tools/send-to-task.js'
-import { aTaskManager, createSubmitCommandsTool } from '../tools/submit-commands.js'
-import { definitionOf, type ResolveSubagent, type Subagent } from '../tools/subagents.js'
-import { createTaskTool } from '../tools/task-tool.js'
+import { definitionOf, subagentEntry } from '../tools/subagents.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
-import { foregroundOptionTypes, type ForegroundAbort, type ForegroundOptions } from '../tools/task-tool-options.js'
+import { foregroundOptionTypes, type ForegroundOptions } from '../tools/task-tool-options.js'
+import type { ToolSetting } from '../tools/tool-descriptor.js'
+import type { createRunCommandTool } from '../tools/run-command.js'
+import { createHostTools, type AgentTools, type OptionalTools } from '../tools/tool-list.js'
 import { tracedTools } from '../tools/traced-tools.js'
-import { createWaitForAsyncTasksTool } from '../tools/wait-for-async-tasks.js'
+import {
+  agentTasksOptionTypes,
+  managerTypes,
+  readSettings,
+  type AgentTasksOptions,
+  type CommandsOptions,
+} from './agent-tasks-options.js'
+import { launchTask, type LaunchOptions } from './launch.js'
+import type { OutputOf, Subagents } from './subagent-outputs.js'
+import type { TaskHandle } from './task-handle.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 /** The default of `maxDelayMs`. */
 const DEFAULT_MAX_DELAY_MS = 60_000
 
-/** Settings by name, as numbers or as text; see `settingDefinitions`. */
-export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
-
-/** Which programs the model may run, and how many at once. */
-export interface CommandsOptions extends CommandPolicy {
-  /** How many commands may run at once, -1 for no limit. They take none of the slots of `maxAsyncTasks`. Default 5. */
-  readonly maxCommands?: number
-}
-
-/** Options of `createAgentTasks`, including those of the manager. */
-export interface AgentTasksOptions<
-  Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
-  Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
-> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
-  /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
-  readonly maxAsyncTasks?: number
-  /** The subagents that the tool `task` can start, by name. */
-  readonly subagents?: Readonly<Record<string, Subagent>>
-  /** Finds subagents that `subagents` does not have. */
-  readonly resolveSubagent?: ResolveSubagent
-  /** The owner of the tasks that the tools start: their results are delivered to it. Default `main`. */
-  readonly owner?: string
-  /**
-   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. The host ends it, after
-   * this.
-   */
-  readonly taskManager?: Commands
-  /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
-  readonly commands?: Programs
-  /** Settings by name; the options above take precedence. */
-  readonly settings?: AgentTasksSettings
-  /**
-   * What becomes of a task that a call of a tool runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in
-   * the background, and its end is owed.
-   */
-  readonly onForegroundAbort?: ForegroundAbort
-  /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
-  readonly maxMessageChars?: number
-  /**
-   * How long a turn may hold the results of its reminder, in ms, Infinity for ever; then they are owed again, and `onError` is called. Default
-   * 1800000 (30 minutes).
-   */
-  readonly turnTimeoutMs?: number
-  /**
-   * How long a result or a question may be owed to an agent that is never idle, in ms, Infinity for ever; then the result of the next call of one
-   * of the tools carries it. Default 60000.
-   */
-  readonly maxDelayMs?: number
-  /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
-  readonly isAgentBusy?: BusySource
-  /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
-  readonly triggerAgentTurn?: TriggerAgentTurn
-  /** The timing of the auto-trigger: coalescing, back-off and limits. */
-  readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
-}
-
-const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
-const { maxCommands, ...others } = managerOptionTypes
-const managerTypes: OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>> = others
-
-const optionTypes: OptionTypes<AgentTasksOptions> = {
-  ...managerTypes,
-  commands: optionsOf<CommandsOptions>({ ...commandPolicyTypes, maxCommands }),
-  subagents: recordOf(aRunnable),
-  resolveSubagent: aFunction,
-  owner: aName,
-  taskManager: aTaskManager,
-  settings: anObject,
-  ...foregroundOptionTypes,
-  maxMessageChars: messageLength,
-  isAgentBusy: aBusySource,
-  triggerAgentTurn: aFunction,
-  turnTimeoutMs: limitFrom(1),
-  maxDelayMs: limitFrom(0),
-  autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
-}
-
-// Types, because TypeScript does not assign an interface to the `Record<string, Tool>` that the adapters take.
-/** The tools for a model, by name. */
-export type AgentTools = {
-  /** Runs a subagent. */
-  readonly task: ReturnType<typeof createTaskTool>
-  /** Lists tasks, shows one, reads its output, cancels it, and answers its questions. */
-  readonly check_async_tasks: ReturnType<typeof createCheckAsyncTasksTool>
-  /** Waits for tasks and returns their results. */
-  readonly wait_for_async_tasks: ReturnType<typeof createWaitForAsyncTasksTool>
-  /** Sends a message to a running task. */
-  readonly send_to_task: ReturnType<typeof createSendToTaskTool>
-}
-
-/** The tools for a model, with the one that needs a `taskManager`. */
-export type AgentToolsWithCommands = AgentTools & {
-  /** Runs commands on an instance. */
-  readonly submit_commands: ReturnType<typeof createSubmitCommandsTool>
-}
+/**
+ * The tools for a model, with the one that needs a `taskManager`.
+ * @useDeclaredType
+ */
+export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
 /** With `commands`, the tools for a model have `run_command` too. */
 export type WithRunCommand = {
@@ -159,7 +56,24 @@ export type WithRunCommand = {
 }
 
 /** The result of `createAgentTasks`. */
-export interface AgentTasks {
+export interface AgentTasks<Known extends Subagents = Subagents> {
+  /**
+   * Starts a task of one of `subagents`, and returns its handle at once. Its result goes to you if you read `handle.result`, and to its owner otherwise.
+   * With `whenFull: 'queue'` a task for which no slot is free waits for one.
+   * @param name a key of `subagents`; `resolveSubagent` is for the tool `task` alone
+   * @param goal what to achieve, in words
+   * @throws InvalidInputError for an unknown subagent (the error lists the known ones) or a wrong option; TaskLimitError when no slot is free and the task
+   *   does not wait, or the queue is full; DisposedError; TaskIdInUseError and FamilyError as `manager.launch`. Nothing has changed then
+   */
+  launch<Name extends keyof Known & string>(
+    name: Name,
+    goal: string,
+    options?: LaunchOptions,
+  ): TaskHandle<OutputOf<Known[Name]>>
+  /** The manager of the tasks. */
+  readonly manager: AsyncTaskManager
+  /** The reminder service. */
+  readonly reminders: AsyncTaskReminderService
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
   readonly tools: AgentTools
   /**
@@ -169,9 +83,9 @@ export interface AgentTasks {
   readonly toolsOfRun: (taskId: string) => AgentTools
   /** The slash commands for people: `/tasks` and `/task`. */
   readonly commands: readonly SlashCommand[]
-  /** Returns the manager; always the same. */
+  /** Returns `manager`. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Returns the reminder service; always the same. */
+  /** Returns `reminders`. */
   readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
   /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns a function that ends this subscription, and no later one. */
   readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
@@ -200,7 +114,7 @@ export interface AgentTasks {
 }
 
 /** The result of `createAgentTasks` with a `taskManager`. */
-export interface AgentTasksWithCommands extends AgentTasks {
+export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, `submit_commands` included. */
   readonly tools: AgentToolsWithCommands
 }
@@ -212,16 +126,17 @@ export interface AgentTasksWithCommands extends AgentTasks {
 export function createAgentTasks<
   Commands extends TaskManager | ClusterTasks | undefined = undefined,
   Programs extends CommandsOptions | undefined = undefined,
+  Known extends Subagents = Subagents,
 >(
-  options: AgentTasksOptions<Commands, Programs> = {},
-): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands : AgentTasks) &
+  options: AgentTasksOptions<Commands, Programs, Known> = {},
+): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known> : AgentTasks<Known>) &
   (Programs extends CommandsOptions ? WithRunCommand : unknown) {
   // With a task manager there is the tool `submit_commands`, and with commands `run_command`.
-  return wire(options) as AgentTasksWithCommands & WithRunCommand
+  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {
-  checkOptions(options, optionTypes)
+  checkOptions(options, agentTasksOptionTypes)
   const {
     subagents = {},
     resolveSubagent,
@@ -259,11 +174,6 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const reminders = new AsyncTaskReminderService(manager, limits)
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
-  const deps = { getAsyncTaskManager, owner, ...limits }
-  const timeouts = {
-    defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
-    maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
-  }
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
   /** The tools, whose results also carry what their owner has been owed for too long. */
   const riding = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
@@ -273,41 +183,25 @@ function wire(options: AgentTasksOptions): AgentTasks {
         withOverdue(tool as Tool, { manager, reminders, owner: of, maxDelayMs }),
       ]),
     ) as Tools
-  const foreground = pickOptions<ForegroundOptions>(options, foregroundOptionTypes)
-  const toolsOf = (parentId?: string): AgentTools => {
-    const view = parentId === undefined ? deps : { ...deps, owner: ownerOfRun(parentId) }
-    return {
-      task: createTaskTool({
-        ...view,
-        ...(parentId !== undefined && { parentId }),
-        ...timeouts,
-        ...foreground,
-        resolveSubagent: (name) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-        // Without subagents, a name may still be one that `resolveSubagent` knows.
-        ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
-          listSubagents: () =>
-            Object.entries(subagents).map(([name, subagent]) =>
-              typeof subagent === 'function' ? name : { name, description: subagent.description },
-            ),
-        }),
-      }),
-      check_async_tasks: createCheckAsyncTasksTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
-      wait_for_async_tasks: createWaitForAsyncTasksTool(view),
-      send_to_task: createSendToTaskTool(parentId === undefined ? { getAsyncTaskManager, ...limits } : view),
-    }
+  const launching = {
+    defaultTimeoutSeconds: () => current['task-default-timeout-seconds'],
+    maxTimeoutSeconds: () => current['task-max-timeout-seconds'],
+    ...pickOptions<ForegroundOptions>(options, foregroundOptionTypes),
+  }
+  const shown = { getAsyncTaskManager, ...limits }
+  const lookup = {
+    resolveSubagent: (name: string) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
+    // Without subagents, a name may still be one that `resolveSubagent` knows.
+    ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
+      listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
+    }),
   }
   const { telemetry } = options
-  const traced = <Tools extends AgentTools>(made: Tools): Tools =>
-    telemetry === undefined ? made : tracedTools(made, telemetry)
-  const tools = traced({
-    ...toolsOf(),
-    ...(taskManager !== undefined && {
-      submit_commands: createSubmitCommandsTool({ ...deps, ...timeouts, ...foreground, taskManager }),
-    }),
-    ...(policy !== undefined && {
-      run_command: createRunCommandTool({ ...deps, ...timeouts, ...foreground, commands: policy }),
-    }),
-  })
+  /** The tools of the agent of an owner. */
+  const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
+    const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
+    return riding(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)
+  }
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined
 
@@ -327,8 +221,14 @@ function wire(options: AgentTasksOptions): AgentTasks {
 
   const dispose = (): Promise<void> => manager.dispose()
   return {
-    tools: riding(tools, owner),
-    toolsOfRun: (taskId) => riding(traced(toolsOf(taskId)), ownerOfRun(taskId)),
+    launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
+    manager,
+    reminders,
+    tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),
+    toolsOfRun: (taskId) => {
+      const of = ownerOfRun(taskId)
+      return toolsOf(of, { shown: { ...shown, owner: of }, subagents: { ...lookup, parentId: taskId } })
+    },
     commands: createTaskCommands({ getAsyncTaskManager }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,
@@ -349,14 +249,4 @@ function wire(options: AgentTasksOptions): AgentTasks {
     dispose,
     [Symbol.asyncDispose]: dispose,
   }
-}
-
-function readSettings(settings: AgentTasksSettings): Record<SettingName, number> {
-  for (const name of Object.keys(settings)) {
-    parseSetting(name as SettingName, settings[name as SettingName] ?? 'nothing')
-  }
-  const names = Object.keys(settingDefinitions) as SettingName[]
-  return Object.fromEntries(
-    names.map((name) => [name, parseSetting(name, settings[name] ?? settingDefinitions[name].default)]),
-  ) as Record<SettingName, number>
 }

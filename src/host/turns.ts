@@ -2,6 +2,7 @@
  * Reminders for turns that the host starts itself: `beforeTurn` leases what is owed, `afterTurn` ends the lease, `withTurn` does both. A
  * lease that is not ended in time is released, so that a host that forgets one loses nothing.
  */
+import { pushSubscribers } from '../async-tasks/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
@@ -93,7 +94,7 @@ export class Turns {
 
   #begin(owner: string): Turn {
     const { registry } = this.#manager
-    registry.pushSubscribers.noteTurn(owner)
+    registry.use(pushSubscribers).noteTurn(owner)
     const systemInstruction = this.#reminders.generateStatusSummary(owner)
     const reminder = this.#reminders.leaseReminder({ owner })
     return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }

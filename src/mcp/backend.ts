@@ -8,7 +8,7 @@ import { TaskManager } from '../command-tasks/task-manager.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { taskName } from '../async-tasks/task-name.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import { aDefinition } from '../engine/definition.js'
+import { aRunnable, flatRunner } from '../engine/definition.js'
 import { createLog, type Log } from '../http/log.js'
 import {
   aClock,
@@ -32,12 +32,12 @@ import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
-import { definitionOf, type SubagentDefinition } from '../tools/subagents.js'
+import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
-import { CommandSlots } from './command-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
+import type { InstanceSource } from '../tools/instance-source.js'
 import { createInstancePool, type InstancePool } from './instance-pool.js'
-import { instancesOfCluster, instancesOfPool, type InstanceSource } from './instance-source.js'
+import { instancesOfCluster, instancesOfPool } from './instance-source.js'
 import { createSession } from './session.js'
 import type { UntrustedFile } from './trust.js'
 
@@ -69,8 +69,8 @@ export interface McpServerOptions {
    * configuration. Default: `projectFolder`.
    */
   readonly session?: string
-  /** Further subagents, as functions of this process, by name. One with the name of a configured subagent replaces it. */
-  readonly subagents?: Readonly<Record<string, SubagentDefinition>>
+  /** Further subagents, which this process runs, by name. One with the name of a configured subagent replaces it. */
+  readonly subagents?: Readonly<Record<string, Subagent>>
   /**
    * The tasks of a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`): `submit_commands` runs on the instances of its servers. They are closed
    * with the server. Default: the `instances` of the configuration.
@@ -103,7 +103,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   projectFolder: aString,
   store: aName,
   session: aSessionKey,
-  subagents: recordOf(aDefinition),
+  subagents: recordOf(aRunnable),
   taskManager: objectWith('the tasks of a cluster', 'submitTask', 'followTask', 'cancelTask', 'close'),
   telemetry: aTelemetry,
   clock: aClock,
@@ -132,8 +132,7 @@ export interface Backend {
   /** What clients see: those of the pool, or of a cluster. */
   readonly instances: InstanceSource
   readonly slots: ClientSlots
-  readonly commandSlots: CommandSlots
-  readonly subagents: ReadonlyMap<string, SubagentDefinition>
+  readonly subagents: ReadonlyMap<string, FlatSubagent>
   /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
   close(): Promise<void>
 }
@@ -156,7 +155,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   checkRemote(config, options.subagents)
   const subagents = new Map([
     ...configuredSubagents(config, { folder, projectFolder }, clock),
-    ...Object.entries(options.subagents ?? {}),
+    ...Object.entries(options.subagents ?? {}).map(([name, subagent]) => [name, flatRunner(subagent)] as const),
   ])
   // Opening it would take over what earlier servers left, and end it for want of its subagents.
   const session =
@@ -197,7 +196,6 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
-    commandSlots: new CommandSlots(manager, maxCommands),
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) leave(manager, session, subagents)
@@ -227,7 +225,7 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
     const entry = registry.history.get(id)
     if (entry === undefined) continue
     // The next server would look for what goes on: a program, or commands of a cluster.
-    const isProgram = subagents.get(subagentName)?.run.survivesHost === true
+    const isProgram = subagents.get(subagentName)?.survivesHost === true
     if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue
     const run = currentRuns.get(entry)
     const what = taskName({ subagentName, goalPrompt })
@@ -240,8 +238,12 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
   session.seal()
 }
 
-function clientLimits({ maxAsyncTasks, whenFull, queueMax }: AgentConfig): ClientLimits {
-  return { maxAsyncTasks, maxWaiting: whenFull === 'queue' ? queueMax : 0 }
+function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConfig): ClientLimits {
+  return {
+    maxAsyncTasks,
+    maxWaiting: whenFull === 'queue' ? queueMax : 0,
+    maxCommands: commands?.maxCommands ?? 0,
+  }
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

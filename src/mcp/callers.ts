@@ -5,6 +5,7 @@
  * bearer token identifies the client. A client without a token is anonymous; it can use a task only by its full id, which cannot be
  * guessed, and gets no lists.
  */
+import { prunedTasks } from '../async-tasks/pruned-tasks.js'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -46,26 +47,25 @@ export function guardTools(tools: readonly McpTool[], manager: AsyncTaskManager)
   return tools.map((tool) => ({
     ...tool,
     call: (args, call) => {
-      const refusal = refuse(tool.name, args, manager)
+      const refusal = refuse(tool, args, manager)
       return refusal === undefined ? tool.call(args, call) : Promise.resolve(refusal)
     },
   }))
 }
 
 function refuse(
-  name: string,
+  { listsTasks = false }: McpTool,
   args: Readonly<Record<string, unknown>>,
   manager: AsyncTaskManager,
 ): McpResult | undefined {
   const { task_id, task_ids } = args
   const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
-  const pruned = unknown === undefined ? undefined : manager.registry.pruned.find(unknown, ANONYMOUS.owner)
+  const pruned = unknown === undefined ? undefined : manager.registry.use(prunedTasks).find(unknown, ANONYMOUS.owner)
   // A part of an id shows nothing to a client that cannot be told from others.
   if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)
-  const isList = !isNamed && (name === 'check_async_tasks' || name === 'wait_for_async_tasks')
-  return isList ? toToolResult(HOW_TO_IDENTIFY) : undefined
+  return listsTasks && !isNamed ? toToolResult(HOW_TO_IDENTIFY) : undefined
 }
 
 /** The ids of tasks that a call names. */

@@ -1,117 +1,120 @@
-/** How many background tasks each client has: one client cannot take the slots of the others. */
+/** How much each client may run at once: one client cannot take the slots of the others. */
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { foregroundLimit } from '../tools/task-runs.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
+import type { SlotKind } from '../tools/tool-descriptor.js'
 import { FOLLOW_UPS } from './follow-ups.js'
-
-/** Counts what the calls of each client launch. */
-export interface CallSlots {
-  /**
-   * Makes a call that launches something, unless its owner has as much as it may.
-   * @param call may say when it has launched it; otherwise it has when it returns
-   */
-  launch(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult>
-  /** Counts the task of a result, if it is queued or runs in the background. */
-  follow(owner: string, result: ToolResult): ToolResult
-}
 
 /** The most tasks that the calls of one client run in place, and those of all clients. They count until their runs have ended. */
 export const MAX_IN_PLACE = 50
 export const MAX_IN_PLACE_OF_ALL = 500
 
 /** What a client can do when it has as much as it may. */
-export const LIMIT_ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
+const ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
 
-/** The most background tasks of one client; -1 for no limit. */
+/** What one client may have at once; -1 for no limit. */
 export interface ClientLimits {
+  /** Background tasks. */
   readonly maxAsyncTasks: number
-  /** How many more may wait for a slot. */
+  /** How many more of them may wait for a slot. */
   readonly maxWaiting: number
+  /** Commands. A command counts until its program has ended, also where its task was cancelled before that. */
+  readonly maxCommands: number
 }
 
-/** The slots of background tasks. */
-export class ClientSlots implements CallSlots {
+interface Kind {
+  /** -1 for no limit. */
+  readonly max: number
+  /** How many tasks of the owner count. */
+  readonly countOf: (owner: string) => number
+  /** The result of a call that would be one too many. */
+  readonly refuse: () => ToolResult
+}
+
+/** Counts what the calls of each client launch. */
+export class ClientSlots {
   readonly #manager: AsyncTaskManager
-  readonly #limits: ClientLimits
-  readonly #earlierTasks: ReadonlySet<string>
-  /** The ids of tasks that run, and a symbol for each call that is launching one. */
-  readonly #taken = new Map<string, Set<string | symbol>>()
-  /** The owners of the calls in place that have not launched their task yet. */
-  readonly #starting = new Map<symbol, string>()
+  readonly #kinds: Readonly<Record<SlotKind, Kind>>
+  /** The calls that have not launched their task yet; a call for the background counts until it has returned. */
+  readonly #starting = new Set<{ readonly kind: SlotKind; readonly owner: string }>()
+  /** The ids of tasks that calls have left in the background, until they end. */
+  readonly #background = new Set<string>()
 
   /** @param earlierTasks the tasks that an earlier process left: those that run count for their owner */
   constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
+    const { maxAsyncTasks, maxWaiting, maxCommands } = limits
+    const { pools } = manager.registry
+    const isCounted = (id: string): boolean => this.#background.has(id) || earlierTasks.has(id)
     this.#manager = manager
-    this.#limits = limits
-    this.#earlierTasks = earlierTasks
-    manager.settled$.subscribe(({ id, owner }) => this.#free(owner, id))
-  }
-
-  async launch(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult> {
-    const { maxAsyncTasks, maxWaiting } = this.#limits
-    if (maxAsyncTasks !== -1 && this.#countOf(owner) >= maxAsyncTasks + maxWaiting) return this.#refusal()
-    const launching = Symbol('launching')
-    this.#take(owner, launching)
-    try {
-      return this.follow(owner, await call(() => undefined))
-    } finally {
-      this.#free(owner, launching)
+    this.#kinds = {
+      background: {
+        max: maxAsyncTasks === -1 ? -1 : maxAsyncTasks + maxWaiting,
+        countOf: (owner) => manager.getActiveTasks(owner).filter(({ id }) => isCounted(id)).length,
+        refuse: () => backgroundRefusal(limits),
+      },
+      inPlace: {
+        max: MAX_IN_PLACE,
+        countOf: (owner) => pools.foreground.countOf(owner),
+        refuse: () => foregroundLimit(MAX_IN_PLACE),
+      },
+      command: {
+        max: maxCommands,
+        countOf: (owner) => pools.command.countOf(owner),
+        refuse: () => commandRefusal(maxCommands),
+      },
     }
+    manager.settled$.subscribe(({ id }) => this.#background.delete(id))
   }
 
   /**
-   * Makes a call that runs a task in place, unless its owner has as many of these as it may.
+   * Makes a call that launches a task, unless its owner has as much of the kind as it may.
    * @param call may say when it has launched it; otherwise it has when it returns
    */
-  async runInPlace(owner: string, call: (onLaunched: () => void) => Promise<ToolResult>): Promise<ToolResult> {
-    const starting = [...this.#starting.values()].filter((each) => each === owner).length
-    if (starting + this.#manager.registry.foreground.countOf(owner) >= MAX_IN_PLACE) {
-      return foregroundLimit(MAX_IN_PLACE)
-    }
-    const key = Symbol('starting')
-    this.#starting.set(key, owner)
-    const onLaunched = (): void => void this.#starting.delete(key)
+  async launch(
+    kind: SlotKind,
+    owner: string,
+    call: (onLaunched: () => void) => Promise<ToolResult>,
+  ): Promise<ToolResult> {
+    const { max, countOf, refuse } = this.#kinds[kind]
+    const calls = [...this.#starting].filter((each) => each.kind === kind && each.owner === owner).length
+    if (max !== -1 && calls + countOf(owner) >= max) return refuse()
+    const starting = { kind, owner }
+    this.#starting.add(starting)
     try {
-      return this.follow(owner, await call(onLaunched))
+      const result = await call(() => {
+        // A task in the background is counted by the result of its call.
+        if (kind !== 'background') this.#starting.delete(starting)
+      })
+      if (kind !== 'command') this.#follow(result)
+      return result
     } finally {
-      onLaunched()
+      this.#starting.delete(starting)
     }
   }
 
-  follow(owner: string, result: ToolResult): ToolResult {
-    const { agentId, async: isAsync } = result.metadata ?? {}
+  /** Counts the task of a result, if it is queued or runs in the background. */
+  #follow({ metadata: { agentId, async: isAsync } = {} }: ToolResult): void {
     const task = typeof agentId === 'string' ? this.#manager.getTask(agentId) : undefined
-    if (task !== undefined && !isTerminal(task) && isAsync === true) this.#take(owner, task.id)
-    return result
+    if (task !== undefined && !isTerminal(task) && isAsync === true) this.#background.add(task.id)
   }
+}
 
-  #countOf(owner: string): number {
-    const adopted = this.#manager.getActiveTasks(owner).filter(({ id }) => this.#earlierTasks.has(id))
-    return (this.#taken.get(owner)?.size ?? 0) + adopted.length
-  }
+function backgroundRefusal({ maxAsyncTasks, maxWaiting }: ClientLimits): ToolResult {
+  const max = maxAsyncTasks + maxWaiting
+  const queue = maxWaiting === 0 ? '' : `, and the queue of this client is full (${maxWaiting})`
+  const advice =
+    max === 0
+      ? 'Run the task synchronously (async: false).'
+      : `${ADVICE.join(', ')}, or run this one synchronously (async: false).`
+  return refusal(`Max async tasks (${maxAsyncTasks}) reached${queue}`, advice, max)
+}
 
-  #take(owner: string, slot: string | symbol): void {
-    const slots = this.#taken.get(owner) ?? new Set()
-    this.#taken.set(owner, slots.add(slot))
-  }
+function commandRefusal(max: number): ToolResult {
+  const advice = `${ADVICE.join(', or ')}. One that was cancelled counts until its program has ended.`
+  return refusal(`Max commands (${max}) reached`, advice, max)
+}
 
-  #free(owner: string, slot: string | symbol): void {
-    const slots = this.#taken.get(owner)
-    slots?.delete(slot)
-    if (slots?.size === 0) this.#taken.delete(owner)
-  }
-
-  #refusal(): ToolResult {
-    const { maxAsyncTasks, maxWaiting } = this.#limits
-    const max = maxAsyncTasks + maxWaiting
-    const reason = `Max async tasks (${maxAsyncTasks}) reached`
-    const queue = maxWaiting === 0 ? '' : `, and the queue of this client is full (${maxWaiting})`
-    const advice =
-      max === 0
-        ? 'Run the task synchronously (async: false).'
-        : `${LIMIT_ADVICE.join(', ')}, or run this one synchronously (async: false).`
-    const text = `${reason}${queue}. ${advice}`
-    return errorResult('limit_reached', `${reason}${queue}`, { llmContent: text, metadata: { max } })
-  }
+function refusal(reason: string, advice: string, max: number): ToolResult {
+  return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }

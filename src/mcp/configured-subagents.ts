@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
-import type { SubagentDefinition, SubagentRequest, SubagentRunner } from '../tools/subagents.js'
+import type { FlatSubagent, SubagentRequest } from '../tools/subagents.js'
 
 /** Where programs run. */
 export interface Folders {
@@ -18,11 +18,11 @@ export function configuredSubagents(
   { subagents }: AgentConfig,
   folders: Folders,
   clock: Clock,
-): ReadonlyMap<string, SubagentDefinition> {
+): ReadonlyMap<string, FlatSubagent> {
   return new Map(subagents.map((subagent) => [subagent.name, toDefinition(subagent, folders, clock)]))
 }
 
-function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): SubagentDefinition {
+function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folders, clock: Clock): FlatSubagent {
   const {
     name,
     description,
@@ -51,17 +51,15 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     })
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
   // Its options are checked when the server starts.
-  const { canResume, takesMessages } = runIn(standard)
-  const run: SubagentRunner = (request, context) =>
-    runIn(request.cwd ?? standard)({ ...request, goalPrompt: promptOf(request) }, context)
+  const runner = runIn(standard)
   return {
-    ...{ name, description, retry },
-    ...(maxRunSeconds !== undefined && { budget: { seconds: maxRunSeconds } }),
-    run: Object.assign(run, {
-      survivesHost,
-      ...(canResume !== undefined && { canResume }),
-      ...(takesMessages !== undefined && { takesMessages }),
-    }),
+    ...runner,
+    name,
+    description,
+    retry,
+    budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
+    run: (request, context) =>
+      runIn(request.cwd ?? standard).run({ ...request, goalPrompt: promptOf(request) }, context),
   }
 }
 

@@ -1,26 +1,8 @@
 /** The instances that clients can use, and their tools: those of the configuration, or of a cluster. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { ToolDescription } from '../instances/instance.js'
-import type { InstancePool, PooledState } from './instance-pool.js'
-
-export interface ListedInstance {
-  readonly id: string
-  readonly state: PooledState | 'disconnected'
-  /** Why it failed. */
-  readonly error?: string
-  /** Undefined when it is not connected. */
-  readonly listTools?: (() => Promise<readonly ToolDescription[]>) | undefined
-}
-
-export interface InstanceSource {
-  /** What is said when there are none. */
-  readonly none: string
-  /** Resolves when an instance, or without an id any of them, has connected or failed: with why none has. Never rejects. */
-  ready(id?: string): Promise<string | undefined>
-  /** Resolves when all have connected or failed, or after a short time. Never rejects. */
-  settle(): Promise<void>
-  list(): Promise<readonly ListedInstance[]>
-}
+import type { InstanceSource } from '../tools/instance-source.js'
+import type { InstancePool } from './instance-pool.js'
 
 /** How long a list waits for instances that are being connected, in ms. */
 const LIST_MS = 5000

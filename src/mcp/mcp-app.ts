@@ -5,7 +5,8 @@ import { Elicitations } from './elicitations.js'
 import { createMcpTasks, type McpTasks } from './mcp-tasks.js'
 import type { McpTool } from './mcp-tool.js'
 import { createTaskHandles } from './task-handles.js'
-import { createTaskTools, taskResult } from './task-tools.js'
+import { taskResult } from './task-result.js'
+import { createTaskTools } from './task-tools.js'
 import type { FindProject } from './working-directory.js'
 
 /** What all connections of one server share. */

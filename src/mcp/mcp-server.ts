@@ -10,6 +10,7 @@ import { assumedExchange, type FindExchange } from './exchange.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 import { canElicit, createLowLevelServer, type LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
+import { instructionsFor } from './instructions.js'
 import { listed } from './mcp-tool.js'
 import { withMarks } from './result-marks.js'
 import { feedResources, registerResources, resourceChanges, taskIdOf, taskOf, taskUri } from './resources.js'
@@ -19,22 +20,6 @@ import { TASKS_EXTENSION } from './tasks-extension-wire.js'
 import { answerCall } from './tool-answers.js'
 import { refuseCall, UNTRUSTED } from './untrusted-tools.js'
 import { projectOf } from './working-directory.js'
-
-/** What starts work. Only tools that the client has are named. */
-const STARTS: Readonly<Record<string, string>> = {
-  task: 'task (a subagent)',
-  run_command: 'run_command (a program)',
-  submit_commands: 'submit_commands (tool calls on an instance)',
-}
-
-function instructionsFor(toolNames: readonly string[]): string {
-  const starts = Object.entries(STARTS).flatMap(([name, start]) => (toolNames.includes(name) ? [start] : []))
-  return [
-    `Runs work in the background. Start it with the tool ${starts.join(' or ')}, with async: true, and continue with other work.`,
-    'check_async_tasks shows the status, wait_for_async_tasks waits for results, read_task_output reads the output of a task,',
-    'answer_async_task answers the question of a task, send_to_task tells it more, cancel_async_task stops it.',
-  ].join(' ')
-}
 
 /**
  * How a client receives notifications about resources: for those it subscribed to with `resources/subscribe` (2025), for all of its own

@@ -4,7 +4,8 @@ import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
 import type { QuestionAsker } from '../async-tasks/question-askers.js'
-import type { OutputUpdate } from '../tools/tool.js'
+import type { OutputUpdate, ToolResult } from '../tools/tool.js'
+import type { ToolOutput } from '../tools/tool-output.js'
 import { shortSchemaOf } from '../protocol/json-schema.js'
 
 /** What belongs to one call besides its arguments. */
@@ -56,6 +57,8 @@ export interface McpTool {
   start?(args: Readonly<Record<string, unknown>>, call: McpCall): Promise<StartedTask | McpResult | undefined>
   /** Calls can only run as tasks: a client that does not declare the extension gets error -32021, one of 2025 without `task` -32601. */
   readonly requiresTask?: boolean
+  /** Whether a call that names no task is about all tasks of the caller. Default: false. */
+  readonly listsTasks?: boolean
   /** Whether the client is told of it: calls are answered either way. Default: true. */
   readonly isListed?: boolean
 }
@@ -101,4 +104,16 @@ function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
 /** A failure of the tool itself. */
 export function toToolResult(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
+}
+
+/**
+ * Converts the result of a neutral tool. An error has no structured content, since it would not match the output schema; that of a task that
+ * the call has run does.
+ */
+export function toCallToolResult(result: ToolResult, { fieldsOf }: ToolOutput): CallToolResult {
+  const { llmContent, metadata = {}, error } = result
+  const content: CallToolResult['content'] = [{ type: 'text', text: llmContent }]
+  const structured = { structuredContent: { text: llmContent, ...fieldsOf(metadata) } }
+  if (error === undefined) return { content, ...structured }
+  return { content, isError: true, _meta: { code: error.type }, ...('agentId' in metadata && structured) }
 }

@@ -8,6 +8,7 @@
  * - It is removed `retentionMs` after its end, which its time to live announces. A running task is never removed.
  * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
  */
+import { openLease } from '../async-tasks/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { Subject, type Observable } from 'rxjs'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -163,7 +164,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         createdAt: record?.launchedAt ?? now,
         deadlineMs: record?.timeoutMs,
       })
-      registry.takeLease({ deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
+      openLease(registry, { deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
       // It may have ended before this subscribed to its end.
       if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
       return handle

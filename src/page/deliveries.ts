@@ -2,6 +2,8 @@
  * How the deliveries to each owner stand, and the messages that carried results. Whom nothing is owed goes first when there are too many owners; a run is
  * an owner only while it is owed something, and once a message has carried results to it.
  */
+import { deliveryStandings } from '../async-tasks/delivery-standings.js'
+import { pushSubscribers } from '../async-tasks/push-subscribers.js'
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskInfo, TaskTransition } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -55,7 +57,7 @@ export class Deliveries {
     this.#manager = manager
     this.#onChange = onChange
     this.#owners = new Versioned(versions)
-    const { standings } = manager.registry
+    const standings = manager.registry.use(deliveryStandings)
     for (const owner of standings.owners()) this.#touch(owner)
     this.#subscription = standings.changed$.subscribe((owner) => {
       this.#touch(owner)
@@ -212,7 +214,8 @@ export class Deliveries {
 
   #shown({ name, delivered, messages }: Owner): OwnerDelivery {
     const { registry } = this.#manager
-    const { ledger, standings, pushSubscribers } = registry
+    const { ledger } = registry
+    const standings = registry.use(deliveryStandings)
     const [owed, leased] = [ledger.countOf('owed', name), ledger.countOf('leased', name)]
     const standing = standings.of(name)[0]
     const state = stateOf(standing)
@@ -222,7 +225,7 @@ export class Deliveries {
       ...(standing?.until !== undefined && { until: standing.until }),
       reason: reasonOf({
         ...{ name, owed, leased, state, standing },
-        isPushed: pushSubscribers.has(name),
+        isPushed: registry.use(pushSubscribers).has(name),
         isDelivering: ledger.isDelivering(name),
         runId: runOfOwner(name),
       }),

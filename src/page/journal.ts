@@ -2,6 +2,7 @@
  * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
  * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
  */
+import { Retention, type Retained } from '../kernel/retention.js'
 import type { ClosedQuestion, PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
 import { answerBytes } from './closed-questions.js'
 import { heldBytes, rowText } from './texts.js'
@@ -55,20 +56,27 @@ interface History {
   textBytes: number
   /** What is counted for the task. */
   bytes: number
+  /** The place among those that may be forgotten; undefined before the end. */
+  retained: Retained | undefined
 }
 
 export class Journal<Entry extends JournalEntry> {
   readonly #options: JournalOptions<Entry>
   readonly #tasks: Versioned<Entry>
   readonly #histories = new Map<string, History>()
-  /** The tasks that have ended, in their order. */
-  readonly #ended = new Set<Entry>()
+  /** The tasks that have ended. Those that have not are counted, too. */
+  readonly #ended: Retention<Entry>
   readonly #counts: Record<PageTaskKind, Map<PageTaskState, number>> = { async: new Map(), command: new Map() }
-  #bytes = 0
 
   constructor(options: JournalOptions<Entry>) {
+    const { versions, maxTasks, maxBytes } = options
     this.#options = options
-    this.#tasks = new Versioned(options.versions)
+    this.#tasks = new Versioned(versions)
+    this.#ended = new Retention({
+      maxCount: maxTasks,
+      maxSize: maxBytes,
+      onDropped: (entry) => this.#drop(entry),
+    })
   }
 
   get size(): number {
@@ -77,7 +85,7 @@ export class Journal<Entry extends JournalEntry> {
 
   /** What all tasks hold, in bytes. */
   get bytes(): number {
-    return this.#bytes
+    return this.#ended.size
   }
 
   get(key: string): Entry | undefined {
@@ -113,10 +121,11 @@ export class Journal<Entry extends JournalEntry> {
     const earlier = this.#tasks.get(entry.key)
     if (earlier !== undefined) this.#forget(earlier)
     this.#tasks.add(entry.key, entry)
-    this.#histories.set(entry.key, { events: [], marks: [], answers: [], textBytes: 0, bytes: 0 })
+    this.#histories.set(entry.key, { events: [], marks: [], answers: [], textBytes: 0, bytes: 0, retained: undefined })
+    this.#ended.hold(0, 1)
     this.#count(entry, 1)
     this.#measure(entry)
-    this.#forgetExcess()
+    this.#ended.trim()
   }
 
   /** The row of a task has changed, and perhaps something has happened to it. */
@@ -125,15 +134,20 @@ export class Journal<Entry extends JournalEntry> {
     if (happening !== undefined) this.#note(entry, happening)
     this.#tasks.touch(entry.key)
     this.#measure(entry)
-    this.#forgetExcess()
+    this.#ended.trim()
   }
 
   /** A task has ended: it may be forgotten. */
   end(entry: Entry): void {
     entry.isEnded = true
-    this.#ended.add(entry)
+    if (this.#tasks.get(entry.key) !== entry) return
+    const history = this.#histories.get(entry.key)
+    if (history !== undefined && history.retained === undefined) {
+      this.#ended.giveBack(history.bytes, 1)
+      history.retained = this.#ended.add(entry, history.bytes)
+    }
     this.#measure(entry)
-    this.#forgetExcess()
+    this.#ended.trim()
   }
 
   rowOf(entry: Entry): PageTask {
@@ -190,22 +204,20 @@ export class Journal<Entry extends JournalEntry> {
     if (history === undefined) return
     const { events, marks, textBytes } = history
     const bytes = ENTRY_BYTES + EVENT_BYTES * (events.length + marks.length) + textBytes + entry.heldBytes
-    this.#bytes += bytes - history.bytes
+    if (history.retained === undefined) this.#ended.hold(bytes - history.bytes)
+    else this.#ended.resize(history.retained, bytes)
     history.bytes = bytes
   }
 
-  #forgetExcess(): void {
-    const { maxTasks, maxBytes } = this.#options
-    for (const entry of this.#ended) {
-      if (this.#tasks.size <= maxTasks && this.#bytes <= maxBytes) return
-      this.#forget(entry)
-    }
+  #forget(entry: Entry): void {
+    const { bytes = 0, retained } = this.#histories.get(entry.key) ?? {}
+    if (retained === undefined) this.#ended.giveBack(bytes, 1)
+    else this.#ended.remove(retained)
+    this.#drop(entry)
   }
 
-  #forget(entry: Entry): void {
+  #drop(entry: Entry): void {
     const { key } = entry
-    this.#bytes -= this.#histories.get(key)?.bytes ?? 0
-    this.#ended.delete(entry)
     this.#histories.delete(key)
     this.#count(entry, -1)
     this.#tasks.remove(key)

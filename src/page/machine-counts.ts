@@ -1,4 +1,5 @@
 /** How many actors of each machine are in each state. */
+import { deliveryStandings } from '../async-tasks/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Journal } from './journal.js'
@@ -33,7 +34,8 @@ function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<str
   return counts
 }
 
-function* deliveryPaths({ registry: { standings } }: AsyncTaskManager): Generator<string, void> {
+function* deliveryPaths({ registry }: AsyncTaskManager): Generator<string, void> {
+  const standings = registry.use(deliveryStandings)
   for (const owner of standings.owners()) for (const { path } of standings.of(owner)) yield path
 }
 

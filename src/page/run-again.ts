@@ -1,6 +1,7 @@
 /** Runs a task again: a new task with the same input. */
 import { runOfOwner } from '../../machines/families.js'
-import { DEFAULT_OWNER, type AsyncTaskManager } from '../async-tasks/manager.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { defined } from '../defined.js'
 import { launches, type LaunchedTask } from '../async-tasks/run-plan.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'

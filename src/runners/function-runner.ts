@@ -1,10 +1,7 @@
 /** Runs a background task as a function of this process. */
-import type { OutputRunner, RunContext, RunInput, RunResult } from '../engine/runner.js'
+import type { OutputRunner, RunFunction } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import { aBoolean, checkOptions } from '../protocol/option-checks.js'
-
-/** A function that a task runs. The task completes when it returns and fails when it throws. */
-export type RunFunction = (input: RunInput, context: RunContext) => RunResult | Promise<RunResult>
 
 /** Options of `functionRunner`. */
 export interface FunctionRunnerOptions {
@@ -23,9 +20,11 @@ export interface FunctionRunnerOptions {
 export function functionRunner(fn: RunFunction, options: FunctionRunnerOptions = {}): OutputRunner {
   if (typeof fn !== 'function') throw new InvalidInputError('fn', fn, 'a function')
   checkOptions(options, { takesMessages: aBoolean })
-  const runner: OutputRunner = async (input, context) => {
-    const returned = await fn(input, context)
-    return typeof returned === 'string' ? { final_message: returned } : (returned ?? {})
+  return {
+    run: async (input, context) => {
+      const returned = await fn(input, context)
+      return typeof returned === 'string' ? { final_message: returned } : (returned ?? {})
+    },
+    ...options,
   }
-  return options.takesMessages === true ? Object.assign(runner, { takesMessages: true }) : runner
 }

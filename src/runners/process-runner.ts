@@ -1,7 +1,6 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
 import type { ChildProcess } from 'node:child_process'
 import type { OutputObject } from '../../machines/records.js'
-import type { StartedProgram as SavedProgram } from '../engine/reap.js'
 import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../preview.js'
 import { InvalidInputError } from '../errors.js'
@@ -57,22 +56,24 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
     throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
   }
   if (!settings.survivesHost) {
-    const runner: OutputRunner = (input, context) => withQuestions(settings, context, toArgument, runProgram)(input)
-    return settings.stdin === 'messages' ? Object.assign(runner, { takesMessages: true }) : runner
+    return {
+      run: (input, context) => withQuestions(settings, context, toArgument, runProgram)(input),
+      takesMessages: settings.stdin === 'messages',
+    }
   }
   if (settings.stdin === 'messages') {
     const expected = "'none': nobody could write to a program that survives its host"
     throw new InvalidInputError('options.stdin', settings.stdin, expected)
   }
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
-  const runner: OutputRunner = (input, context) =>
-    context.durability?.isResumed === true
-      ? runSurvivingProgram(settings, toArgument, input, context)
-      : withQuestions(settings, context, toArgument, runSurvivingProgram)(input)
-  return Object.assign(runner, {
+  return {
+    run: (input, context) =>
+      context.durability?.isResumed === true
+        ? runSurvivingProgram(settings, toArgument, input, context)
+        : withQuestions(settings, context, toArgument, runSurvivingProgram)(input),
     survivesHost: true,
-    canResume: (folder?: string, program?: SavedProgram) => folder !== undefined && canFollow(folder, program),
-  })
+    canResume: (folder, program) => folder !== undefined && canFollow(folder, program),
+  }
 }
 
 type RunProgram = (

@@ -5,8 +5,10 @@
  * keeps its events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000, and 32 MiB of
  * reports. Results are not counted here: events share them with their task.
  */
-import { elapsedMs, type Clock } from '../clock.js'
+import type { Clock } from '../clock.js'
+import { isReport, KeptReports } from '../command-tasks/kept-reports.js'
 import { toJson } from '../http/json.js'
+import { Retention } from '../kernel/retention.js'
 import { eventWithInlineResults } from './inline-results.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
@@ -47,78 +49,50 @@ export interface EventLogOptions {
   readonly retentionMs?: number
 }
 
-const MAX_REPORTS = 1000
+/** What is kept of all ended tasks: events, and the texts of their reports, in UTF-16 units. */
 const MAX_ENDED_EVENTS = 50_000
-/** The texts of the reports of one task, and of all ended tasks, in UTF-16 units. */
-const MAX_REPORT_TEXT = 1024 * 1024
 const MAX_ENDED_TEXT = 32 * 1024 * 1024
 
 interface TaskLog {
-  readonly events: TaskEvent[]
+  readonly taskId: string
+  readonly events: LoggedEvent[]
   last: number
-  reports: number
-  /** The length of the texts of the reports. */
-  text: number
+  /** Undefined before the first report, and after the end. */
+  reports: KeptReports<LoggedEvent> | undefined
 }
 
 export function createEventLog(options: EventLogOptions): EventLog {
   const { clock, isKnown, isContinued = () => false, retentionMs = 300_000 } = options
   const prefix = options.life === undefined ? '' : `${options.life}-`
-  const live = new Map<string, TaskLog>()
-  const ended = new Map<string, TaskLog>()
-  /** The keys of `ended` in order, from `oldest` on: the first entry of a map is slow to find after many deletions. */
-  let order: ({ readonly taskId: string; readonly log: TaskLog; readonly endedAt: number } | undefined)[] = []
-  let oldest = 0
-  let endedEvents = 0
-  let endedText = 0
-  let sweep: unknown
-
-  const find = (taskId: string): TaskLog | undefined => live.get(taskId) ?? ended.get(taskId)
-
-  const removeOld = (): void => {
-    const now = elapsedMs(clock)
-    for (let first = order[oldest]; first !== undefined; first = order[(oldest += 1)]) {
-      const { taskId, log, endedAt } = first
-      const hasRoom = endedEvents <= MAX_ENDED_EVENTS && endedText <= MAX_ENDED_TEXT
-      if (hasRoom && endedAt + retentionMs > now && isKnown(taskId)) break
-      ended.delete(taskId)
-      order[oldest] = undefined
-      endedEvents -= log.events.length
-      endedText -= log.text
-    }
-    if (oldest > order.length / 2) {
-      order = order.slice(oldest)
-      oldest = 0
-    }
-    if (ended.size === 0 || sweep !== undefined) return
-    sweep = clock.setTimeout(() => {
-      sweep = undefined
-      removeOld()
-    }, retentionMs)
-    // The sweep must not keep the process alive.
-    const timer = sweep as { unref?: () => void } | undefined
-    timer?.unref?.()
-  }
+  const logs = new Map<string, TaskLog>()
+  const ended = new Retention<TaskLog>({
+    maxCount: MAX_ENDED_EVENTS,
+    maxSize: MAX_ENDED_TEXT,
+    onDropped: ({ taskId }) => logs.delete(taskId),
+    sweep: {
+      clock,
+      everyMs: retentionMs,
+      label: { name: 'removal of old events', kind: 'deadline' },
+      isObsolete: ({ taskId }, ageMs) => ageMs >= retentionMs || !isKnown(taskId),
+    },
+  })
 
   return {
     append: (message) => {
       const { taskId } = message
-      let log = live.get(taskId)
-      if (log === undefined) live.set(taskId, (log = { events: [], last: 0, reports: 0, text: 0 }))
+      let log = logs.get(taskId)
+      if (log === undefined) logs.set(taskId, (log = { taskId, events: [], last: 0, reports: undefined }))
+      const { events } = log
       const event = new LoggedEvent((log.last += 1), message)
-      log.events.push(event)
-      if (isReport(event)) {
-        log.reports += 1
-        log.text += textOf(event)
-        while (log.reports > MAX_REPORTS || log.text > MAX_REPORT_TEXT) dropReport(log)
+      events.push(event)
+      if (isReport(message)) {
+        log.reports ??= new KeptReports((dropped) => events.splice(events.indexOf(dropped), 1))
+        log.reports.add(event, message)
       }
       if (event.isComplete) {
-        live.delete(taskId)
-        ended.set(taskId, log)
-        order.push({ taskId, log, endedAt: elapsedMs(clock) })
-        endedEvents += log.events.length
-        endedText += log.text
-        removeOld()
+        ended.add(log, log.reports?.textLength, events.length)
+        log.reports = undefined
+        ended.sweep()
       }
       return event
     },
@@ -129,34 +103,17 @@ export function createEventLog(options: EventLogOptions): EventLog {
       const place = id.startsWith(prefix) ? id.slice(prefix.length) : ''
       return /^\d{1,15}$/.test(place) ? Number(place) : undefined
     },
-    lastSeq: (taskId) => find(taskId)?.last ?? 0,
+    lastSeq: (taskId) => logs.get(taskId)?.last ?? 0,
     after: (taskId, seq) => {
-      const log = find(taskId)
+      const log = logs.get(taskId)
       if (log === undefined) return seq === 0 ? [] : undefined
       return seq > log.last ? undefined : log.events.filter((event) => event.seq > seq)
     },
     dispose: () => {
-      if (sweep !== undefined) clock.clearTimeout(sweep)
-      live.clear()
-      ended.clear()
-      order = []
-      oldest = 0
+      ended.close()
+      logs.clear()
     },
   }
-}
-
-/** A progress report of a running command, as opposed to its start or its end. */
-const isReport = ({ message }: TaskEvent): boolean => 'progress' in message
-
-const textOf = ({ message }: TaskEvent): number =>
-  'message' in message && message.message !== undefined ? message.message.length : 0
-
-/** Drops the oldest report. */
-function dropReport(log: TaskLog): void {
-  const [dropped] = log.events.splice(log.events.findIndex(isReport), 1)
-  if (dropped === undefined) return
-  log.reports -= 1
-  log.text -= textOf(dropped)
 }
 
 /** A class, because an object literal with a getter takes several times the memory, and many events are kept. */

@@ -16,7 +16,7 @@ export type {
   SubmitResult,
   TaskManagerEvents,
   TaskManagerOptions,
-} from '../command-tasks/task-manager.js'
+} from '../command-tasks/options.js'
 export { InstanceManager } from '../instances/instance-manager.js'
 export type {
   ConnectHandler,

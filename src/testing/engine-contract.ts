@@ -1,6 +1,6 @@
 /** What every way of running tasks must do, in this process or elsewhere, as cases that any test runner can run. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { RunContext, RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
+import type { RunContext, RunFunction, RunInput, Runner } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
@@ -9,7 +9,7 @@ export interface EngineSubject {
   /** A manager whose tasks run one at a time, and otherwise wait: here, or wherever they run. */
   readonly manager: AsyncTaskManager
   /** Makes the runner that has this function run, wherever it runs. Called once for each case. */
-  readonly runnerOf: (run: Runner) => Runner | Promise<Runner>
+  readonly runnerOf: (run: RunFunction) => Runner | Promise<Runner>
   /** Ends what lies between a task and its run, and starts it again, as a broker of jobs; undefined where there is nothing. */
   readonly restart?: (() => Promise<void>) | undefined
   /** Ends all of it. */
@@ -40,7 +40,7 @@ class Work {
   /** @param isDeaf whether it goes on when its signal aborts */
   constructor(private readonly isDeaf = false) {}
 
-  readonly run: Runner = (input, context) =>
+  readonly run: RunFunction = (input, context) =>
     new Promise<OutputObject>((resolve, reject) => {
       const { signal } = context
       const stop = (): void => reject(signal.reason as Error)
@@ -216,12 +216,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
   },
 }
 
-function launch(
-  manager: AsyncTaskManager,
-  runner: Runner | RunnerDefinition,
-  goalPrompt = 'goal',
-  id?: string,
-): string {
+function launch(manager: AsyncTaskManager, runner: Runner, goalPrompt = 'goal', id?: string): string {
   return manager.launch(
     { subagentName: 'contract', goalPrompt, whenFull: 'queue', ...(id !== undefined && { id }) },
     runner,

@@ -1,7 +1,8 @@
 /** A task manager and its model side by side, and the commands of fast-check that do the same to both and compare them. */
 import assert from 'node:assert/strict'
 import type fc from 'fast-check'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskLease } from '../async-tasks/leases.js'
 import { createManualClock, type ManualClock } from './manual-clock.js'
 import * as ledger from './task-model.js'

@@ -1,16 +1,17 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
 import { z } from 'zod'
-import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
 import { peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
 import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { findTask, type TaskView } from './task-view.js'
+import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { findTask, taskViews, type TaskView } from './task-view.js'
+import { READ_ONLY, type HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -72,8 +73,6 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
   readonly owner?: string
 }
 
-const optionTypes: OptionTypes<CheckAsyncTasksOptions> = { ...toolOptionTypes, owner: aName }
-
 const NAME = 'check_async_tasks'
 
 /**
@@ -103,10 +102,9 @@ export function createTaskCheck(
   options: CheckAsyncTasksOptions,
   name: string = NAME,
 ): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
-  checkOptions(options, optionTypes)
-  const { owner } = options
-  const shared = readToolOptions(options)
-  return (input, { hold }) => check(name, { manager: givenManager(options), owner, hold, ...shared }, input)
+  checkOptions(options, ownedOptionTypes)
+  const viewOf = taskViews(options)
+  return (input, context) => check(name, viewOf(context), input)
 }
 
 function actionOf({ action, task_id }: CheckAsyncTasksParams): NonNullable<CheckAsyncTasksParams['action']> {
@@ -163,6 +161,58 @@ function cancel({ manager }: TaskView, taskId: string, reason: string | undefine
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
 }
 
+const COUNTS = ['queued', 'running', 'completed', 'failed', 'cancelled']
+
+/** MCP clients have tools of their own for what else it does: theirs is read-only. */
+const servedSchema = lazily(() => {
+  const { task_id, cursor, max_bytes } = checkAsyncTasksSchema().shape
+  return strictObject({
+    task_id: task_id.describe('ID or unique prefix.'),
+    action: z.enum(['list', 'peek']).optional(),
+    cursor: cursor.describe(''),
+    max_bytes: max_bytes.describe(''),
+  })
+})
+
+/** What `check_async_tasks` is. */
+export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTasksTool>> = {
+  name: NAME,
+  title: 'Look at background tasks',
+  summary:
+    'Lists all tasks, or shows one. For a host it also reads the output of a task, cancels it and answers its questions.',
+  purpose: 'shows all tasks, or one in detail, when somebody asks how it is going.',
+  brief: 'shows the status',
+  hints: READ_ONLY,
+  output: lazily(() =>
+    outputOf({
+      task_id: [({ id, task_id }) => id ?? task_id, z.string().optional()],
+      status: ['status', z.string().optional()],
+      is_asking: [(m) => ('status' in m ? m['questions'] !== undefined : undefined), z.boolean().optional()],
+      counts: [
+        (m) =>
+          'running' in m
+            ? Object.fromEntries(COUNTS.flatMap((name) => (name in m ? [[name, m[name]]] : [])))
+            : undefined,
+        z.record(z.string(), z.number()).optional(),
+      ],
+      next_cursor: ['nextCursor', z.number().optional()],
+      remaining_bytes: ['remainingBytes', z.number().optional()],
+    }),
+  ),
+  listsTasks: true,
+  create: ({ shown }) => createCheckAsyncTasksTool(shown),
+  served: {
+    create: ({ shown }) =>
+      defineTool({
+        name: NAME,
+        description: 'Check the status of background async tasks: all of them, or one in detail.',
+        inputSchema: servedSchema(),
+        run: createTaskCheck(shown),
+      }),
+    unlisted: ['max_bytes'],
+  },
+}
+
 /** The tool `check_async_tasks` as a class. */
 export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof checkAsyncTasksSchema>> {
   /** The name under which the tool is registered. */
@@ -176,7 +226,7 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
    */
   constructor(deps: CheckAsyncTasksOptions) {
-    super(createCheckAsyncTasksTool(pickOptions(deps, optionTypes)))
+    super(createCheckAsyncTasksTool(pickOptions(deps, ownedOptionTypes)))
   }
 
   override build(params: CheckAsyncTasksParams = {}): ToolInvocation<CheckAsyncTasksParams> {

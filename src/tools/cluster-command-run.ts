@@ -2,7 +2,7 @@
  * A command task of a cluster as the run of an async task (S10). With a store, the next host follows it to its end: what is stored of the run is which
  * command task it follows.
  */
-import type { FindRunner, Runner } from '../engine/runner.js'
+import type { FindRunner, FlatRunner, RunFunction } from '../engine/runner.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { completeMessage } from '../command-tasks/task-record.js'
 import { AgentTasksError } from '../errors.js'
@@ -13,8 +13,8 @@ import { endText, outputOf } from './command-texts.js'
 const FOUND_AS = 'submit_commands of a cluster'
 
 /** Follows the command task that its further input names: what a host launches, and what the next one goes on with. */
-function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): Runner {
-  const runner: Runner = async ({ params }, context) => {
+function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): FlatRunner {
+  const run: RunFunction = async ({ params }, context) => {
     const commandTaskId = String(params?.['commandTaskId'])
     const { signal } = context
     const ended = await tasks
@@ -33,7 +33,7 @@ function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined)
     if (complete.status === 'completed') return outputOf(ended, complete)
     throw new Error(endText(ended, complete))
   }
-  return Object.assign(runner, { survivesHost: true, isUnique: true, foundAs: FOUND_AS })
+  return { run, survivesHost: true, isUnique: true, foundAs: FOUND_AS }
 }
 
 const lost = (taskId: string): AgentTasksError =>

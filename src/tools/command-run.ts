@@ -4,7 +4,7 @@
  * When the async task is cancelled or its deadline passes, the command task is cancelled; when the command task ends, the run
  * ends. If the command task is cancelled elsewhere, the run fails with an error that says so.
  */
-import type { RunContext, Runner } from '../engine/runner.js'
+import type { FlatRunner, RunContext, RunFunction } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type {
@@ -22,7 +22,7 @@ export interface CommandRun {
   readonly instanceId: string
   readonly queuePosition: number
   /** The run of the async task: it ends as the command task does. */
-  readonly runner: Runner
+  readonly runner: FlatRunner
   /** To register with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
   /** Further input of the run, by which a later process goes on with it. */
@@ -52,7 +52,7 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   abortController.signal.addEventListener('abort', cancel, { once: true })
   // The record keeps the controller for longer.
   void end.complete.then(() => abortController.signal.removeEventListener('abort', cancel))
-  const runner: Runner = async (_input, context) => {
+  const run: RunFunction = async (_input, context) => {
     end.attach(context)
     const complete = await end.complete
     // The async task has ended already: there is no result to report.
@@ -65,7 +65,7 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     ...{ commandTaskId: taskId, instanceId: task.instanceId },
     queuePosition,
     abortController,
-    runner: Object.assign(runner, { isBound: true, isUnique: true }),
+    runner: { run, isBound: true, isUnique: true },
     abandon: cancel,
   }
 }

@@ -1,13 +1,14 @@
 /** The tool run_command: runs a program as a command, and returns its output or leaves it running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
+import { defined } from '../defined.js'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { Runner } from '../engine/runner.js'
+import type { FlatRunner, RunFunction } from '../engine/runner.js'
 import { TaskLimitError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
 import { literalRunner } from '../runners/process-runner.js'
 import {
   allowedCommand,
@@ -20,22 +21,21 @@ import {
 } from './command-policy.js'
 import { launchedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
-  blockingLimit,
   limitsText,
-  timeoutOptionTypes,
   timeoutPolicy,
   timeoutSecondsSchema,
   withTimeoutText,
   type TimeoutSettings,
 } from './task-timeout.js'
 import {
-  foregroundOptionTypes,
-  readToolOptions,
-  toolOptionTypes,
+  launchOptionTypes,
+  readLaunchOptions,
   type AsyncTaskToolOptions,
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import type { HostTool } from './tool-descriptor.js'
+import { clampedFields, launchedFields, outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -81,11 +81,8 @@ export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings
 }
 
 const optionTypes: OptionTypes<RunCommandOptions> = {
-  ...toolOptionTypes,
-  ...timeoutOptionTypes,
-  ...foregroundOptionTypes,
+  ...launchOptionTypes,
   commands: required(optionsOf(commandPolicyTypes)),
-  owner: aName,
 }
 
 const NAME = 'run_command'
@@ -111,13 +108,12 @@ const LIST_CHARS = 1000
  */
 export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnType<typeof runCommandSchema>> {
   checkOptions(options, optionTypes)
-  const { commands, owner } = options
+  const { commands } = options
   checkCommandPolicy(commands, 'options.commands')
   const { defaultTimeoutSeconds, maxTimeoutSeconds } = commands
   const timeouts: TimeoutSettings = {
     ...options,
-    ...(defaultTimeoutSeconds !== undefined && { defaultTimeoutSeconds }),
-    ...(maxTimeoutSeconds !== undefined && { maxTimeoutSeconds }),
+    ...defined({ defaultTimeoutSeconds, maxTimeoutSeconds }),
   }
   // A server or a watcher runs until it is stopped.
   const inBackground: TimeoutSettings = {
@@ -125,8 +121,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
     maxTimeoutSeconds: maxTimeoutSeconds ?? -1,
   }
   const timeoutOf = { inPlace: timeoutPolicy(timeouts), inBackground: timeoutPolicy(inBackground) }
-  const shared = readToolOptions(options)
-  const maxBlockingSeconds = blockingLimit(options)
+  const { inputOf, ...shared } = readLaunchOptions(options)
   // Where a shell reads command lines, the schema has a parameter less.
   const schema = (commands.shell === true ? shellSchema() : runCommandSchema()) as ReturnType<typeof runCommandSchema>
   const description = descriptionOf(commands)
@@ -162,19 +157,16 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
           command: [...allowed.argv],
           graceMs: STOP_MS.task,
           whenFull: 'refuse',
-          ...(owner !== undefined && { owner }),
-          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+          ...inputOf(timeout),
         },
         timeout,
         context,
-        maxBlockingSeconds,
         takesSlot: true,
-        onForegroundAbort: options.onForegroundAbort,
         ...shared,
       }
       try {
         const runner = runnerOf(allowed, manager)
-        if (!isAsync) return await runInPlace(call, { run: runner })
+        if (!isAsync) return await runInPlace(call, runner)
         const task = manager.launch(call.input, runner)
         context.onLaunched?.(task.id)
         const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
@@ -209,15 +201,19 @@ function nameOf({ argv: [program] }: AllowedCommand): string {
 }
 
 /** It is bound to this process: the values of its variables are not stored. */
-function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): Runner {
+function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): FlatRunner {
   const { clock } = manager.registry
-  const runner: Runner = (input, context) =>
+  const run: RunFunction = (input, context) =>
     literalRunner({
-      ...{ command: programPath(program), args, cwd, env, clock },
+      command: programPath(program),
+      args,
+      cwd,
+      env,
+      clock,
       graceMs: STOP_MS.program,
       maxOutputBytes: MAX_OUTPUT_BYTES,
-    })(input, context)
-  return Object.assign(runner, { isBound: true })
+    }).run(input, context)
+  return { run, isBound: true }
 }
 
 /** The result of a call that found every slot of commands taken. */
@@ -226,4 +222,25 @@ function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolRes
   const reason = `Max commands (${max}) reached`
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
+}
+
+/** What `run_command` is. */
+export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | undefined> = {
+  name: NAME,
+  title: 'Run a program',
+  summary: 'Runs a program that the configuration allows, with `async: true` in the background.',
+  purpose: 'runs a program in the background.',
+  starts: 'a program',
+  hints: { destructiveHint: true, openWorldHint: true },
+  output: lazily(() =>
+    outputOf({
+      ...launchedFields(),
+      exit_code: ['exitCode', z.number().optional()],
+      ended_processes: ['endedProcesses', z.number().optional()],
+      ...clampedFields(),
+    }),
+  ),
+  // It takes a slot also while its call waits for it.
+  slotOf: () => 'command',
+  create: ({ owned, launching, commands }) => commands && createRunCommandTool({ ...owned, ...launching, commands }),
 }

@@ -1,11 +1,12 @@
 /** The tool send_to_task: tells a running task something. */
 import { z } from 'zod'
-import { givenManager } from '../async-tasks/given-manager.js'
 import { hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
-import { readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
-import { findTask } from './task-view.js'
+import { checkOptions } from '../protocol/option-checks.js'
+import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { findTask, taskViews } from './task-view.js'
+import type { HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -28,8 +29,6 @@ export interface SendToTaskOptions extends AsyncTaskToolOptions {
   readonly owner?: string
 }
 
-const optionTypes: OptionTypes<SendToTaskOptions> = { ...toolOptionTypes, owner: aName }
-
 const NAME = 'send_to_task'
 
 /**
@@ -37,18 +36,18 @@ const NAME = 'send_to_task'
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnType<typeof sendToTaskSchema>> {
-  checkOptions(options, optionTypes)
-  const { owner } = options
-  const shared = readToolOptions(options)
+  checkOptions(options, ownedOptionTypes)
+  const viewOf = taskViews(options)
   return defineTool({
     name: NAME,
     description:
       'Send a follow-up message to a running async task. It is refused, with the reason, when the task takes none.',
     inputSchema: sendToTaskSchema(),
     describe: ({ task_id }) => `Send a message to async task '${task_id}'`,
-    run: ({ task_id, message }) => {
-      const manager = givenManager(options)
-      const found = findTask({ manager, owner, ...shared }, task_id, hasNotEnded)
+    run: ({ task_id, message }, context) => {
+      const view = viewOf(context)
+      const { manager } = view
+      const found = findTask(view, task_id, hasNotEnded)
       if ('refusal' in found) return found.refusal
       const { id } = found.task
       if (!isCertain(manager, task_id, found.task)) {
@@ -63,4 +62,16 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
         : errorResult('execution_failed', result.reason, { llmContent: text, returnDisplay: text, metadata })
     },
   })
+}
+
+/** What `send_to_task` is. */
+export const sendToTaskTool: HostTool<ReturnType<typeof createSendToTaskTool>> = {
+  name: NAME,
+  title: 'Send a message to a task',
+  summary: 'Sends a message to a running task that takes messages. Over MCP: whose program has `"stdin": "messages"`.',
+  purpose: 'sends a running task a message.',
+  brief: 'tells it more',
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  output: lazily(() => outputOf({ task_id: ['id', z.string()], sent: ['sent', z.boolean()] })),
+  create: ({ shown }) => createSendToTaskTool(shown),
 }

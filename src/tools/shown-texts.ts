@@ -1,4 +1,6 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
+import { acknowledgePulled } from '../async-tasks/leases.js'
+import { pushSubscribers } from '../async-tasks/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import { isTerminal } from '../../machines/task-entry.js'
@@ -39,11 +41,11 @@ export function markShown({ manager, owner, hold }: TaskView, task: AsyncTaskInf
     const markRead = (): void => registry.send({ type: 'text.read', taskId: task.id })
     if (hold === undefined && registry.persistence === undefined) {
       markRead()
-      registry.acknowledgePulled([task.id])
+      acknowledgePulled(registry, [task.id])
       return {}
     }
     // None when another message has it, or will.
-    const lease = registry.pushSubscribers.has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
+    const lease = registry.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
     const acknowledge = (): void => {
       markRead()
       lease?.acknowledge()

@@ -1,11 +1,9 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
-import { aRunnable } from '../engine/definition.js'
-import type { RunInput, Runner, RunnerDefinition } from '../engine/runner.js'
-import type { TaskBudget } from '../../machines/records.js'
+import { flatRunner, toFlatRunner } from '../engine/definition.js'
+import type { FlatRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
-import type { RetryPolicy } from '../protocol/retry-policy.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
 export interface SubagentRequest extends Omit<RunInput, 'params'> {
@@ -29,20 +27,19 @@ export interface SubagentRequest extends Omit<RunInput, 'params'> {
 export type SubagentParams = Omit<SubagentRequest, keyof RunInput | 'cwd'>
 
 /** Runs a request. Starting the subagent is part of the run: if it throws, the task fails. */
-export type SubagentRunner = Runner<SubagentRequest>
+export type SubagentRunner = RunFunction<SubagentRequest>
 
 /** A subagent with a description. */
-export interface SubagentDefinition {
+export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
   /** Its name, where no key gives it. */
   readonly name?: string
   /** What it is good at. */
   readonly description?: string
-  /** Runs a request. */
+}
+
+/** A subagent whose `run` is a function. */
+export interface FlatSubagent extends SubagentDefinition {
   readonly run: SubagentRunner
-  /** When its tasks are run again. Default: never, they fail. */
-  readonly retry?: RetryPolicy | undefined
-  /** What each of its tasks may use. Default: no limit. */
-  readonly budget?: TaskBudget | undefined
 }
 
 /** A subagent: a definition, or only its function. */
@@ -82,23 +79,20 @@ export function bindSubagent(
   resolve: ResolveSubagent,
   params: SubagentParams,
   signal?: AbortSignal,
-): Promise<RunnerDefinition | undefined> {
+): Promise<FlatRunner | undefined> {
   return orAborted(lookUp(resolve, params), signal)
 }
 
-async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<RunnerDefinition | undefined> {
+async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<FlatRunner | undefined> {
   try {
     // A host without types may resolve to anything.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
-    if (!aRunnable.accepts(found)) {
-      throw new InvalidInputError(`resolveSubagent('${params.subagent_name}')`, found, aRunnable.expected)
-    }
-    aRunnable.checkContent?.(found, [`resolveSubagent('${params.subagent_name}')`])
+    const runner = toFlatRunner(found, `resolveSubagent('${params.subagent_name}')`)
     if (furtherInput(params) === undefined) {
       throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
     }
-    return definitionOf(found as Subagent)
+    return takingRequests(runner)
   } catch (error) {
     const run = (): never => {
       throw error
@@ -117,28 +111,29 @@ export function furtherInput({
 }
 
 /** What runs the tasks of a subagent: all of a request is in the input of its run. */
-export function definitionOf(subagent: Subagent): RunnerDefinition {
-  if (typeof subagent === 'function') return { run: runnerOf(subagent) }
-  const { retry, budget } = subagent
-  return { run: runnerOf(subagent), retry, budget }
+export function definitionOf(subagent: Subagent): FlatRunner {
+  return takingRequests(flatRunner(subagent))
 }
 
-function runnerOf(subagent: Subagent): Runner {
-  const { survivesHost, canResume, takesMessages } = typeof subagent === 'function' ? subagent : subagent.run
-  const runner: Runner = ({ params, ...input }, context) => {
-    const { subagentName, goalPrompt } = input
-    const request: SubagentRequest = Object.freeze({
-      ...params,
-      ...{ subagent_name: subagentName, goal_prompt: goalPrompt },
-      ...input,
-    })
-    return typeof subagent === 'function' ? subagent(request, context) : subagent.run(request, context)
+function takingRequests(subagent: FlatRunner<SubagentRequest>): FlatRunner {
+  return {
+    ...subagent,
+    run: ({ params, ...input }, context) => {
+      const { subagentName, goalPrompt } = input
+      const request: SubagentRequest = Object.freeze({
+        ...params,
+        subagent_name: subagentName,
+        goal_prompt: goalPrompt,
+        ...input,
+      })
+      return subagent.run(request, context)
+    },
   }
-  return Object.assign(runner, {
-    ...(survivesHost !== undefined && { survivesHost }),
-    ...(canResume !== undefined && { canResume }),
-    ...(takesMessages !== undefined && { takesMessages }),
-  })
+}
+
+/** A subagent by its name, as the tool `task` lists it. */
+export function subagentEntry(name: string, subagent: Subagent): SubagentEntry {
+  return { name, description: flatRunner(subagent).description }
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */

@@ -1,6 +1,7 @@
 /** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
+import { defined } from '../defined.js'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -8,28 +9,27 @@ import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, objectWith, required, type OptionTypes } from '../protocol/option-checks.js'
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
 import { foregroundRefusal, launchedResult, limitRefusal, refusedInPlace, runInPlace } from './task-runs.js'
 import {
-  blockingLimit,
-  timeoutOptionTypes,
   timeoutPolicy,
-  withTimeoutText,
   timeoutSecondsSchema,
+  withTimeoutText,
   type EffectiveTimeout,
   type TimeoutSettings,
 } from './task-timeout.js'
 import {
-  foregroundOptionTypes,
-  readToolOptions,
-  toolOptionTypes,
+  launchOptionTypes,
+  readLaunchOptions,
   type AsyncTaskToolOptions,
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import { launchOutput } from './task-tool.js'
+import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -82,11 +82,8 @@ export const aTaskManager = objectWith(
 )
 
 const optionTypes: OptionTypes<SubmitCommandsOptions> = {
-  ...toolOptionTypes,
-  ...timeoutOptionTypes,
-  ...foregroundOptionTypes,
+  ...launchOptionTypes,
   taskManager: required(aTaskManager),
-  owner: aName,
 }
 
 const NAME = 'submit_commands'
@@ -101,9 +98,8 @@ export function createSubmitCommandsTool(
 ): Tool<ReturnType<typeof submitCommandsSchema>> {
   checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
-  const shared = readToolOptions(options)
-  const maxBlockingSeconds = blockingLimit(options)
-  const { taskManager, onForegroundAbort } = options
+  const { inputOf, ...shared } = readLaunchOptions(options)
+  const { taskManager } = options
   const description =
     'Run a list of tool calls on an instance (a browser, an MCP server, a remote worker), one after the other. By ' +
     'default the call returns at once and the commands run in the background: check_async_tasks shows their ' +
@@ -127,9 +123,8 @@ export function createSubmitCommandsTool(
           subagentName: previewText(params.task_name, 100),
           goalPrompt: goalOf(params),
           abortController: run.abortController,
-          ...(run.params && { params: run.params }),
-          ...(options.owner !== undefined && { owner: options.owner }),
-          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+          ...inputOf(timeout),
+          ...defined({ params: run.params }),
         })
         return { message: toMessage(params, id), launchInput }
       }
@@ -143,9 +138,8 @@ export function createSubmitCommandsTool(
         : submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
       try {
-        const input = launchInput(run)
-        const call = { manager, input, timeout, context, maxBlockingSeconds, onForegroundAbort, ...shared }
-        return await runInPlace(call, { run: run.runner })
+        const call = { manager, input: launchInput(run), timeout, context, ...shared }
+        return await runInPlace(call, run.runner)
       } catch (error) {
         run.abandon()
         return refusedInPlace(error)
@@ -240,4 +234,30 @@ function goalOf({ task_intention: intention, commands: calls }: Submission): str
 function idPrefix(name: string): string {
   const words = name.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '-')
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'
+}
+
+/** What `submit_commands` is. */
+export const submitCommandsTool: HostTool<ReturnType<typeof createSubmitCommandsTool> | undefined> = {
+  name: NAME,
+  title: 'Run commands on an instance',
+  summary: 'Runs a list of tool calls on an instance.',
+  purpose: 'runs tool calls on an instance, such as a browser, one after the other.',
+  starts: 'tool calls on an instance',
+  hints: STARTS_WORK,
+  output: launchOutput,
+  needsInstances: true,
+  slotOf: (args) => (args['async'] === false ? 'inPlace' : 'background'),
+  create: ({ owned, launching, taskManager }) =>
+    taskManager && createSubmitCommandsTool({ ...owned, ...launching, taskManager }),
+  served: {
+    description:
+      'Run tool calls on an instance (a browser, an MCP server), one after the other, in the background unless async is false.',
+    texts: {
+      task_name: '',
+      task_intention: '',
+      instanceId: 'Default: the first that is connected.',
+      commands: 'The first that fails ends the task.',
+      async: 'Default true.',
+    },
+  },
 }

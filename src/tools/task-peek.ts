@@ -1,4 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
+import { pushSubscribers } from '../async-tasks/push-subscribers.js'
 import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { isoTime } from '../async-tasks/duration.js'
@@ -28,7 +29,7 @@ export interface PeekRange {
 export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
-  if (!view.manager.registry.pushSubscribers.has(task.owner)) markAsked(view, [task])
+  if (!view.manager.registry.use(pushSubscribers).has(task.owner)) markAsked(view, [task])
   const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)

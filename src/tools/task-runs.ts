@@ -1,5 +1,5 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
-import type { RunnerDefinition } from '../engine/runner.js'
+import type { FlatRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
 import { isTerminal } from '../../machines/task-entry.js'
@@ -41,7 +41,7 @@ const LOOKUP_MS = 60_000
  */
 export async function runInBackground(
   call: TaskCall,
-  findRunner: () => Promise<RunnerDefinition | ToolResult>,
+  findRunner: () => Promise<FlatRunner | ToolResult>,
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
@@ -66,7 +66,7 @@ function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo):
 }
 
 /** A child takes a slot of its own kind, which is not reserved: what is refused was only looked up. */
-async function runChild(call: TaskCall, findRunner: () => Promise<RunnerDefinition | ToolResult>): Promise<ToolResult> {
+async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | ToolResult>): Promise<ToolResult> {
   const runner = await findRunner()
   if (!('run' in runner)) return runner
   try {
@@ -80,11 +80,7 @@ async function runChild(call: TaskCall, findRunner: () => Promise<RunnerDefiniti
   }
 }
 
-function launchInSlot(
-  { manager, input }: TaskCall,
-  runner: RunnerDefinition,
-  reservationId: string | null,
-): ActiveTaskInfo {
+function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservationId: string | null): ActiveTaskInfo {
   if (reservationId === null) return manager.launch(input, runner)
   try {
     return manager.launch(input, runner, reservationId)
@@ -150,7 +146,8 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
 
 /** The result of a call for which there is no room in the foreground; undefined if there is. */
 export function foregroundRefusal({ registry }: AsyncTaskManager): ToolResult | undefined {
-  const { foreground, isDisposed } = registry
+  const { isDisposed } = registry
+  const { foreground } = registry.pools
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
 }
 
@@ -172,7 +169,7 @@ export function foregroundLimit(max: number): ToolResult {
  * carries its end besides this result. The task continues in the background when its run asks a question, when the call has taken as
  * long as it may, and when nobody can receive its result any more.
  */
-export async function runInPlace(call: TaskCall, runner: RunnerDefinition): Promise<ToolResult> {
+export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
   const { signal, detach, hold, onUpdate, asker } = call.context
   const leaving = onForegroundAbort === 'keep' ? eitherSignal(signal, detach) : detach

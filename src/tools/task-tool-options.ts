@@ -2,7 +2,10 @@
 import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/follow-ups.js'
-import { aFunction, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import { defined } from '../defined.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import { aFunction, aName, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import { blockingLimit, timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
 export interface FollowUps {
@@ -60,6 +63,35 @@ export function readToolOptions(options: AsyncTaskToolOptions) {
   return {
     maxChars: checkMaxMessageChars(options.maxMessageChars),
     followUps: { ...CHECK_FOLLOW_UPS, ...options.followUps },
+  }
+}
+
+interface Owned {
+  readonly owner?: string
+}
+
+/** For tools that show tasks, or wait for them. */
+export const ownedOptionTypes: OptionTypes<AsyncTaskToolOptions & Owned> = { ...toolOptionTypes, owner: aName }
+
+/** The options of all tools that launch tasks. */
+type LaunchOptions = AsyncTaskToolOptions & Owned & TimeoutSettings & ForegroundOptions
+
+export const launchOptionTypes: OptionTypes<LaunchOptions> = {
+  ...ownedOptionTypes,
+  ...timeoutOptionTypes,
+  ...foregroundOptionTypes,
+}
+
+/** What those options mean for each call. @throws InvalidSettingError for a number out of its range */
+export function readLaunchOptions(options: LaunchOptions) {
+  const { owner, onForegroundAbort } = options
+  return {
+    ...readToolOptions(options),
+    maxBlockingSeconds: blockingLimit(options),
+    onForegroundAbort,
+    /** The owner and the deadline of the task that a call launches. */
+    inputOf: ({ seconds }: EffectiveTimeout): Pick<LaunchTaskInput, 'owner' | 'timeoutMs'> =>
+      defined({ owner, timeoutMs: seconds === -1 ? undefined : seconds * 1000 }),
   }
 }
 

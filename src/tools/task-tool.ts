@@ -1,6 +1,7 @@
 /** The tool task: runs a subagent, and returns its result or leaves it running in the background. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
+import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -17,20 +18,14 @@ import {
 } from './subagents.js'
 import { foregroundRefusal, refusedInPlace, runInBackground, runInPlace } from './task-runs.js'
 import {
-  foregroundOptionTypes,
-  readToolOptions,
-  toolOptionTypes,
+  launchOptionTypes,
+  readLaunchOptions,
   type AsyncTaskToolOptions,
   type ForegroundOptions,
 } from './task-tool-options.js'
-import {
-  blockingLimit,
-  timeoutOptionTypes,
-  timeoutPolicy,
-  withTimeoutText,
-  timeoutSecondsSchema,
-  type TimeoutSettings,
-} from './task-timeout.js'
+import { timeoutPolicy, timeoutSecondsSchema, withTimeoutText, type TimeoutSettings } from './task-timeout.js'
+import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
+import { clampedFields, launchedFields, outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -80,12 +75,9 @@ export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings, 
 }
 
 const optionTypes: OptionTypes<TaskToolOptions> = {
-  ...toolOptionTypes,
-  ...timeoutOptionTypes,
-  ...foregroundOptionTypes,
+  ...launchOptionTypes,
   resolveSubagent: required(aFunction),
   listSubagents: aFunction,
-  owner: aName,
   parentId: aName,
   cwd: aName,
 }
@@ -99,9 +91,8 @@ const NAME = 'task'
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   checkOptions(options, optionTypes)
   const timeoutOf = timeoutPolicy(options)
-  const shared = readToolOptions(options)
-  const maxBlockingSeconds = blockingLimit(options)
-  const { owner, parentId, cwd } = options
+  const { inputOf, ...shared } = readLaunchOptions(options)
+  const { parentId, cwd } = options
   const description =
     'Run a subagent on a goal. By default the call returns its result. With async: true it returns at once and the ' +
     'subagent runs in the background: check_async_tasks shows its progress, and its result is delivered automatically.'
@@ -118,27 +109,23 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     },
     run: ({ async: isAsync = false, timeout_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
-      const further = furtherInput({ ...params, ...(cwd !== undefined && { cwd }) })
+      const further = furtherInput({ ...params, ...defined({ cwd }) })
       const call = {
         manager: givenManager(options),
         input: {
           subagentName: params.subagent_name,
           goalPrompt: params.goal_prompt,
-          ...(further !== undefined && { params: further }),
-          ...(owner !== undefined && { owner }),
-          ...(parentId !== undefined && { parentId }),
-          ...(timeout.seconds !== -1 && { timeoutMs: timeout.seconds * 1000 }),
+          ...inputOf(timeout),
+          ...defined({ params: further, parentId }),
         },
         timeout,
         context,
-        maxBlockingSeconds,
-        onForegroundAbort: options.onForegroundAbort,
         ...shared,
       }
       const limits = {
         manager: call.manager,
         signal: context.signal,
-        ...(call.input.timeoutMs !== undefined && { timeoutMs: call.input.timeoutMs }),
+        ...defined({ timeoutMs: call.input.timeoutMs }),
       }
       const findRunner = async () =>
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
@@ -157,6 +144,48 @@ function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentPa
   const known = names === undefined ? '' : names.length === 0 ? ' There are none.' : ` Known: ${names.join(', ')}.`
   const message = `params.subagent_name: got ${preview(subagent_name)}, expected the name of a subagent.${known}`
   return errorResult('parameter_validation', message)
+}
+
+/** The structured content of tools that launch tasks. */
+export const launchOutput = lazily(() =>
+  outputOf({
+    ...launchedFields(),
+    timeout_seconds: ['effectiveTimeoutSeconds', z.number().optional()],
+    ...clampedFields(),
+    instance_id: ['instanceId', z.string().optional()],
+    queue_position: ['queuePosition', z.number().optional()],
+  }),
+)
+
+/** What `task` is. */
+export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
+  name: NAME,
+  title: 'Run a subagent',
+  summary: 'Runs a subagent, with `async: true` in the background.',
+  purpose:
+    'runs a subagent. With async: true it returns at once; without, it waits for the result. Put all that the subagent has to know into goal_prompt.',
+  starts: 'a subagent',
+  hints: STARTS_WORK,
+  output: launchOutput,
+  slotOf: (args) => (args['async'] === true ? 'background' : 'inPlace'),
+  create: ({ owned, launching, subagents }) => createTaskTool({ ...owned, ...launching, ...subagents }),
+  served: {
+    description: ({ subagents }) =>
+      [
+        'Run a subagent on a goal, and return its result. With async: true it runs in the background: its result comes with the answer of a ' +
+          'later call of any of these tools.',
+        ...subagentLines(subagents.listSubagents?.() ?? []),
+      ].join('\n'),
+    texts: {
+      subagent_name: '',
+      goal_prompt: 'All that it has to know.',
+      behaviour_prompts: 'Further instructions.',
+      tool_whitelist: 'The only tools it may use.',
+      expected_outputs: 'What it should return, by name.',
+      context: '',
+      async: 'true: in the background.',
+    },
+  },
 }
 
 /** The tool `task` as a class. */

@@ -7,8 +7,9 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { HoldLease } from '../async-tasks/leases.js'
 import type { PrunedTask } from '../async-tasks/pruned-tasks.js'
 import { lookUpTask, prunedText, shortTaskIds } from '../async-tasks/task-lookup.js'
-import type { FollowUps } from './task-tool-options.js'
-import { errorResult, type ToolResult } from './tool.js'
+import { givenManager } from '../async-tasks/given-manager.js'
+import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
+import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** What one call can see of the registry. */
 export interface TaskView {
@@ -20,6 +21,17 @@ export interface TaskView {
   readonly followUps: Required<FollowUps>
   /** See `ToolContext.hold`. */
   readonly hold?: HoldLease | undefined
+}
+
+/**
+ * What the calls of a tool see: the function returns it for each.
+ * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
+ */
+export function taskViews(
+  options: AsyncTaskToolOptions & { readonly owner?: string },
+): (context: ToolContext) => TaskView {
+  const shared = readToolOptions(options)
+  return ({ hold }) => ({ manager: givenManager(options), owner: options.owner, hold, ...shared })
 }
 
 /** The status in lists and details. */

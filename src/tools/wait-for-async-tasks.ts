@@ -1,8 +1,7 @@
 /** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
-import { givenManager } from '../async-tasks/given-manager.js'
 import { lazily } from '../protocol/lazily.js'
-import { aName, checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
+import { checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { runOfOwner } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
@@ -10,9 +9,11 @@ import type { QuestionAsker } from '../async-tasks/question-askers.js'
 import { hasNotEnded, lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
-import { eitherSignal, readToolOptions, toolOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
+import { eitherSignal, ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { markAsked, shownDelivery } from './shown-texts.js'
-import { ambiguityText, candidateLines, notFoundText, type TaskView } from './task-view.js'
+import { ambiguityText, candidateLines, notFoundText, taskViews, type TaskView } from './task-view.js'
+import type { HostTool } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
 import { strictObject } from '../protocol/strict-object.js'
@@ -58,8 +59,7 @@ export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
 }
 
 const optionTypes: OptionTypes<WaitForAsyncTasksOptions> = {
-  ...toolOptionTypes,
-  owner: aName,
+  ...ownedOptionTypes,
   maxWaitSeconds: {
     expected: 'a number of seconds > 0',
     accepts: (value) => Number.isFinite(value) && (value as number) > 0,
@@ -78,8 +78,8 @@ export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
 ): Tool<ReturnType<typeof waitForAsyncTasksSchema>> {
   checkOptions(options, optionTypes)
-  const { owner, maxWaitSeconds = MAX_WAIT_SECONDS } = options
-  const shared = readToolOptions(options)
+  const { maxWaitSeconds = MAX_WAIT_SECONDS } = options
+  const viewOf = taskViews(options)
   return defineTool({
     name: NAME,
     description:
@@ -90,9 +90,9 @@ export function createWaitForAsyncTasksTool(
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
       return `Wait for ${mode} of the ${which}`
     },
-    run: (input, { signal, detach, hold, asker }) => {
-      const view = { manager: givenManager(options), owner, hold, ...shared }
-      return wait(view, input, { maxWaitSeconds, signal: eitherSignal(signal, detach), asker })
+    run: (input, context) => {
+      const { signal, detach, asker } = context
+      return wait(viewOf(context), input, { maxWaitSeconds, signal: eitherSignal(signal, detach), asker })
     },
   })
 }
@@ -186,6 +186,37 @@ function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
     .filter((task) => !isOfOtherRun(task, owner))
     .map((task) => task.id)
+}
+
+/** The most ids in the structured content. */
+const MAX_IDS = 1000
+
+const idsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_IDS) : [])
+
+/** What `wait_for_async_tasks` is. */
+export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyncTasksTool>> = {
+  name: NAME,
+  title: 'Wait for background tasks',
+  summary: 'Waits for results, or until a task asks a question.',
+  purpose: 'waits when you have nothing else to do. It is the way to wait: do not poll.',
+  brief: 'waits for results',
+  hints: { readOnlyHint: true, openWorldHint: false },
+  output: lazily(() =>
+    outputOf({
+      settled: [({ settled }) => idsOf(settled), z.array(z.string())],
+      pending: [({ pending }) => idsOf(pending), z.array(z.string())],
+    }),
+  ),
+  listsTasks: true,
+  create: ({ owned }) => createWaitForAsyncTasksTool(owned),
+  served: {
+    description:
+      'Wait until background async tasks have ended, and get their results. Use it when you have nothing else to do.',
+    texts: {
+      task_ids: 'IDs or unique prefixes. Default: all that run.',
+      mode: 'Whether all (default) or any have to end.',
+    },
+  },
 }
 
 /** The tool `wait_for_async_tasks` as a class. */

@@ -102,13 +102,13 @@ describe('a run', () => {
     const redis = connect(fleet.redis.url)
     while ((await redis.keys('*:down')).length === 0) await pause(5)
     await fleet.worker(
-      Object.assign(
-        async (_input: unknown, { messages }: { messages: AsyncIterable<string> }) => {
+      {
+        run: async (_input: unknown, { messages }: { messages: AsyncIterable<string> }) => {
           for await (const message of messages) return { message }
           return {}
         },
-        { takesMessages: true },
-      ),
+        takesMessages: true,
+      },
       { lockMs },
     )
     expect(await outputOf(manager, id)).toEqual({ message: 'early' })

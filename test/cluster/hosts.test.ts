@@ -134,7 +134,7 @@ describe('a host that dies', () => {
         startedAt: Date.now(),
         saveProgram: () => undefined,
       }
-      const output = await fleet.runnerOf()(runInput(), { ...context, durability })
+      const output = await fleet.runnerOf().run(runInput(), { ...context, durability })
       return { output, text: context.output() }
     }
     const end = { output: { final_message: 'done' }, text: 'what it found\n' }

@@ -72,19 +72,17 @@ describe('a task on a worker', () => {
 
   it('W2: takes messages, each once and in order', async () => {
     const fleet = await startFleet()
-    await fleet.worker(
-      Object.assign(
-        async (_input: unknown, context: { messages: AsyncIterable<string> }) => {
-          const taken: string[] = []
-          for await (const message of context.messages) {
-            taken.push(message)
-            if (taken.length === 30) break
-          }
-          return { taken }
-        },
-        { takesMessages: true },
-      ),
-    )
+    await fleet.worker({
+      run: async (_input: unknown, context: { messages: AsyncIterable<string> }) => {
+        const taken: string[] = []
+        for await (const message of context.messages) {
+          taken.push(message)
+          if (taken.length === 30) break
+        }
+        return { taken }
+      },
+      takesMessages: true,
+    })
     const manager = fleet.manager()
     const { id } = manager.launch(launch, fleet.runnerOf({ takesMessages: true }))
     const messages = Array.from({ length: 30 }, (_, at) => `message ${at}`)

@@ -188,6 +188,20 @@ it('does not let a page that logs without end hold up the person or other tabs',
   await browser.takeAllBack()
 })
 
+it('closes and leaves a page that shows dialogs without end', async () => {
+  for (const [tool, args] of [
+    ['browser_navigate', { url: `${site}/left` }],
+    ['browser_tabs', { action: 'close' }],
+  ] as const) {
+    await use('browser_tabs', { action: 'new', url: `${site}/endless` })
+    await evaluate(`() => void setTimeout(() => { for (;;) alert('again') }, 100)`)
+    await waitFor(async () => (await use('browser_snapshot')).startsWith('DIALOG_OPEN') || undefined, 'a dialog')
+    const left = await use(tool, args)
+    expect(left).toContain('(alert): "again". It was dismissed')
+    expect(left).not.toContain('/endless')
+  }
+}, 120_000)
+
 it('gives its token to no other host that a server names', async () => {
   const seen: string[] = []
   const elsewhere = new WebSocketServer({ port: 0, host: '127.0.0.1' })

@@ -158,6 +158,29 @@ describe('dialogs', () => {
     expect(await browser.use('browser_handle_dialog', { accept: true })).toContain('Page Title: Left')
   })
 
+  it('asks also before it leaves or closes a page that shows another dialog', async () => {
+    browser.serve('/left', '<title>Left</title>')
+    await browser.use('browser_tabs', { action: 'new' })
+    await browser.show(
+      `<button onclick="alert('One'); alert('Two')">Go</button>
+      <script>addEventListener('beforeunload', (event) => event.preventDefault())</script>`,
+    )
+    for (const [tool, args] of [
+      ['browser_navigate', { url: browser.address('/left') }],
+      ['browser_tabs', { action: 'close' }],
+    ] as const) {
+      await browser.use('browser_click', { target: 'button' })
+      const asked = await browser.use(tool, args)
+      expect(asked).toContain('"One". It was dismissed')
+      expect(asked).toContain('The page asks whether to leave it')
+      expect(await browser.call(tool, args)).toMatchObject({ code: 'DIALOG_OPEN' })
+      await browser.use('browser_handle_dialog', { accept: false })
+    }
+    await browser.use('browser_navigate', { url: browser.address('/left') })
+    expect(await browser.use('browser_handle_dialog', { accept: true })).toContain('Page Title: Left')
+    await browser.use('browser_tabs', { action: 'close' })
+  })
+
   it('lets no tool hang that works when one opens', async () => {
     await browser.show(`<script>setTimeout(() => alert('Late'), 400)</script>`)
     // It looks for the element until there is one.

@@ -9,7 +9,7 @@ import type { AsyncTaskInfo, OutputObject, TaskTransition } from '../../machines
 import type { TaskLease } from '../../src/async-tasks/leases.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { LeasedReminder } from '../../src/async-tasks/reminder-service.js'
-import type { RunContext, Runner } from '../../src/engine/runner.js'
+import type { RunContext, RunFunction, Runner } from '../../src/engine/runner.js'
 import { createControllableEngine } from '../support/controllable-engine.js'
 import { createJumpingClock } from '../support/jumping-clock.js'
 import type { Subject } from '../support/subject.js'
@@ -225,7 +225,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
 
   function launch(action: Action & { do: 'launch' }): object {
     if (action.isRefused === true) engine.refuseNext(reasons[0]!.given)
-    const run: Runner = (_input, context) => {
+    const run: RunFunction = (_input, context) => {
       const at = engine.runs.findIndex(({ signal }) => signal === context.signal)
       log.push({ run: at, began: context.taskId, owner: context.owner })
       contexts.set(at, context)
@@ -233,7 +233,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
       wrapUps.set(at, context.wrapUp)
       return {}
     }
-    const runner = action.takesMessages === true ? Object.assign(run, { takesMessages: true }) : run
+    const runner: Runner = action.takesMessages === true ? { run, takesMessages: true } : run
     const fields = { ...input(action.fields), ...(action.isForeground === true && { isForeground: true }) }
     try {
       return manager.launch(
@@ -463,7 +463,7 @@ function leaseRequest({ owner, isExclusive }: { owner?: string; isExclusive?: bo
 
 function ledgerCounts(manager: AsyncTaskManager): Record<string, number> {
   const { max, running, slots, owed, leased, retained, seq } = manager.actor.getSnapshot()
-  return { max, running, slots, reservations: manager.registry.slots.reserved, owed, leased, retained, seq }
+  return { max, running, slots, reservations: manager.registry.pools.task.reserved, owed, leased, retained, seq }
 }
 
 function first(counts$: AsyncTaskManager['owed$']): object {

@@ -84,15 +84,16 @@ export const crashFaults: readonly CrashFault[] = [
     invariant: 'K3',
     description: 'a message is handed out before its lease is written',
     breakManager: withPersistence((persistence, registry) => {
-      const takeLease = registry.takeLease.bind(registry)
-      registry.takeLease = (request) => {
-        const flush = persistence.flush.bind(persistence)
-        persistence.flush = () => true
-        try {
-          return takeLease(request)
-        } finally {
+      const flush = persistence.flush.bind(persistence)
+      const ask = registry.ask.bind(registry)
+      registry.ask = (question) => {
+        const answer = ask(question)
+        // The lease is flushed next.
+        persistence.flush = () => {
           persistence.flush = flush
+          return question.type === 'lease.take' || flush()
         }
+        return answer
       }
     }),
   },
@@ -101,7 +102,8 @@ export const crashFaults: readonly CrashFault[] = [
     invariant: 'K4',
     description: 'a result that may have been told is told again as if it were new',
     breakManager: withPersistence((_, registry) => {
-      registry.markRepeat = () => undefined
+      const release = registry.ledger.release.bind(registry.ledger)
+      registry.ledger.release = (deliveryId) => release(deliveryId)
     }),
   },
   {

@@ -8,7 +8,8 @@ import type { DeliveryTransition } from '../../machines/records.js'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
-import type { LeasedReminder } from '../../src/index.js'
+import { waitForTasks } from '../../src/async-tasks/waiting.js'
+import type { AsyncTaskManager, LeasedReminder, OutputObject, SettledTaskInfo, TaskHandle } from '../../src/index.js'
 import { overriding } from '../support/overriding.js'
 import type { PlantedFault } from '../support/planted-faults.js'
 import type { Sabotage } from '../support/subject.js'
@@ -59,6 +60,20 @@ function remindersThat(
           return lease && replace(lease, reminders)
         },
       }),
+  }
+}
+
+/** Handles whose results are read in another way. */
+function handlesThat(read: (handle: TaskHandle, manager: AsyncTaskManager) => Promise<OutputObject>): Sabotage {
+  return {
+    wrapHandle: (handle, manager) => {
+      let result: Promise<OutputObject> | undefined
+      return overriding(handle, {
+        get result() {
+          return (result ??= read(handle, manager))
+        },
+      })
+    },
   }
 }
 
@@ -131,6 +146,64 @@ export const deliveryFaults: readonly PlantedFault[] = [
     ...remindersThat((lease, reminders) => {
       lease.release()
       return { ...lease, acknowledge: () => reminders.markAllNotified(), release: () => undefined }
+    }),
+  },
+  {
+    name: 'handle-claims-nothing',
+    invariant: 'H1',
+    description: 'A result that is read before the end is not claimed: a message delivers it too.',
+    property: delivery,
+    ...handlesThat(async (handle, { settled$ }) => {
+      await new Promise<SettledTaskInfo>((resolve) => {
+        const subscription = settled$.subscribe((task) => {
+          if (task.id !== handle.id) return
+          subscription.unsubscribe()
+          resolve(task)
+        })
+        if (handle.record.completedAt !== undefined) resolve(handle.record)
+      })
+      return handle.result
+    }),
+  },
+  {
+    name: 'handle-takes-what-a-message-holds',
+    invariant: 'H1',
+    description: 'A result that is read while a message holds it counts as delivered, also when that is refused.',
+    property: delivery,
+    ...handlesThat(async (handle, manager) => {
+      await manager.waitFor([handle.id])
+      return handle.result
+    }),
+  },
+  {
+    name: 'handle-owes-what-it-returned',
+    invariant: 'H1',
+    description: 'A result that the handle has returned is owed again.',
+    property: delivery,
+    ...handlesThat(async (handle, { registry }) => {
+      await waitForTasks(registry, [handle.id], { hold: ({ release }) => release() }, `wait of ${handle.id}`)
+      return handle.record.output ?? handle.result
+    }),
+  },
+  {
+    name: 'unread-handle-claims',
+    invariant: 'H1',
+    description: 'A handle takes the result of its task, although nobody reads it.',
+    property: delivery,
+    wrapHandle: (handle) => {
+      handle.result.catch(() => undefined)
+      return handle
+    },
+  },
+  {
+    name: 'handle-waits-for-ever',
+    invariant: 'H1',
+    description: 'A result that is read never settles when everything is disposed.',
+    property: delivery,
+    ...handlesThat(async (handle, manager) => {
+      const output = await handle.result.catch((error: unknown) => ({ error }))
+      if (manager.registry.isDisposed) await new Promise(() => undefined)
+      return 'error' in output ? handle.result : output
     }),
   },
   {

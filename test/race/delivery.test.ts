@@ -8,7 +8,7 @@ import { runRace } from './race.js'
 import type { RaceScript, TriggerScript } from './script.js'
 
 describe('any race', () => {
-  it('A5, A6, A9: in any race every result arrives exactly once, and nothing happens after the end', async () => {
+  it('A5, A6, A9, H1: in any race every result arrives exactly once, and nothing happens after the end', async () => {
     await checkProperty(delivery.name, delivery.create(createSubject()))
   })
 })

@@ -41,8 +41,12 @@ export const familyFaults: readonly FamilyFault[] = [
     invariant: 'F5',
     description: 'a child takes a slot of the limit that its parent counts in',
     sabotage: ({ registry }: AsyncTaskManager) => {
-      const register = registry.register.bind(registry)
-      registry.register = ({ pool: _, ...admission }, ...rest) => register(admission, ...rest)
+      const ask = registry.ask.bind(registry)
+      registry.ask = (question) => {
+        if (question.type !== 'task.register') return ask(question)
+        const { pool: _, ...admission } = question.admission
+        return ask({ ...question, admission })
+      }
     },
   },
   {

@@ -176,6 +176,11 @@ export class Ledger {
     return owes && !task.isAccepted && !task.isDropped
   }
 
+  /** Whether it is owed, and no message or wait holds it. */
+  isOwed(id: string): boolean {
+    return this.isOwing(this.#task(id)) && !this.isLeased(id)
+  }
+
   isAccepted(id: string): boolean {
     return this.tasks.get(id)?.isAccepted === true
   }

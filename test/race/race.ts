@@ -2,9 +2,11 @@
  * Runs one race: its actors in an order that fast-check draws, and then what must follow. The checks are here; what happens in a race is
  * in world.ts.
  */
+import { TaskCancelledError, TaskFailedError } from '../../src/index.js'
 import type { RaceScheduler } from '../../src/testing/index.js'
 import type { Subject } from '../support/subject.js'
 import { describeStep, OWNERS, type RaceScript } from './script.js'
+import { UNSETTLED } from './steps.js'
 import { RETRY_MAX_MS, World } from './world.js'
 
 /** Runs a script. @throws the first violation, and the schedule */
@@ -136,7 +138,26 @@ async function checkDisposal(world: World, settle: () => Promise<void>): Promise
   await settle()
   await clock.advance(RETRY_MAX_MS)
   await settle()
+  checkReads(world)
 }
+
+/** H1: every result that was read has settled, as its task has ended. */
+function checkReads({ ledger, reads }: World): void {
+  for (const [id, outcome] of reads) {
+    const state = ledger.tasks.get(id)?.state
+    const isRight = outcome !== UNSETTLED && outcomeOf(outcome) === state
+    ledger.check(isRight, () => `H1: the handle of ${id}, which has ${state ?? ''}, gave ${String(outcome)}`)
+  }
+}
+
+const outcomeOf = (outcome: unknown): string =>
+  outcome instanceof TaskFailedError
+    ? 'failed'
+    : outcome instanceof TaskCancelledError
+      ? 'cancelled'
+      : (outcome as { readonly final_message?: string }).final_message === undefined
+        ? 'nothing'
+        : 'completed'
 
 /** Long enough for a few attempts, one after the other. */
 async function passTime({ clock }: World, settle: () => Promise<void>): Promise<void> {

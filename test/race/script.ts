@@ -28,6 +28,8 @@ export type Step =
   | { readonly do: 'mark notified'; readonly nth: number }
   | { readonly do: 'wait'; readonly mode: 'all' | 'any'; readonly nth: number; readonly ms: number | undefined }
   | { readonly do: 'abort wait'; readonly nth: number }
+  /** Reads the result of the handle of a task. */
+  | { readonly do: 'read result'; readonly nth: number }
   | { readonly do: 'release owner'; readonly owner: number; readonly to: number | undefined }
   | { readonly do: 'stop listening' }
   | { readonly do: 'dispose' }
@@ -130,6 +132,8 @@ const waitStep: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: verb('abort wait'), nth }),
 )
 
+const readStep: fc.Arbitrary<Step> = fc.record({ do: verb('read result'), nth })
+
 const rareStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: verb('release owner'), owner, to: fc.constantFrom(undefined, 0, 1) }) },
   { weight: 1, arbitrary: fc.record({ do: verb('stop listening') }) },
@@ -148,6 +152,7 @@ const innerStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: triggerStep },
   { weight: 4, arbitrary: messageStep },
   { weight: 2, arbitrary: waitStep },
+  { weight: 2, arbitrary: readStep },
   { weight: 1, arbitrary: rareStep },
 )
 

@@ -5,6 +5,7 @@ import type {
   AsyncTaskReminderService,
   Clock,
   LeasedReminder,
+  TaskHandle,
   TriggerAgentTurn,
 } from '../../src/index.js'
 import type { FakeHost } from './host.js'
@@ -41,6 +42,11 @@ export interface Stage {
   readonly triggers: readonly RacingTrigger[]
   readonly reminded: Reminded[]
   readonly aborters: AbortController[]
+  /** The handle of each task. */
+  readonly handles: Map<string, TaskHandle>
+  /** The tasks whose results were read, with what the handle returned or threw. */
+  readonly reads: Map<string, unknown>
+  createHandle(id: string): TaskHandle
   isDisposing: boolean
   isDisposed: boolean
   createCallbacks(index: number, kind: HostKind, isBusy: boolean): [FakeHost, TriggerAgentTurn]
@@ -123,6 +129,9 @@ export function performStep(stage: Stage, step: Step): void {
     case 'abort wait':
       pick(stage.aborters, step.nth)?.abort()
       break
+    case 'read result':
+      readResult(stage, pick([...ledger.tasks.keys()], step.nth))
+      break
     case 'release owner': {
       const heir = step.to === undefined ? undefined : ownerOf(step.to)
       ledger.releaseOwner(ownerOf(step.owner), heir)
@@ -143,10 +152,30 @@ export function performStep(stage: Stage, step: Step): void {
   }
 }
 
-function register({ ledger, manager }: Stage, owner: string): void {
+function register(stage: Stage, owner: string): void {
+  const { ledger, manager, handles } = stage
   const id = `task-${ledger.tasks.size + 1}`
   ledger.register(id, owner)
   manager.registerTask({ id, owner, subagentName: 'racer', goalPrompt: 'race' })
+  handles.set(id, stage.createHandle(id))
+}
+
+/** Stands in `reads` until the result has settled. */
+export const UNSETTLED = Symbol('unsettled')
+
+/** The first read before the end is a wait without an end, and after it takes what is owed and in no message. */
+function readResult({ ledger, handles, reads }: Stage, id: string | undefined): void {
+  const handle = id === undefined ? undefined : handles.get(id)
+  if (id === undefined || handle === undefined || reads.has(id)) return
+  reads.set(id, UNSETTLED)
+  const isRunning = ledger.running().includes(id)
+  const wait = isRunning ? ledger.wait([id], 'all', undefined) : undefined
+  if (!isRunning && ledger.isOwed(id)) ledger.acceptTasks([id])
+  const settle = (outcome: unknown): void => {
+    reads.set(id, outcome)
+    if (wait !== undefined) ledger.endWait(wait, [id])
+  }
+  handle.result.then(settle, settle)
 }
 
 /** Two fit into a message, three do not. */

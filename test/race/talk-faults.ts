@@ -107,7 +107,12 @@ export const talkFaults: readonly TalkFault[] = [
     invariant: 'F11',
     description: 'redeliver says true when nothing of the message is left',
     breakManager: (manager) => {
-      manager.registry.repeat = () => true
+      const { ledger } = manager.registry
+      const repeat = ledger.repeat.bind(ledger)
+      ledger.repeat = (...args) => {
+        repeat(...args)
+        return true
+      }
     },
   },
   {

@@ -114,16 +114,16 @@ class TalkWorld {
 
   // Runs
 
-  readonly #run: Runner = Object.assign(
-    (async ({ id }, context) => {
+  readonly #run: Runner = {
+    run: async ({ id }, context) => {
       const reading = this.#read(id, context.messages)
       for (let asked = 0; asked < this.#script.questions; asked += 1) await context.ask(`${id} asks`)
       await this.#race.pause(`the run of ${id}`)
       void reading
       return {}
-    }) satisfies Runner,
-    { takesMessages: true },
-  )
+    },
+    takesMessages: true,
+  }
 
   async #read(id: string, messages: AsyncIterable<string>): Promise<void> {
     for await (const message of messages) {

@@ -29,7 +29,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     invariant: 'F8',
     description: 'the task that was launched last starts first',
     alter: ({ registry }) => {
-      const { queue } = registry.slots
+      const { queue } = registry.pools.task
       queue.peek = () => queue.inOrder().findLast((entry) => !queue.isDelayed(entry))
     },
   },
@@ -38,7 +38,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     invariant: 'F8',
     description: 'a slot whose reservation has expired is given to whoever asks first, not to what waits',
     alter: ({ registry }) => {
-      Object.defineProperty(registry.slots, 'nextExpiry', { value: undefined })
+      Object.defineProperty(registry.pools.task, 'nextExpiry', { value: undefined })
     },
   },
   {
@@ -52,7 +52,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     invariant: 'F8',
     description: 'a task keeps its place when it is cancelled',
     alter: ({ registry }) => {
-      const { queue } = registry.slots
+      const { queue } = registry.pools.task
       const remove = queue.remove.bind(queue)
       queue.remove = (entry) => {
         if (entry.record.status !== 'queued' || entry.ref !== undefined) remove(entry)
@@ -107,8 +107,8 @@ export const waitingFaults: readonly WaitingFault[] = [
     name: 'no-back-off',
     invariant: 'F9',
     description: 'a run is repeated at once',
-    alter: ({ registry: { slots } }) => {
-      const { queue } = slots
+    alter: ({ registry }) => {
+      const { queue } = registry.pools.task
       const add = queue.add.bind(queue)
       queue.add = (entry, ticket) => add(entry, ticket)
     },
@@ -118,9 +118,10 @@ export const waitingFaults: readonly WaitingFault[] = [
     invariant: 'F10',
     description: 'a task over its budget is asked to conclude, and never stopped',
     alter: ({ registry }) => {
-      const send = registry.send.bind(registry)
-      registry.send = (event) => {
-        if (event.type !== 'wrapUp.begin') send(event)
+      const { actor } = registry
+      const send = actor.send.bind(actor)
+      actor.send = (event) => {
+        if (event.type !== 'task.wrapping') send(event)
       }
     },
   },

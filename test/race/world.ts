@@ -1,5 +1,11 @@
 /** The world of a race: a manager, its triggers and their hosts, and the turns. A ledger records every callback. */
-import type { AsyncTaskManager, AsyncTaskReminderService, TriggerAgentTurn, TurnDelivery } from '../../src/index.js'
+import type {
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  TaskHandle,
+  TriggerAgentTurn,
+  TurnDelivery,
+} from '../../src/index.js'
 import type { RaceScheduler } from '../../src/testing/index.js'
 import { createPacedClock } from '../support/paced-clock.js'
 import type { Subject } from '../support/subject.js'
@@ -26,6 +32,9 @@ export class World implements Stage {
   readonly triggers: readonly RacingTrigger[]
   readonly reminded: Reminded[] = []
   readonly aborters: AbortController[] = []
+  readonly handles = new Map<string, TaskHandle>()
+  readonly reads = new Map<string, unknown>()
+  readonly createHandle: (id: string) => TaskHandle
   /** The turns that hang. */
   readonly hanging = new Set<Finish>()
   /** The script is over: turns are accepted, and callbacks take no steps. */
@@ -57,6 +66,7 @@ export class World implements Stage {
       onError: (error, from) => this.ledger.check(false, () => `A2: ${from.source} reported ${String(error)}`),
     })
     this.reminders = subject.createReminders(this.manager)
+    this.createHandle = (id) => subject.createHandle(this.manager, id)
     this.stopListening = this.#listen()
     this.triggers = script.triggers.map((trigger, index) => this.#createTrigger(subject, trigger, index))
     script.tasks.forEach((owner) => this.take({ do: 'register', owner }))

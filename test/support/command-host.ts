@@ -1,7 +1,8 @@
 /** A task manager on a manual clock, with local instances whose calls the test ends. */
 import { setImmediate } from 'node:timers/promises'
 import { vi } from 'vitest'
-import { TaskManager, type TaskManagerOptions } from '../../src/command-tasks/task-manager.js'
+import { TaskManager } from '../../src/command-tasks/task-manager.js'
+import type { TaskManagerOptions } from '../../src/command-tasks/options.js'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
 import { localInstance } from '../../src/instances/local-instance.js'
 import type { InstanceToolContext } from '../../src/protocol/instance-tools.js'

@@ -212,7 +212,15 @@ const problems: string[] = []
 for (const property of new Set(plantings.map((planting) => planting.property))) await expectSound(property)
 for (const planting of plantings) await expectCaught(planting)
 const first = (count: number, letter: string): string[] => Array.from({ length: count }, (_, n) => `${letter}${n + 1}`)
-for (const invariant of [...first(10, 'A'), ...first(10, 'S'), ...first(7, 'K'), 'K10', 'K12', ...first(13, 'F')]) {
+for (const invariant of [
+  ...first(10, 'A'),
+  ...first(10, 'S'),
+  ...first(7, 'K'),
+  'K10',
+  'K12',
+  ...first(13, 'F'),
+  'H1',
+]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
 }
 const names = all.filter(({ name }, index) => all[index - 1]?.name !== name).map(({ name }) => name)

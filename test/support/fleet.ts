@@ -1,10 +1,11 @@
 /** A Redis, a host and workers, all in this process, for tests of what they say to each other. */
 import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { bullmqRunner, type BullmqRunnerOptions } from '../../src/bullmq/bullmq-runner.js'
 import { startWorker, type WorkerOptions, type AgentWorker } from '../../src/bullmq/start-worker.js'
-import type { Runner } from '../../src/engine/runner.js'
+import type { OutputRunner, Runner } from '../../src/engine/runner.js'
 import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js'
 
 /** Short, so that a test does not wait: what a worker's death costs. */
@@ -15,7 +16,7 @@ export interface Fleet {
   readonly redis: RedisServer
   /** All lines that hosts and workers have logged. */
   readonly lines: string[]
-  readonly runnerOf: (options?: Partial<BullmqRunnerOptions>) => Runner
+  readonly runnerOf: (options?: Partial<BullmqRunnerOptions>) => OutputRunner
   readonly manager: (options?: AsyncTaskManagerOptions) => AsyncTaskManager
   /** Cuts the connections on which workers and hosts hear what is published, as often as they connect again, until the test ends. */
   readonly dropSubscribers: () => Promise<void>

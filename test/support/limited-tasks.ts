@@ -5,7 +5,7 @@ import {
   type AsyncTaskManagerOptions,
   type LaunchTaskInput,
   type RunContext,
-  type Runner,
+  type RunFunction,
   type RunnerDefinition,
 } from '../../src/index.js'
 import { createManualClock } from '../../src/testing/index.js'
@@ -13,7 +13,7 @@ import { createManualClock } from '../../src/testing/index.js'
 export const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Ends when it is aborted. */
-export const untilAborted: Runner = (_input, { signal }) =>
+export const untilAborted: RunFunction = (_input, { signal }) =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
 
 /** A run that was started. */
@@ -32,7 +32,7 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
     ...{ maxAsyncTasks: 1, clock, graceMs: 100, onError: (error) => errors.push(error) },
     ...options,
   })
-  const runner: Runner = ({ id }, context) =>
+  const runner: RunFunction = ({ id }, context) =>
     new Promise((resolve, reject) => {
       context.signal.addEventListener('abort', () => resolve({}))
       runs.push({

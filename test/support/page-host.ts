@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
-import { createAgentTasks, type AgentTasksOptions } from '../../src/host/agent-tasks.js'
+import { createAgentTasks } from '../../src/host/agent-tasks.js'
+import type { AgentTasksOptions } from '../../src/host/agent-tasks-options.js'
 import type { Instance } from '../../src/instances/instance.js'
 import { InstanceManager } from '../../src/instances/instance-manager.js'
 import { localInstance } from '../../src/instances/local-instance.js'
@@ -61,25 +62,21 @@ const subagents = {
   },
   /** Ends with the first message to it. */
   listener: {
-    run: Object.assign(
-      async (_input: RunInput, { messages }: RunContext) => {
-        for await (const message of messages) return { final_message: `Heard: ${message}` }
-        return {}
-      },
-      { takesMessages: true },
-    ),
+    run: async (_input: RunInput, { messages }: RunContext) => {
+      for await (const message of messages) return { final_message: `Heard: ${message}` }
+      return {}
+    },
+    takesMessages: true,
   },
   /** Launches two tasks, and ends with the first message to it. */
   planner: {
-    run: Object.assign(
-      async (_input: RunInput, { messages, launch }: RunContext) => {
-        launch({ subagentName: 'sleeper', goalPrompt: 'Measure the walls' })
-        launch({ subagentName: 'writer', goalPrompt: 'List the paints' })
-        for await (const message of messages) return { final_message: `Planned: ${message}` }
-        return {}
-      },
-      { takesMessages: true },
-    ),
+    run: async (_input: RunInput, { messages, launch }: RunContext) => {
+      launch({ subagentName: 'sleeper', goalPrompt: 'Measure the walls' })
+      launch({ subagentName: 'writer', goalPrompt: 'List the paints' })
+      for await (const message of messages) return { final_message: `Planned: ${message}` }
+      return {}
+    },
+    takesMessages: true,
   },
   talker: async (_input: RunInput, context: RunContext) => {
     for (let line = 1; ; line += 1) {

@@ -5,19 +5,22 @@
  * Each fault is a public option, or wraps a manager or a part of its registry: nothing in src knows of them. The file is long because
  * it is one list.
  */
-import { unlink } from '../../src/async-tasks/abort-link.js'
+import { abortLinks } from '../../src/async-tasks/abort-link.js'
+import { runs } from '../../src/async-tasks/run-plan.js'
+import { taskWatchers } from '../../src/async-tasks/task-watchers.js'
 import type fc from 'fast-check'
 import type { History } from '../../machines/history.js'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { AsyncTaskManager, AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
+import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import { costProperty } from '../model/cost.property.js'
 import { namesakeProperty, registryProperty } from '../model/registry.property.js'
 import type { Sabotage, Subject } from './subject.js'
 
-type Invariant = 'F4' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
+type Invariant = 'F4' | 'H1' | 'A1' | 'A2' | 'A3' | 'A4' | 'A5' | 'A6' | 'A7' | 'A8' | 'A9' | 'A10'
 
 /** A property of whatever subject it is given. It must not import vitest. */
 export interface SubjectProperty {
@@ -59,13 +62,15 @@ const withEnding = (change: Ending): Wrap =>
     ledger.end = (entry, ...rest) => change(registry, entry, () => end(entry, ...rest))
   })
 
+const { ended: unlink } = abortLinks()
+
 /** Changes which record is pruned next. */
 const withPruning = (
   change: (history: History, prune: () => TaskEntry | undefined, max: number) => TaskEntry | undefined,
 ): Wrap =>
-  withRegistry(({ history, slots }) => {
+  withRegistry(({ history, pools }) => {
     const prune = history.prune.bind(history)
-    history.prune = () => change(history, prune, slots.max)
+    history.prune = () => change(history, prune, pools.task.max)
   })
 
 /** Changes how notifications reach the streams. */
@@ -81,15 +86,16 @@ const withNotifications = (
 const withIdsTaken = (canTake: (entry: TaskEntry) => boolean): Wrap =>
   withRegistry((registry) => {
     const { history } = registry
-    const register = registry.register.bind(registry)
-    registry.register = (admission, ...rest) => {
+    const ask = registry.ask.bind(registry)
+    registry.ask = (question) => {
+      if (question.type !== 'task.register') return ask(question)
       const get = history.get.bind(history)
       history.get = (id) => {
         history.get = get
         const entry = get(id)
         return entry !== undefined && canTake(entry) ? undefined : entry
       }
-      return register(admission, ...rest)
+      return ask(question)
     }
   })
 
@@ -164,11 +170,11 @@ export const registryFaults: readonly PlantedFault[] = [
     property: namesake,
     wrapManager(manager) {
       const launch = manager.launch.bind(manager)
-      const { runs } = manager.registry
+      const { unsettled } = manager.registry.use(runs)
       manager.launch = (...args) => {
-        const before = new Set(runs)
+        const before = new Set(unsettled)
         const record = launch(...args)
-        const run = [...runs].find((one) => !before.has(one))
+        const run = [...unsettled].find((one) => !before.has(one))
         void run?.settled.then((outcome) => outcome.type === 'returned' && manager.completeTask(record.id, {}))
         return record
       }
@@ -270,10 +276,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'a slot is reserved although none is free',
     property: registry,
     wrapManager: withRegistry((registry) => {
-      registry.reserve = (id, ttlMs) => {
-        registry.slots.reserve(id, ttlMs)
-        return true
-      }
+      registry.pools.task.hasRoom = () => true
     }),
   },
   {
@@ -281,9 +284,9 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A3',
     description: "a cancelled launch's slot is free although its run has not settled",
     property: registry,
-    wrapManager: withEnding(({ slots }, entry, end) => {
+    wrapManager: withEnding(({ pools }, entry, end) => {
       end()
-      slots.release(entry)
+      pools.task.release(entry)
     }),
   },
   {
@@ -292,12 +295,7 @@ export const registryFaults: readonly PlantedFault[] = [
     description: 'a registration leaves its reservation as it was',
     property: registry,
     wrapManager: withRegistry((registry) => {
-      const register = registry.register.bind(registry)
-      registry.register = (admission, isLaunched, reservationId) => {
-        const answer = register(admission, isLaunched, reservationId)
-        if ('entry' in answer && reservationId !== undefined) registry.slots.reserve(reservationId, 5000)
-        return answer
-      }
+      registry.pools.task.cancelReservation = () => false
     }),
   },
   {
@@ -305,7 +303,8 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A3',
     description: 'a reservation holds its slot beyond its time',
     property: registry,
-    wrapManager: withRegistry(({ slots }) => {
+    wrapManager: withRegistry(({ pools }) => {
+      const slots = pools.task
       const reserve = slots.reserve.bind(slots)
       slots.reserve = (id, ttlMs) => reserve(id, ttlMs + 1e9)
     }),
@@ -500,9 +499,10 @@ export const registryFaults: readonly PlantedFault[] = [
     invariant: 'A10',
     description: 'every end of a task notifies the waits for all tasks',
     property: cost,
-    wrapManager: withRegistry(({ watchers, history }) => {
-      const notify = watchers.notify.bind(watchers)
-      watchers.notify = () => [...history.entries()].forEach(notify)
+    wrapManager: withRegistry((registry) => {
+      const watchers = registry.use(taskWatchers)
+      const changed = watchers.changed.bind(watchers)
+      watchers.changed = () => [...registry.history.entries()].forEach(changed)
     }),
   },
   {

@@ -1,6 +1,6 @@
 /** The fixture of tests that stop programs: connections to them, a manual clock, and a check that nothing is left behind. */
 import { afterEach, beforeEach, expect } from 'vitest'
-import type { Runner } from '../../src/engine/runner.js'
+import type { OutputRunner } from '../../src/engine/runner.js'
 import type { ProcessRunnerOptions } from '../../src/runners/process-options.js'
 import { processRunner } from '../../src/runners/process-runner.js'
 import { openLifelines, type Lifeline, type Lifelines, type TreeProgram } from './lifelines.js'
@@ -25,7 +25,7 @@ export interface Stage {
   readonly exitListeners: number
   /** The arguments for `process.execPath` that run a program of the test. */
   argumentsOf(program: TreeProgram): string[]
-  runnerOf(program: TreeProgram, options?: Partial<ProcessRunnerOptions>): Runner
+  runnerOf(program: TreeProgram, options?: Partial<ProcessRunnerOptions>): OutputRunner
   start(program: TreeProgram, options?: Partial<ProcessRunnerOptions>): StagedRun
   /** Resolves when the program with this name has connected. */
   program(name: string): Promise<Lifeline>
@@ -64,7 +64,7 @@ export function stagePrograms(): Stage {
     start: (program, options) => {
       const context = createRunContext()
       let isSettled = false
-      const outcome = Promise.resolve(stage.runnerOf(program, options)(runInput(), context))
+      const outcome = Promise.resolve(stage.runnerOf(program, options).run(runInput(), context))
         .catch((error: unknown) => error)
         .finally(() => (isSettled = true))
       const abort = (reason?: unknown): void => context.controller.abort(reason)

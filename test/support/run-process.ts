@@ -17,7 +17,7 @@ export async function run(
   context = createRunContext(),
   input = runInput(),
 ): Promise<OutputObject> {
-  return processRunner(options)(input, context)
+  return processRunner(options).run(input, context)
 }
 
 /** Runs a program that must fail. Returns its error. */

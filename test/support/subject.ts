@@ -8,8 +8,10 @@ import {
   type TriggerAgentTurn,
 } from '../../src/async-tasks/auto-trigger.js'
 import type { BusySource } from '../../src/async-tasks/busy.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../src/async-tasks/manager.js'
+import type { AsyncTaskManagerOptions } from '../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService, type ReminderServiceOptions } from '../../src/async-tasks/reminder-service.js'
+import { createTaskHandle, type TaskHandle } from '../../src/host/task-handle.js'
 
 export interface Subject {
   createManager(options: AsyncTaskManagerOptions): AsyncTaskManager
@@ -21,6 +23,8 @@ export interface Subject {
     triggerAgentTurn: TriggerAgentTurn,
     options?: AutoTriggerOptions,
   ): AsyncTaskAutoTrigger
+  /** The handle of a retained task. */
+  createHandle(manager: AsyncTaskManager, taskId: string): TaskHandle
 }
 
 /** How to break a subject. Each function changes the arguments or the result of a constructor. */
@@ -33,6 +37,7 @@ export interface Sabotage {
   wrapBusy?(isAgentBusy: BusySource): BusySource
   wrapTurn?(triggerAgentTurn: TriggerAgentTurn, manager: AsyncTaskManager): TriggerAgentTurn
   wrapTrigger?(trigger: AsyncTaskAutoTrigger, manager: AsyncTaskManager): AsyncTaskAutoTrigger
+  wrapHandle?(handle: TaskHandle, manager: AsyncTaskManager): TaskHandle
 }
 
 /** Makes a subject, which is broken by the sabotage if there is one. */
@@ -55,6 +60,10 @@ export function createSubject(sabotage: Sabotage = {}): Subject {
         sabotage.triggerOptions?.(options, manager) ?? options,
       )
       return sabotage.wrapTrigger?.(trigger, manager) ?? trigger
+    },
+    createHandle(manager, taskId) {
+      const handle = createTaskHandle(manager, manager.registry.history.get(taskId)!)
+      return sabotage.wrapHandle?.(handle, manager) ?? handle
     },
   }
 }

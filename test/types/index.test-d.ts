@@ -24,6 +24,7 @@ import {
   type InstanceErrorCode,
   type Outcome,
   type OutputObject,
+  type OutputRunner,
   type ProcessFailure,
   type RunContext,
   type RunFunction,
@@ -160,7 +161,8 @@ export function aRunnerIsTyped(): void {
     }),
   ).toExtend<Runner>()
   expectTypeOf(processRunner({ command: 'node', args: ['-v'] })).toExtend<Runner>()
-  expectTypeOf(processRunner({ command: 'node' })).returns.resolves.toEqualTypeOf<OutputObject>()
+  expectTypeOf(processRunner({ command: 'node' })).toEqualTypeOf<OutputRunner>()
+  expectTypeOf(processRunner({ command: 'node' }).run).returns.toEqualTypeOf<OutputObject | Promise<OutputObject>>()
   manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => 'text')
   // @ts-expect-error a number is no result
   manager.launch({ subagentName: 's', goalPrompt: 'g' }, () => 42)
@@ -269,7 +271,7 @@ export function aHostIsEndedBySignals(): void {
   disposeOnSignals({ close: () => undefined })
 }
 
-export function questionsMessagesAndRepeats(manager: AsyncTaskManager, runner: Runner): void {
+export function questionsMessagesAndRepeats(manager: AsyncTaskManager): void {
   expectTypeOf(manager.sendToTask('id', 'text')).toEqualTypeOf<SendResult>()
   const result = manager.sendToTask('id', 'text')
   // @ts-expect-error a message that was sent has no reason
@@ -281,7 +283,6 @@ export function questionsMessagesAndRepeats(manager: AsyncTaskManager, runner: R
   >()
   expectTypeOf<TurnDelivery['questions']>().toEqualTypeOf<readonly QuestionRef[] | undefined>()
   expectTypeOf<RunContext['messages']>().toEqualTypeOf<AsyncIterable<string>>()
-  expectTypeOf(runner.takesMessages).toEqualTypeOf<boolean | undefined>()
   functionRunner(
     async (_input, { messages }) => {
       for await (const message of messages) expectTypeOf(message).toEqualTypeOf<string>()

@@ -13,6 +13,7 @@ import { createPacedClock } from '../support/paced-clock.js'
 import { openSocket } from '../support/socket-client.js'
 import { setUpApp } from './mcp/wire.js'
 import { startTestServer } from './server/test-server.js'
+import { runs } from '../../src/async-tasks/run-plan.js'
 
 /** Lives a few lives, looks at what is kept, lives many more, and expects no more to be kept. */
 async function expectNoGrowth(live: (nth: number) => Promise<void>, kept: () => unknown, few = 3, many = 30) {
@@ -49,7 +50,7 @@ it('A7, A9: tasks of ever new owners, with triggers, waits and leases, leave the
     timers: clock.pending,
     records: manager.getAllTasks().length,
     owners: [registry.ledger.countsByOwner('owed'), registry.ledger.countsByOwner('leased')].map(({ size }) => size),
-    runs: registry.runs.size,
+    runs: registry.use(runs).unsettled.size,
     observers: registry.notifications$.observed || registry.drained$.observed,
   }))
   expect(manager.getAllTasks()).toHaveLength(2)

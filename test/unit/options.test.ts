@@ -164,11 +164,7 @@ it.each<[string, Options, string]>([
     { instances: [{ id: 'a' }] },
     'instances[0]: got {"id":"a"}, expected an instance with listTools',
   ],
-  [
-    'startMcpStdioServer',
-    { subagents: { a: noTurn } },
-    'subagents.a: got a function, expected { run }, with a function run.',
-  ],
+  ['startMcpStdioServer', { subagents: { a: 5 } }, 'subagents.a: got 5, expected a function, or { run }.'],
 ])('%s given a wrong value: %j', async (name, options, message) => {
   const error = await errorOf(() => entries[name]?.(options))
   expect(error).toBeInstanceOf(InvalidInputError)

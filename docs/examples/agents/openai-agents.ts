@@ -1,9 +1,9 @@
 /** The same agent on the OpenAI Agents SDK. */
 import { Agent, Runner, user, type AgentInputItem, type Model } from '@openai/agents'
-import type { AgentTasksOptions } from 'agent-tasks'
+import { createTurns, type AgentTasksOptions } from 'agent-tasks'
 import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
 import { createTasks } from './tasks.js'
-import { createTurns, type ExampleAgent } from './turns.js'
+import { recorded, type ExampleAgent, type TurnEvent } from './transcript.js'
 
 export function createOpenAIAgent(model: Model, options?: AgentTasksOptions): ExampleAgent {
   const tasks = createTasks(options)
@@ -15,19 +15,22 @@ export function createOpenAIAgent(model: Model, options?: AgentTasksOptions): Ex
   })
   const runner = new Runner({ tracingDisabled: true })
   let history: AgentInputItem[] = []
+  const transcript: TurnEvent[] = []
 
-  const turns = createTurns(async (text, signal) => {
-    const result = await runner.run(agent, [...history, user(text)], { ...(signal && { signal }) })
-    history = result.history
-    return result.finalOutput ?? ''
-  })
+  const turns = createTurns(
+    recorded(transcript, async (text, signal) => {
+      const result = await runner.run(agent, [...history, user(text)], { signal })
+      history = result.history
+      return result.finalOutput ?? ''
+    }),
+  )
 
-  tasks.setupAsyncTaskAutoTrigger(turns.isBusy$, (text, { signal }) => turns.take('tasks', text, signal))
+  tasks.setupAsyncTaskAutoTrigger(turns.isBusy$, turns.triggerAgentTurn)
 
   return {
-    say: (text) => turns.take('user', text),
-    transcript: turns.transcript,
-    onIdle: () => tasks.getAsyncTaskManager().onIdle(),
+    say: (text) => turns.take(text),
+    transcript,
+    onIdle: () => tasks.manager.onIdle(),
     dispose: () => tasks.dispose(),
   }
 }

@@ -2,7 +2,7 @@
 import { createActor } from 'xstate'
 import { commandTaskMachine } from '../../../machines/command-task.js'
 import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
-import { ByteBudget } from '../../command-tasks/task-bytes.js'
+import { UNLIMITED } from '../../command-tasks/task-bytes.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskSummary } from '../../protocol/command-tasks.js'
 import { toPlainData } from '../../protocol/plain-data.js'
 
@@ -130,15 +130,15 @@ export function endTask(
   const at = Math.max(now, task.startedAt ?? task.createdAt)
   const ref = createActor(commandTaskMachine, { input: { totalCommands: submitted.commands.length } }).start()
   let message: TaskCompleteMessage | undefined
-  const unlimited = { maxResultBytes: Infinity, maxTaskBytes: Infinity, maxBytes: Infinity }
-  const ended = new CommandTask(submitted, {
-    ...{ instanceId: task.instanceId, place, restored: task, ref, bytes: 0 },
-    budget: new ByteBudget(unlimited, () => false),
+  const origin = { instanceId: task.instanceId, place, restored: task, bytes: 0 }
+  const ended = new CommandTask(submitted, origin, ref, {
+    budget: UNLIMITED,
     now: () => at,
     elapsed: () => at,
     emit: (emitted) => {
       if (emitted.type === 'task_complete') message = emitted
     },
+    onChange: () => undefined,
   })
   end(ended)
   ref.stop()

@@ -1,14 +1,12 @@
 /** A task that runs on this node: writes what happens to it, in order, as long as this node holds its lock (N1). */
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../protocol/command-tasks.js'
+import { isReport, KeptReports } from '../../command-tasks/kept-reports.js'
 import { resultBytes } from '../../command-tasks/task-bytes.js'
 import { toJson } from '../../http/json.js'
 import { eventWithInlineResults } from '../../server/inline-results.js'
 import type { TaskWrite } from './cluster-redis.js'
 import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
 
-/** The most reports of progress that are kept of a task, and their texts, in UTF-16 units. */
-const MAX_REPORTS = 1000
-const MAX_REPORT_TEXT = 1024 * 1024
 /** The most events that wait to be written, besides starts and ends of commands. */
 const MAX_WAITING_REPORTS = 100
 
@@ -40,9 +38,8 @@ export class TaskRun {
   #isEnd = false
   #isWriting = false
   #isOver = false
-  /** The reports that are kept: their places and the lengths of their texts. */
-  #reports: { seq: number; text: number }[] = []
-  #reportText = 0
+  /** The reports that are kept, by their places. */
+  readonly #reports = new KeptReports<{ readonly seq: number }>(({ seq }) => this.#dropped.push(seq))
   #dropped: number[] = []
   #waitingReports = 0
 
@@ -60,11 +57,11 @@ export class TaskRun {
   /** A command has started, reported or ended. */
   progress(message: TaskProgressMessage, task: Task | undefined): void {
     if (this.#isOver) return
-    if ('progress' in message) {
+    if (isReport(message)) {
       // The reader is as late as Redis: it loses reports, never a start or an end.
       if (this.#waitingReports >= MAX_WAITING_REPORTS) return
       this.#waitingReports += 1
-      this.#keepReport(message)
+      this.#reports.add({ seq: this.#seq + 1 }, message)
     } else if (task !== undefined) {
       this.#change({ ...statusFields(task), ...commandField(task, message.commandIndex) })
       if (message.result !== undefined) this.#bytes += resultBytes(message.result)
@@ -90,18 +87,6 @@ export class TaskRun {
 
   #change(fields: Fields): void {
     Object.assign(this.#fields, fields)
-  }
-
-  #keepReport({ message }: TaskProgressMessage): void {
-    const text = message?.length ?? 0
-    this.#reports.push({ seq: this.#seq + 1, text })
-    this.#reportText += text
-    while (this.#reports.length > MAX_REPORTS || this.#reportText > MAX_REPORT_TEXT) {
-      const dropped = this.#reports.shift()
-      if (dropped === undefined) break
-      this.#reportText -= dropped.text
-      this.#dropped.push(dropped.seq)
-    }
   }
 
   #append(message: TaskProgressMessage | TaskCompleteMessage): void {

@@ -1,49 +1,55 @@
-/** Ends the dialogs of a page that is about to be closed or left: a page can show one after another for ever. */
+/** Dismisses the dialogs of a page that is being closed or left: a page can show one after another without end. */
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { until } from './waiting.js'
 
-/** How long the dialogs may take to end, in ms. */
-const CLOSED_MS = 10_000
-/** How many looks in a row find no dialog when the scripts have ended. */
-const LOOKS = 8
+/** How long a page may go on with dialogs before it is closed or left without its answer, in ms. */
+const ANSWER_MS = 2000
+
+type ShownPage = Pick<Page, 'dialogs' | 'debuggee'>
 
 /**
- * Dismisses the dialog that the page shows, and stops its scripts, which could show the next one.
- * @returns what to say of it
+ * Dismisses the dialog that the page shows, and those that follow it, until the page answers: then it can ask whether to leave it. One that shows
+ * dialogs without end shows one afterwards: the browser asks no page that does, and would wait for the answer of any other.
+ * @returns what to say of the first dialog
  * @throws BrowserError `DIALOG_OPEN` for the question whether to leave the page, which is the answer to leaving it
  */
-export async function endDialogs(page: Page, signal: AbortSignal): Promise<readonly string[]> {
+export async function endDialogs(page: ShownPage, signal: AbortSignal): Promise<readonly string[]> {
   const { dialogs, debuggee } = page
-  const dialog = dialogs.open
-  if (dialog === undefined) return []
-  if (dialog.type === 'beforeunload') dialogs.assertNone()
-  const toAll = (send: (sessionId: string | undefined) => Promise<unknown>): Promise<unknown> =>
-    Promise.allSettled(debuggee.sessions.allowed.map(send))
-  // The page answers when the script that shows the dialogs has ended.
-  let isStopped = false
-  void toAll((sessionId) =>
-    debuggee.send('Emulation.setScriptExecutionDisabled', { value: true }, { sessionId, signal }),
-  ).then(() => (isStopped = true))
-  let looksWithout = 0
-  await until(
-    async () => {
-      if (dialogs.open === undefined) return isStopped && (looksWithout += 1) === LOOKS
-      looksWithout = 0
-      // A script is ended where it shows a dialog: the request has to be there before the dialog is dismissed.
-      void toAll((sessionId) => debuggee.send('Runtime.terminateExecution', undefined, { sessionId, signal }))
-      // It may have been closed meanwhile.
-      await debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
-      return false
-    },
-    { ms: CLOSED_MS, signal },
-  )
-  return ['### Modal state', `- ${dialogText(dialog)} It was dismissed, and the scripts of the page were stopped.`]
+  if (dialogs.open === undefined) return []
+  if (dialogs.open.type === 'beforeunload') dialogs.assertNone()
+  let isAnswered = false
+  debuggee
+    .send('Runtime.evaluate', { expression: '0' }, { signal })
+    .then(() => (isAnswered = true))
+    .catch(() => undefined)
+  const limits = { ms: ANSWER_MS, signal }
+  const said = await dismissDialogs(page, () => isAnswered && dialogs.open === undefined, limits)
+  await until(() => isAnswered || dialogs.open !== undefined, limits)
+  return said
 }
 
-/** Lets the scripts of the tab run again. */
-export async function startScripts({ debuggee }: Page, signal: AbortSignal): Promise<void> {
-  for (const sessionId of debuggee.sessions.allowed) {
-    await debuggee.send('Emulation.setScriptExecutionDisabled', { value: false }, { sessionId, signal })
-  }
+/**
+ * Dismisses each dialog until the work is done, for at most `ms`, or until the page asks whether to leave it: that is for the caller to answer.
+ * @param page undefined when it is not attached, and shows none that is known
+ * @returns what to say of the first dialog that was dismissed
+ */
+export async function dismissDialogs(
+  page: ShownPage | undefined,
+  isDone: () => boolean | Promise<boolean>,
+  limits: { ms: number; signal: AbortSignal },
+): Promise<readonly string[]> {
+  const { signal } = limits
+  const said: string[] = []
+  await until(async () => {
+    const dialog = page?.dialogs.open
+    if (dialog?.type === 'beforeunload') return true
+    if (page !== undefined && dialog !== undefined) {
+      if (said.length === 0) said.push('### Modal state', `- ${dialogText(dialog)} It was dismissed.`)
+      // It may have been closed meanwhile.
+      await page.debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
+    }
+    return isDone()
+  }, limits)
+  return said
 }

@@ -4,7 +4,7 @@ import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.j
 import { BrowserError, type Tabs } from '../debuggee.js'
 import { addressOf } from './addresses.js'
 import { dialogText } from './dialogs.js'
-import { endDialogs, startScripts } from './leaving.js'
+import { dismissDialogs, endDialogs } from './leaving.js'
 import type { Page } from './page.js'
 import { perform, stopLoading, type Performance } from './perform.js'
 import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
@@ -99,16 +99,18 @@ async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
 /** A page may ask whether to leave it. */
 async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Promise<readonly string[]> {
   const { tabs, times } = toolkit
-  const isOpen = async (): Promise<boolean> => (await tabs.list(signal)).some((tab) => tab.id === id)
+  const isClosed = async (): Promise<boolean> => (await tabs.list(signal)).every((tab) => tab.id !== id)
   const current = (await tabs.list(signal)).find(({ isCurrent }) => isCurrent)
   const page = current?.id === id ? await toolkit.openCurrent(signal) : undefined
   const ended = page === undefined ? [] : await endDialogs(page, signal)
   await tabs.close(id, signal)
-  await until(async () => page?.dialogs.open !== undefined || !(await isOpen()), { ms: times.actionMs, signal })
+  const others = await dismissDialogs(page, isClosed, { ms: times.actionMs, signal })
+  const dismissed = ended.length > 0 ? ended : others
+  if (await isClosed()) return dismissed
   const dialog = page?.dialogs.open
-  if (dialog !== undefined) return ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]
-  if (!(await isOpen())) return ended
-  if (page !== undefined && ended.length > 0) await startScripts(page, signal)
+  if (dialog?.type === 'beforeunload') {
+    return [...dismissed, '### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]
+  }
   throw new BrowserError('PAGE_HANGS', 'The tab has not closed: its page does not answer, or asks whether to leave it.')
 }
 
@@ -124,12 +126,22 @@ async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Pro
   }
 }
 
-/** Leaves a page that shows a dialog for an empty one, in which scripts can run again. */
-async function leaveDialogs(call: Performance): Promise<readonly string[]> {
-  const ended = await endDialogs(call.page, call.signal)
-  if (ended.length === 0) return ended
-  await goTo(call, 'about:blank')
-  await startScripts(call.page, call.signal)
+/**
+ * Leaves a page that shows a dialog for an empty one, which has another process: the one of a page that shows dialogs without end loads no other page.
+ * A page that asks whether to leave it stays: it asks again when it is left for the address.
+ */
+async function leaveDialogs({ page, times, signal }: Performance): Promise<readonly string[]> {
+  const { debuggee, dialogs, loading } = page
+  const ended = await endDialogs(page, signal)
+  if (ended.length === 0) return []
+  const shown = loading.page
+  debuggee.send('Page.navigate', { url: 'about:blank' }, { signal }).catch(() => undefined)
+  const isLeft = (): boolean => loading.page !== shown && !loading.isBusy
+  await dismissDialogs(page, isLeft, { ms: times.navigationMs, signal })
+  if (dialogs.open?.type === 'beforeunload') {
+    // The person may have answered it.
+    await debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
+  }
   return ended
 }
 

@@ -1,7 +1,8 @@
 /** The real task manager as a side of the model test: it takes the actions, on a manual clock and with played instances. */
 import { AgentTasksError } from '../../../src/errors.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { TaskManager, type SubmitResult, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
+import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import type { SubmitResult, TaskManagerOptions } from '../../../src/command-tasks/options.js'
 import type {
   TaskCompleteMessage,
   TaskProgressMessage,

@@ -118,7 +118,7 @@ export function createLaneModel(settings: LaneSettings, start = 0): LaneModel {
 
   function prunePastLimit(): void {
     while (ended.size > settings.maxRetained) forget([...ended.keys()][0] ?? '')
-    if (sweep !== undefined || isDisposed) return
+    if (sweep !== undefined || isDisposed || ended.size === 0) return
     sweep = clock.setTimeout(
       () => {
         sweep = undefined

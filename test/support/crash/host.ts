@@ -5,7 +5,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AsyncTaskManager, processRunner, type Runner, type RunnerDefinition } from 'agent-tasks'
+import { AsyncTaskManager, functionRunner, processRunner, type OutputRunner, type RunnerDefinition } from 'agent-tasks'
 import { sqliteStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
 import { END, MAX_ATTEMPTS } from './judge.js'
@@ -22,29 +22,31 @@ const script = (seconds: number): string[] => [
   '-c',
   `sleep 60 > /dev/null 2>&1 & echo begin; sleep ${seconds}; echo {goal}`,
 ]
-const wait: Runner = ({ goalPrompt }, { signal }) =>
-  new Promise((resolve) => {
-    const end = (): void => resolve({ final_message: goalPrompt })
-    setTimeout(end, random.below(80))
-    signal.addEventListener('abort', end)
-  })
+const wait = functionRunner(
+  ({ goalPrompt }, { signal }) =>
+    new Promise((resolve) => {
+      const end = (): void => resolve({ final_message: goalPrompt })
+      setTimeout(end, random.below(80))
+      signal.addEventListener('abort', end)
+    }),
+)
 /** Says that an attempt has begun. */
-const noted = (run: Runner): Runner => {
-  const runner: Runner = (input, context) => {
+const noted = (runner: OutputRunner): OutputRunner => ({
+  ...runner,
+  run: (input, context) => {
     note('runs', `${input.id} ${context.attempt}`)
-    return run(input, context)
-  }
-  return runner
-}
-const repeated = (run: Runner): RunnerDefinition => ({
-  run: noted(run),
+    return runner.run(input, context)
+  },
+})
+const repeated = (runner: OutputRunner): RunnerDefinition => ({
+  run: noted(runner),
   retry: { attempts: MAX_ATTEMPTS, on: ['interrupted'] },
 })
 const program = processRunner({ command: 'sh', args: script(0.05) })
 const subagents: Readonly<Record<string, RunnerDefinition>> = {
-  function: { run: noted(wait) },
-  program: { run: noted(program) },
-  survivor: { run: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }) },
+  function: noted(wait),
+  program: noted(program),
+  survivor: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }),
   repeatedFunction: repeated(wait),
   repeatedProgram: repeated(program),
 }

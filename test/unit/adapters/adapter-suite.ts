@@ -2,25 +2,26 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
-import type { Runner } from '../../../src/engine/runner.js'
-import { createAgentTasks, type AgentTasksOptions } from '../../../src/host/agent-tasks.js'
+import type { RunFunction } from '../../../src/engine/runner.js'
+import { createAgentTasks } from '../../../src/host/agent-tasks.js'
+import type { AgentTasksOptions } from '../../../src/host/agent-tasks-options.js'
 import { defineTool, type ToolContext } from '../../../src/tools/tool.js'
 import { controlledRun, deferred } from '../tools/tool-host.js'
 import type { AdapterSubject, ModelCall } from './adapter-subject.js'
 
-function setUp(subagents: Record<string, Runner>, options: AgentTasksOptions = {}) {
+function setUp(subagents: Record<string, RunFunction>, options: AgentTasksOptions = {}) {
   const agent = createAgentTasks({ subagents, onError: vi.fn(), ...options })
   onTestFinished(() => agent.dispose())
   return { agent, tools: agent.tools, manager: agent.getAsyncTaskManager() }
 }
 
 const call = (id: string, name: string, args: ModelCall['args']): ModelCall => ({ id, name, args })
-const echo: Runner = ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` })
+const echo: RunFunction = ({ goalPrompt }) => Promise.resolve({ final_message: `echo ${goalPrompt}` })
 
 /** Runs that stop when they are aborted, and record it. */
 function stoppableRun() {
   const started = deferred<AbortSignal>()
-  const run: Runner = (_input, { signal }) => {
+  const run: RunFunction = (_input, { signal }) => {
     started.resolve(signal)
     return new Promise((_resolve, reject) => {
       signal.addEventListener('abort', () => reject(new Error('stopped')), { once: true })
@@ -34,12 +35,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
     it('offers every tool with its name, description, and parameters as JSON Schema', async () => {
       const { tools } = setUp({})
       const { offered } = await subject.turn(tools, [])
-      expect(offered.map((tool) => tool.name)).toEqual([
-        'task',
-        'check_async_tasks',
-        'wait_for_async_tasks',
-        'send_to_task',
-      ])
+      expect(offered.map((tool) => tool.name)).toEqual(Object.keys(tools))
       expect(offered.map((tool) => tool.description)).toEqual(Object.values(tools).map((tool) => tool.description))
       expect(offered[0]?.parameters).toMatchObject({
         type: 'object',
@@ -252,7 +248,7 @@ export function describeAdapter(name: string, subject: AdapterSubject): void {
     })
 
     it('limits what the model reads of a task', async () => {
-      const chatty: Runner = (_input, context) => {
+      const chatty: RunFunction = (_input, context) => {
         context.append('y'.repeat(1_000_000))
         return Promise.resolve({ final_message: 'x'.repeat(1_000_000) })
       }

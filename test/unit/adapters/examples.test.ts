@@ -10,8 +10,8 @@ import { scriptedLangChainModel } from '../../../docs/examples/agents/models/lan
 import { scriptedOpenAIModel } from '../../../docs/examples/agents/models/openai-agents.js'
 import { script, type LastWord, type Script } from '../../../docs/examples/agents/models/script.js'
 import { createOpenAIAgent } from '../../../docs/examples/agents/openai-agents.js'
-import type { ExampleAgent, TurnEvent } from '../../../docs/examples/agents/turns.js'
-import type { AgentTasksOptions } from '../../../src/host/agent-tasks.js'
+import type { ExampleAgent, TurnEvent } from '../../../docs/examples/agents/transcript.js'
+import type { AgentTasksOptions } from '../../../src/host/agent-tasks-options.js'
 import { readBlocks } from '../../../scripts/doc-blocks.js'
 
 const agents: Record<string, (script: Script, options?: AgentTasksOptions) => ExampleAgent> = {

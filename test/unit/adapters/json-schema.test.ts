@@ -47,9 +47,9 @@ it.each([['{'], ['[]'], ['7'], ['"list"'], [[]], [7]])('rejects %j as arguments'
 it.each(['nothing', 'constructor', '__proto__', ''])(
   'answers a call of %j with the names that there are',
   async (name) => {
-    const { call } = setUp()
+    const { call, tools } = setUp()
     const { error, llmContent } = await call(name, {})
     expect(error?.type).toBe('unknown_tool')
-    expect(llmContent).toContain('Known: task, check_async_tasks, wait_for_async_tasks, send_to_task.')
+    expect(llmContent).toContain(`Known: ${tools.map((tool) => tool.name).join(', ')}.`)
   },
 )

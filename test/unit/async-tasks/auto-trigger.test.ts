@@ -3,6 +3,8 @@ import { BehaviorSubject, Observable } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
+import { acknowledgePulled } from '../../../src/async-tasks/leases.js'
+import { deliveryStandings } from '../../../src/async-tasks/delivery-standings.js'
 
 describe('a delivery', () => {
   it('A5: carries what was owed before the subscription, and acknowledges it when the turn resolves', async () => {
@@ -486,10 +488,10 @@ describe('a subscription', () => {
     complete('a')
     complete('b')
     const unsubscribe = createTrigger().subscribe()
-    manager.registry.acknowledgePulled(['a'])
+    acknowledgePulled(manager.registry, ['a'])
     expect(deliveryOf('a')).toBe('owed')
     unsubscribe()
-    manager.registry.acknowledgePulled(['b'])
+    acknowledgePulled(manager.registry, ['b'])
     expect(deliveryOf('b')).toBe('delivered')
   })
 
@@ -639,11 +641,11 @@ describe('what is left of a trigger', () => {
       turns[index]!.accept()
       await clock.advance(0)
     }
-    expect([...manager.registry.standings.owners()]).toEqual(['main'])
+    expect([...manager.registry.use(deliveryStandings).owners()]).toEqual(['main'])
     ends[1]!()
     complete('c')
     await clock.advance(60_000)
-    expect([turns.length, clock.pending, [...manager.registry.standings.owners()]]).toEqual([2, 0, []])
+    expect([turns.length, clock.pending, [...manager.registry.use(deliveryStandings).owners()]]).toEqual([2, 0, []])
   })
 
   it.each(['dormant', 'gathering', 'polling', 'delivering', 'backing off'])(
@@ -670,7 +672,7 @@ describe('what is left of a trigger', () => {
           await clock.advance(0)
           if (how === 'unsubscribed') expect(deliveryOf('a')).toBe('delivered')
         }
-        expect([how, clock.pending, [...manager.registry.standings.owners()]]).toEqual([how, 0, []])
+        expect([how, clock.pending, [...manager.registry.use(deliveryStandings).owners()]]).toEqual([how, 0, []])
         await clock.advance(120_000)
         expect(turns).toHaveLength(state === 'delivering' || state === 'backing off' ? 1 : 0)
       }

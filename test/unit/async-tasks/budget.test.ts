@@ -4,6 +4,7 @@ import { AsyncTaskManager, InvalidInputError } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { spentByOwner } from '../../../src/async-tasks/spent-by-owner.js'
 
 describe('what a run has used', () => {
   it('F10: is added up in the record, per owner and in all', async () => {
@@ -51,7 +52,8 @@ describe('what a run has used', () => {
     runs[0]?.context.spend({ tokens: Number.MAX_VALUE })
     runs[0]?.context.spend({ tokens: Number.MAX_VALUE })
     expect(manager.getTask('a')?.spent).toEqual({ tokens: Number.MAX_VALUE })
-    for (let n = 0; n <= 1_000; n += 1) manager.registry.spent.add(`owner-${n}`, { steps: 1 })
+    const sums = manager.registry.use(spentByOwner)
+    for (let n = 0; n <= 1_000; n += 1) sums.spent(`owner-${n}`, { steps: 1 })
     expect(manager.spent('owner-0')).toEqual({})
     expect(manager.spent('owner-1000')).toEqual({ steps: 1 })
     expect(manager.spent().steps).toBe(1_001)

@@ -1,12 +1,13 @@
 /** How the deliveries of an owner stand, and what is left of them when nothing delivers to it any more. */
 import { expect, it, onTestFinished } from 'vitest'
 import type { AutoTriggerOptions } from '../../../src/async-tasks/auto-trigger.js'
+import { deliveryStandings } from '../../../src/async-tasks/delivery-standings.js'
 import { setUpTrigger } from './trigger-host.js'
 
 function setUp(options: AutoTriggerOptions = {}) {
   let isBusy = false
   const host = setUpTrigger({ isAgentBusy: () => isBusy, ...options })
-  const { standings } = host.manager.registry
+  const standings = host.manager.registry.use(deliveryStandings)
   const changes: string[] = []
   const follow = (): void => {
     const subscription = standings.changed$.subscribe((owner) => {

@@ -14,6 +14,7 @@ import {
   type AsyncTaskManagerOptions,
   type OutputObject,
   type RunContext,
+  type RunFunction,
   type Runner,
   type SubagentRunner,
 } from '../../../src/index.js'
@@ -32,7 +33,7 @@ interface OpenRun {
 /** A host whose runs are open: each is known by the id of its task. */
 function setUp(options: AsyncTaskManagerOptions = {}) {
   const runs = new Map<string, OpenRun>()
-  const run: Runner = ({ id }, context) => {
+  const run: RunFunction = ({ id }, context) => {
     const { promise, resolve, reject } = deferred<OutputObject>()
     context.signal.addEventListener('abort', () => resolve({}), { once: true })
     runs.set(id, { context, end: (text = 'done') => resolve({ final_message: text }), fail: reject })
@@ -433,7 +434,7 @@ describe('a parent that is run again', () => {
   it('F5, F9: hands over what the failed run had, and that run launches no more', async () => {
     const { clock, manager, open, task } = setUp()
     const contexts: RunContext[] = []
-    const failing: Runner = (_input, context) => {
+    const failing: RunFunction = (_input, context) => {
       contexts.push(context)
       return new Promise((_resolve, reject) => {
         context.signal.addEventListener('abort', () => reject(new Error('aborted')))
@@ -653,7 +654,7 @@ describe('a family after a crash', () => {
     await launch('g', 'c')
     child.end()
     await settle()
-    const survivor: Runner = Object.assign((...args: Parameters<Runner>) => run(...args), { survivesHost: true })
+    const survivor: Runner = { run, survivesHost: true }
     const next = onStore(store.copy(), { findRunner: () => survivor })
     await next.manager.recovered
     expect(next.task('g').owner).toBe('run:p')
@@ -686,7 +687,7 @@ describe('a family after a crash', () => {
     const first = onStore(store)
     await first.launch('p')
     await first.launch('c', 'p')
-    const survivor: Runner = Object.assign((...args: Parameters<Runner>) => first.run(...args), { survivesHost: true })
+    const survivor: Runner = { run: first.run, survivesHost: true }
     const next = onStore(store.copy(), { findRunner: () => survivor })
     expect((await next.manager.recovered).adopted).toEqual(['p', 'c'])
     expect(next.task('c').owner).toBe('run:p')

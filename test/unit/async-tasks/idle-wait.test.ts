@@ -1,6 +1,7 @@
 /** onIdle resolves when nothing runs or is owed, and says when that may never be. */
 import { describe, expect, it } from 'vitest'
 import { setUpHost, settle } from '../tools/tool-host.js'
+import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
 
 function setUp() {
   const host = setUpHost()
@@ -40,7 +41,7 @@ describe('a wait for idleness', () => {
 
   it('reports nothing for an owner that gets messages, nor for what is fetched in time', async () => {
     const { clock, manager, register, onError, wait, isOver } = setUp()
-    manager.registry.pushSubscribers.add('main')
+    manager.registry.use(pushSubscribers).add('main')
     register('a')
     register('b', { owner: 'sub' })
     wait()

@@ -6,7 +6,8 @@ import { AsyncTaskManager } from '../../../src/index.js'
 import { childrenOf } from '../../../src/async-tasks/families.js'
 import { registryOf } from '../../../src/async-tasks/manager.js'
 import type { TaskRegistry } from '../../../src/async-tasks/registry.js'
-import { SpentByOwner } from '../../../src/async-tasks/spending.js'
+import { SpentByOwner } from '../../../src/async-tasks/spent-by-owner.js'
+import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { waitForTasks } from '../../../src/async-tasks/waiting.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
@@ -20,7 +21,8 @@ function setUp() {
 }
 
 /** How many watchers are left. */
-function watchersOf({ watchers }: TaskRegistry): () => number {
+function watchersOf(registry: TaskRegistry): () => number {
+  const watchers = registry.use(taskWatchers)
   const added = vi.spyOn(watchers, 'add')
   const removed = vi.spyOn(watchers, 'remove')
   return () => added.mock.calls.filter((call) => !removed.mock.calls.some((other) => call[1] === other[1])).length
@@ -80,9 +82,9 @@ describe('the sums of owners', () => {
   it('F10: of too many, forget the one that has not spent for the longest', () => {
     const sums = new SpentByOwner()
     const owners = Array.from({ length: 1000 }, (_, index) => `owner-${index}`)
-    for (const owner of owners) sums.add(owner, { tokens: 1 })
-    sums.add('owner-0', { tokens: 1 })
-    sums.add('late', { tokens: 1 })
+    for (const owner of owners) sums.spent(owner, { tokens: 1 })
+    sums.spent('owner-0', { tokens: 1 })
+    sums.spent('late', { tokens: 1 })
     expect(sums.of('owner-0')).toEqual({ tokens: 2 })
     expect(sums.of('owner-1')).toEqual({})
     expect(sums.of('owner-2')).toEqual({ tokens: 1 })

@@ -1,6 +1,6 @@
 /** Messages to running tasks: taken at most once, in order, or refused with the reason. */
 import { describe, expect, it } from 'vitest'
-import { functionRunner, type RunContext, type Runner } from '../../../src/index.js'
+import { functionRunner, type RunContext, type RunFunction } from '../../../src/index.js'
 import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES } from '../../../src/async-tasks/inbox.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
 
@@ -154,14 +154,14 @@ describe('a message to a task', () => {
   it('is a run of its own for each reader: two loops share the messages', async () => {
     const { manager } = setUpHost()
     const taken: string[] = []
-    const run: Runner = async (_input, { messages }) => {
+    const run: RunFunction = async (_input, { messages }) => {
       const read = async (): Promise<void> => {
         for await (const message of messages) taken.push(message)
       }
       await Promise.all([read(), read()])
       return {}
     }
-    const { id } = manager.launch({ subagentName: 's', goalPrompt: 'g' }, Object.assign(run, { takesMessages: true }))
+    const { id } = manager.launch({ subagentName: 's', goalPrompt: 'g' }, { run, takesMessages: true })
     await settle()
     for (const message of ['a', 'b', 'c']) manager.sendToTask(id, message)
     await settle()

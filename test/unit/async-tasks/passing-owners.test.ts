@@ -3,6 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
 
 const DAY_MS = 86_400_000
 const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
@@ -74,7 +75,7 @@ it('A7: releaseOwner keeps nothing of an owner, with a store', async () => {
 it('A7: without a store, the owners of the last thousand turns are known, and a turn makes one known again', () => {
   const tasks = createAgentTasks()
   onTestFinished(() => tasks.dispose())
-  const { pushSubscribers } = tasks.getAsyncTaskManager().registry
+  const subscribers = tasks.getAsyncTaskManager().registry.use(pushSubscribers)
   const turn = (owner: string): void => {
     tasks.beforeTurn(owner)
     tasks.afterTurn(owner, { accepted: true })
@@ -82,11 +83,11 @@ it('A7: without a store, the owners of the last thousand turns are known, and a 
   for (let nth = 0; nth < 1000; nth += 1) turn(`owner-${nth}`)
   turn('owner-0')
   turn('new')
-  expect(['owner-0', 'owner-1', 'owner-2', 'new'].map((owner) => pushSubscribers.has(owner))).toEqual([
+  expect(['owner-0', 'owner-1', 'owner-2', 'new'].map((owner) => subscribers.has(owner))).toEqual([
     ...[true, false, true, true],
   ])
   turn('owner-1')
-  expect(pushSubscribers.has('owner-1')).toBe(true)
+  expect(subscribers.has('owner-1')).toBe(true)
   tasks.getAsyncTaskManager().releaseOwner('owner-1')
-  expect(pushSubscribers.has('owner-1')).toBe(false)
+  expect(subscribers.has('owner-1')).toBe(false)
 })

@@ -4,14 +4,14 @@ import { createAgentTasks } from '../../../src/index.js'
 import { PrunedTasks } from '../../../src/async-tasks/pruned-tasks.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
-const record = (id: string, owner = 'main') =>
-  ({ id, owner, subagentName: 'gold', goalPrompt: 'dig', status: 'cancelled' }) as never
+const entry = (id: string, owner = 'main') =>
+  ({ record: { id, owner, subagentName: 'gold', goalPrompt: 'dig', status: 'cancelled' } }) as never
 
 describe('the tasks that were pruned', () => {
   it('A7: are found by their id, or by what only one of them begins with, for their owner', () => {
     const pruned = new PrunedTasks()
-    pruned.add(record('gold-1'), 5)
-    pruned.add(record('gold-12', 'other'), 6)
+    pruned.pruned(entry('gold-1'), 5)
+    pruned.pruned(entry('gold-12', 'other'), 6)
     expect(pruned.find('gold-1')?.prunedAt).toBe(5)
     expect(pruned.find('gold')).toBeUndefined()
     expect(pruned.find('')).toBeUndefined()
@@ -22,9 +22,9 @@ describe('the tasks that were pruned', () => {
 
   it('A7: are the latest thousand, each with its last time', () => {
     const pruned = new PrunedTasks()
-    for (let n = 0; n < 1000; n += 1) pruned.add(record(`t${n}.`), n)
-    pruned.add(record('t0.'), 5000)
-    pruned.add(record('new'), 5001)
+    for (let n = 0; n < 1000; n += 1) pruned.pruned(entry(`t${n}.`), n)
+    pruned.pruned(entry('t0.'), 5000)
+    pruned.pruned(entry('new'), 5001)
     expect(pruned.find('t0.')?.prunedAt).toBe(5000)
     expect(pruned.find('t1.')).toBeUndefined()
     expect(pruned.find('t2.')?.prunedAt).toBe(2)

@@ -5,7 +5,7 @@ import {
   InvalidInputError,
   InvalidSettingError,
   TaskLimitError,
-  type Runner,
+  type RunFunction,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
@@ -247,7 +247,7 @@ describe('a queue in a store', () => {
     run: ((input, context) => {
       runs.push(input.id)
       return untilAborted(input, context)
-    }) satisfies Runner,
+    }) satisfies RunFunction,
   })
 
   it('F8: is on the disk when launch returns, and waits again after a crash, in its order', async () => {

@@ -284,7 +284,7 @@ describe('a task is not run again', () => {
   })
 
   it('K7: when its runner knows more than its input', async () => {
-    const bound = Object.assign(openRun().run, { isBound: true })
+    const bound = { run: openRun().run, isBound: true }
     const found = await fateOf(
       { findRunner: () => retried(openRun().run) },
       (manager) => void manager.launch(task(), bound),

@@ -3,7 +3,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions, type RunContext, type Runner } from '../../../src/index.js'
+import {
+  AsyncTaskManager,
+  type AsyncTaskManagerOptions,
+  type RunContext,
+  type RunFunction,
+  type Runner,
+} from '../../../src/index.js'
 import { Persistence } from '../../../src/async-tasks/persistence.js'
 import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
 import { RUN_TOKEN } from '../../../src/engine/reap.js'
@@ -13,6 +19,7 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createRunContext } from '../../support/run-context.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import { openLease } from '../../../src/async-tasks/leases.js'
 
 const retry = { attempts: 5, on: ['timeout', 'interrupted'], backoff: { initialMs: 0 } } as const
 
@@ -61,9 +68,7 @@ it('F9: a run that follows one that has timed out is repeated after a crash', as
 
 it('K6: a run that is followed after the clock was set back has no more time than its limit', async () => {
   const store = memoryStore()
-  const surviving: Runner = Object.assign((...args: Parameters<Runner>) => untilAborted(...args), {
-    survivesHost: true,
-  })
+  const surviving: Runner = { run: untilAborted, survivesHost: true }
   const { launch } = limitedTasks({ store, clock: createManualClock(1_000_000) })
   await launch('a', { timeoutMs: 500 }, { run: surviving })
   const clock = createManualClock(0)
@@ -80,11 +85,11 @@ it('K6: a run that is followed after the clock was set back has no more time tha
 it('F10: the time of a run that is followed counts once, however often its host dies', async () => {
   const store = memoryStore()
   const contexts: RunContext[] = []
-  const run: Runner = (...args) => {
+  const run: RunFunction = (...args) => {
     contexts.push(args[1])
     return untilAborted(...args)
   }
-  const surviving: Runner = Object.assign(run, { survivesHost: true })
+  const surviving: Runner = { run, survivesHost: true }
   const { launch, clock: first } = limitedTasks({ store })
   await launch('a', { budget: { seconds: 10 } }, { run: surviving })
   const startedAt = first.now()
@@ -110,7 +115,7 @@ it('F10: the time of a run that is followed counts once, however often its host 
 
 it('F9: a runner is found by its other name after a second crash, too', async () => {
   const store = memoryStore()
-  const found: Runner = Object.assign((...args: Parameters<Runner>) => untilAborted(...args), { foundAs: 'elsewhere' })
+  const found: Runner = { run: untilAborted, foundAs: 'elsewhere' }
   const { launch } = limitedTasks({ store })
   await launch('a', {}, { run: found, retry })
   const findRunner = vi.fn(() => ({ run: found, retry }))
@@ -130,12 +135,12 @@ it('F9: a run that is cancelled while the program of the last attempt ends does 
   const identity = identityOf(child.pid ?? 0)
   if (identity === undefined) expect.unreachable()
   const clock = createManualClock()
-  const run = vi.fn<Runner>(() => Promise.resolve({}))
+  const run = vi.fn<RunFunction>(() => Promise.resolve({}))
   const controller = new AbortController()
   const context = Object.assign(createRunContext(), { signal: controller.signal })
-  const repeated = runWhenGone(run, { identity, token }, clock)
-  const input = { id: 'a', goal: 'g', subagentName: 's', params: {} } as unknown as Parameters<Runner>[0]
-  const ended = Promise.resolve(repeated(input, context)).catch((error: unknown) => error)
+  const repeated = runWhenGone({ run }, { identity, token }, clock)
+  const input = { id: 'a', goal: 'g', subagentName: 's', params: {} } as unknown as Parameters<RunFunction>[0]
+  const ended = Promise.resolve(repeated.run(input, context)).catch((error: unknown) => error)
   controller.abort(new Error('cancelled'))
   child.kill('SIGKILL')
   await once(child, 'exit')
@@ -151,7 +156,7 @@ it('K5: a host that is disposed of while it is asked leaves the message unknown 
   onTestFinished(() => first.dispose())
   first.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help' })
   first.completeTask('a', {})
-  first.registry.takeLease({ deliveryId: 'message', owner: 'main' })
+  openLease(first.registry, { deliveryId: 'message', owner: 'main' })
   expect(store.contents().deliveries).toMatchObject([{ id: 'message', taskIds: ['a'] }])
   const asked: string[] = []
   const wasDelivered = (id: string) => {

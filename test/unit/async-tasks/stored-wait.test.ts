@@ -1,6 +1,6 @@
 /** The wait before the next run of a task is stored: F9. */
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { AsyncTaskManager, type Runner } from '../../../src/index.js'
+import { AsyncTaskManager, type RunFunction } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
@@ -19,7 +19,7 @@ async function storeWithWait(more: object = {}): Promise<MemoryStore> {
 
 /** The next process, whose clock says this. */
 async function processAt(store: MemoryStore, now: number, queue = {}) {
-  const run = vi.fn<Runner>(untilAborted)
+  const run = vi.fn<RunFunction>(untilAborted)
   const clock = createManualClock(now)
   const manager = new AsyncTaskManager({ store, clock, queue, graceMs: 0, findRunner: () => run })
   onTestFinished(() => manager.dispose())
@@ -66,6 +66,21 @@ it('F9: the longest wait for a slot counts from its end', async () => {
   expect(await runsAfter(1_099)).toBe(0)
   expect(manager.getTask('a')?.status).toBe('queued')
   await runsAfter(1)
+  expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
+})
+
+it('F8, F9: the longest wait for a slot counts from the end of the back-off, also when that was over before a crash', async () => {
+  const store = await storeWithWait()
+  const clock = createManualClock(2_300)
+  const queue = { maxWaitMs: 1_000 }
+  const manager = new AsyncTaskManager({ store, clock, queue, maxAsyncTasks: 0, findRunner: () => untilAborted })
+  onTestFinished(() => manager.dispose())
+  await manager.recovered
+  clock.advance(699)
+  await tick()
+  expect(manager.getTask('a')?.status).toBe('queued')
+  clock.advance(1)
+  await tick()
   expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
 })
 

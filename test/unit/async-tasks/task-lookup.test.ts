@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/check-async-tasks.js'
 import { lookUpTask, shortTaskIds, visibleTasks } from '../../../src/async-tasks/task-lookup.js'
+import { listedIds } from '../../../src/async-tasks/listed-ids.js'
 
 function managerWith(tasks: Record<string, string>) {
   const manager = new AsyncTaskManager({ maxAsyncTasks: -1 })
@@ -72,7 +73,7 @@ describe('a short id that was shown', () => {
     const manager = new AsyncTaskManager({ notifyCancelled: false, maxAsyncTasks: 0 })
     register(manager, 'researcher-a1')
     show(manager)
-    const { listed } = manager.registry
+    const listed = manager.registry.use(listedIds)
     expect([listed.idOf('research'), listed.shortOf('researcher-a1')]).toEqual(['researcher-a1', 'research'])
     manager.cancelTask('researcher-a1')
     expect(manager.getTask('researcher-a1')).toBeUndefined()

@@ -78,6 +78,16 @@ describe('what a run has said', () => {
     expect(items.map((item) => item.text).join('')).toBe(`a${text}`)
   })
 
+  it('W2: joins no more than 64 KiB, whatever the characters take', () => {
+    const outgoing = new Outgoing(MAX)
+    for (const character of ['a', 'é', '€', '\u{1f600}']) {
+      for (let count = 0; count < 4; count += 1) outgoing.append(character.repeat(8000))
+    }
+    const items = outgoing.take(Infinity)
+    expect(items.map(({ text }) => text).join('')).toHaveLength(4 * 8000 * 5)
+    expect(Math.max(...items.map(({ bytes }) => bytes))).toBeLessThanOrEqual(65_536)
+  })
+
   it('takes at least one item, and no more than asked for', () => {
     const outgoing = new Outgoing(MAX)
     for (let at = 0; at < 5; at += 1) {

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import * as scripts from '../../../src/bullmq/job-scripts.js'
 import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
-import type { Runner } from '../../../src/engine/runner.js'
+import type { FlatRunner, RunFunction } from '../../../src/engine/runner.js'
 import { scriptedRedis, type SentScript } from '../../support/scripted-redis.js'
 
 const NO_NEWS = [null, null, [], []]
@@ -31,24 +31,24 @@ function open(answers: Readonly<Record<string, (sent: SentScript) => unknown>> =
   return { ...scripted, run, lines, written }
 }
 
+const runOn = (run: WorkerRun, fn: RunFunction<WorkerInput>) => run.run({ run: fn })
 const never = () => expect.unreachable('it must not start')
 const end = { ok: true }
 
 describe('a run on a worker', () => {
   it('W3: begins under its lock, and has what its host had said before', async () => {
     const { run, of, sent } = open({ BEGIN_RUN: () => [null, 'soon', [], [['5-0', ['m', 'early']]]] })
-    const runner = Object.assign(
-      async ({ subagent_name, goal_prompt, params, depth }: WorkerInput & { depth?: number }, context: object) => {
-        const { messages, wrapUp, taskId } = context as Parameters<Runner>[1]
+    const runner: FlatRunner<WorkerInput & { depth?: number }> = {
+      run: async ({ subagent_name, goal_prompt, params, depth }, { messages, wrapUp, taskId }) => {
         for await (const message of messages) {
           const { reason } = wrapUp as { reason: Error }
           return { subagent_name, goal_prompt, params, depth, message, taskId, why: reason.message }
         }
         return {}
       },
-      { takesMessages: true },
-    )
-    expect(await run.run(runner as Runner<WorkerInput>)).toEqual({
+      takesMessages: true,
+    }
+    expect(await run.run(runner)).toEqual({
       ...{ subagent_name: 'research', goal_prompt: 'find', params: { depth: 2 }, depth: 2 },
       ...{ message: 'early', taskId: 't', why: 'soon' },
     })
@@ -66,13 +66,13 @@ describe('a run on a worker', () => {
     ['is no longer its own', () => null, /^The worker was away for longer than its lock, or Redis has lost the job\.$/],
   ])('W3: does not start when it %s', async (_what, answer, message) => {
     const { run } = open({ BEGIN_RUN: answer })
-    await expect(run.run(never)).rejects.toThrow(message)
+    await expect(runOn(run, never)).rejects.toThrow(message)
   })
 
   it('W1: that is refused does not start, and its failure has the code', async () => {
     const { run, written } = open()
     run.abort(Object.assign(new Error('It was started before.'), { code: 'INTERRUPTED' }))
-    await expect(run.run(never)).rejects.toThrow('It was started before.')
+    await expect(runOn(run, never)).rejects.toThrow('It was started before.')
     const [what, name, text] = written()
     expect([what, name]).toEqual(['set', 'failure'])
     expect(JSON.parse(String(text))).toMatchObject({ error: 'It was started before.', code: 'INTERRUPTED' })
@@ -80,7 +80,7 @@ describe('a run on a worker', () => {
 
   it('W2: writes what it says in one tick at once, in order, under its lock and with a number of its own', async () => {
     const { run, of, written } = open()
-    await run.run((_, context) => {
+    await runOn(run, (_, context) => {
       context.append('one ')
       context.append('two')
       context.report({ progress: 1, total: 2 })
@@ -112,7 +112,7 @@ describe('a run on a worker', () => {
         throw new Error('OOM')
       },
     })
-    const ended = run.run((_, context) => {
+    const ended = runOn(run, (_, context) => {
       context.append('text')
       return end
     })
@@ -126,7 +126,7 @@ describe('a run on a worker', () => {
 
   it('W1: that has lost its lock is stopped, says so once, and writes nothing more', async () => {
     const { run, of, lines } = open({ WRITE: () => 0 })
-    await run.run(async (_, context) => {
+    await runOn(run, async (_, context) => {
       context.append('text')
       await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
       context.append('more')
@@ -143,7 +143,7 @@ describe('a run on a worker', () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
     const { run, of } = open()
-    await run.run(() => {
+    await runOn(run, () => {
       vi.advanceTimersByTime(LOCK_MS / 2 + 1)
       return end
     })
@@ -158,8 +158,8 @@ describe('a run on a worker', () => {
     const answers: ((answer: unknown) => void)[] = []
     const { run, of } = open({ TAKE: () => new Promise((resolve) => answers.push(resolve)) })
     const taken: string[] = []
-    const runner = Object.assign(
-      async (_: unknown, { messages }: Parameters<Runner>[1]) => {
+    const runner: FlatRunner = {
+      run: async (_, { messages }) => {
         for (const _each of [1, 2, 3]) run.wake()
         answers.shift()?.([null, null, [], [['1-0', ['m', 'one']]]])
         for await (const message of messages) {
@@ -170,8 +170,8 @@ describe('a run on a worker', () => {
         }
         return end
       },
-      { takesMessages: true },
-    )
+      takesMessages: true,
+    }
     await run.run(runner)
     expect(taken).toEqual(['one', 'two'])
     expect(of('TAKE').map(({ values }) => values['after'])).toEqual(['0-0', '1-0'])
@@ -180,7 +180,7 @@ describe('a run on a worker', () => {
   it('W2: asks, has each answer, and withdraws what is still asked when it ends', async () => {
     const { run, written } = open({ TAKE: () => [null, null, ['1', '{"action":"decline"}', '2', '', '9', '{}'], []] })
     const asked: unknown[] = []
-    await run.run(async (_, context) => {
+    await runOn(run, async (_, context) => {
       const ask = (message: string) => context.ask(message)
       const first = ask('Which?')
       const second = ask('When?')
@@ -199,7 +199,7 @@ describe('a run on a worker', () => {
 
   it('W2: has at most 16 open questions, of bounded size', async () => {
     const { run } = open()
-    await run.run(async (_, context) => {
+    await runOn(run, async (_, context) => {
       const ask = (message: string) => context.ask(message)
       await expect(ask('x'.repeat(70_000))).rejects.toThrow(/question/)
       const open = Array.from({ length: 16 }, () => ask('Which?'))
@@ -211,7 +211,7 @@ describe('a run on a worker', () => {
 
   it('has no store of its own, launches no tasks and has no children', async () => {
     const { run } = open()
-    await run.run(async (_, { durability, launch, children }) => {
+    await runOn(run, async (_, { durability, launch, children }) => {
       expect(durability).toMatchObject({ folder: undefined, key: undefined, isResumed: false })
       expect(durability?.saveProgram({ pid: 1 } as never)).toBeUndefined()
       expect(() => launch({} as never)).toThrow(expect.objectContaining({ name: 'FamilyError', code: 'PARENT_ENDED' }))

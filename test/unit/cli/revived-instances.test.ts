@@ -89,6 +89,16 @@ describe('an instance that was lost', () => {
     expect((clock.nextDue ?? 0) - clock.now()).toBe(1000)
   })
 
+  it('soon after its start waits longer, however long it had run before', async () => {
+    const { lose, advance, clock } = setUp()
+    await advance(60_000)
+    lose()
+    expect((clock.nextDue ?? 0) - clock.now()).toBe(1000)
+    await advance(1000)
+    lose()
+    expect((clock.nextDue ?? 0) - clock.now()).toBe(2000)
+  })
+
   it('is not started while another has its id, and is closed then', async () => {
     const { lose, advance, instances, create, start, close, lines } = setUp()
     lose()

@@ -71,8 +71,14 @@ describe('a subagent on workers', () => {
     })
     const sent = await sentSubagents(config, {}, () => undefined)
     expect(Object.keys(sent)).toEqual(['far'])
-    expect(sent['far']).toMatchObject({ name: 'far', description: 'runs elsewhere', retry, budget: { seconds: 5 } })
-    expect([sent['far']?.run.survivesHost, sent['far']?.run.takesMessages]).toEqual([true, true])
+    expect(sent['far']).toMatchObject({
+      name: 'far',
+      description: 'runs elsewhere',
+      retry,
+      budget: { seconds: 5 },
+      survivesHost: true,
+      takesMessages: true,
+    })
     expect(Object.keys(workerSubagents(config, '/'))).toEqual(['far'])
     expect(await sentSubagents(parse({}), {}, () => undefined)).toEqual({})
   })

@@ -122,6 +122,30 @@ describe('a watch', () => {
   })
 })
 
+describe('two watches of a task', () => {
+  it('retry together when the subscriptions of both were rate limited', async () => {
+    const { client, accept, acknowledge, clock } = setUpClient()
+    const statuses: string[] = []
+    const watch = () => read(client.watch('t1', { onSnapshot: ({ status }) => void statuses.push(status) }))
+    const first = watch()
+    const socket = await accept()
+    const second = watch()
+    await settle()
+    const subscriptions = socket.sentOf('subscribe_task')
+    expect(subscriptions).toHaveLength(2)
+    for (const { requestId } of subscriptions) {
+      socket.receive({ type: 'error', message: 'm', error: 'Too many', code: 'RATE_LIMITED', requestId })
+    }
+    clock.advance(1000)
+    expect(socket.sentOf('subscribe_task')).toHaveLength(3)
+    await acknowledge(socket, snapshot('t1'))
+    expect(statuses).toEqual(['running', 'running'])
+    socket.receive(complete('t1'))
+    await settle()
+    expect([first, second].map(({ events }) => words(events))).toEqual([['completed'], ['completed']])
+  })
+})
+
 describe('a watch of a task that ends before its subscription is answered', () => {
   const early = async () => {
     const host = setUpClient()

@@ -1,6 +1,7 @@
 /** A host that ends by a signal leaves no program behind. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createAgentTasks, disposeOnSignals, type DisposeTarget } from 'agent-tasks'
@@ -157,13 +158,19 @@ describe('disposeOnSignals', () => {
   it('does nothing any more after its unsubscribe function was called', async () => {
     const { signal, use } = await stage()
     const dispose = vi.fn()
-    const before = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => process.listenerCount(name))
-    const unsubscribe = use(dispose, { input: process.stdin })
+    const input = new PassThrough()
+    const listeners = () => [
+      ...['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => process.listenerCount(name)),
+      ...['end', 'close'].map((name) => input.listenerCount(name)),
+    ]
+    const before = listeners()
+    const unsubscribe = use(dispose, { input })
     unsubscribe()
     signal('SIGINT')
-    process.stdin.emit('end')
+    input.emit('end')
+    input.emit('close')
     expect(dispose).not.toHaveBeenCalled()
-    expect(['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => process.listenerCount(name))).toEqual(before)
+    expect(listeners()).toEqual(before)
   })
 
   it.each([

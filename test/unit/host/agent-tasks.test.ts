@@ -144,6 +144,20 @@ describe('turns of the host', () => {
     await expect(tasks.withTurn(undefined as never)).rejects.toThrow('run: got undefined, expected a function.')
   })
 
+  it('A5: a turn of withTurn that ends leaves the one of beforeTurn beside it alone', async () => {
+    const { tasks, manager, clock } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    await tasks.withTurn(() => {
+      manager.registerTask(input('b'))
+      manager.completeTask('b', {})
+      expect(tasks.beforeTurn().reminder?.taskIds).toEqual(['b'])
+    })
+    tasks.afterTurn({ accepted: true })
+    expect(manager.getAllTasks().map(({ delivery }) => delivery)).toEqual(['delivered', 'delivered'])
+    expect(clock.pending).toBe(0)
+  })
+
   it('refuses a turnTimeoutMs that is no duration', () => {
     expect(() => setUp({ turnTimeoutMs: 0 })).toThrow(InvalidSettingError)
     expect(() => setUp({ turnTimeoutMs: Number.NaN })).toThrow(InvalidSettingError)
@@ -267,6 +281,13 @@ describe('hosts that report when they are busy', () => {
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
     clock.advance(0)
+    await settle()
+    expect(delivered).toEqual(['a'])
+    // It shares the present subscription, and ends it.
+    subscribe()()
+    manager.registerTask(input('b'))
+    manager.completeTask('b', {})
+    clock.advance(60_000)
     await settle()
     expect(delivered).toEqual(['a'])
     await tasks.dispose()
@@ -418,7 +439,7 @@ describe('a field that does not exist', () => {
   it.each<[object, string]>([
     [
       { subagents: { a: { run: () => 'x', timeoutMs: 5 } } },
-      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget.',
+      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, survivesHost,',
     ],
     [{ subagents: { a: { run: () => 'x', maxConcurrent: 2 } } }, 'options.subagents.a.maxConcurrent: got 2'],
     [{ subagents: { a: { run: () => 'x', descripton: 'd' } } }, 'the nearest is description.'],

@@ -69,6 +69,8 @@ describe('an agent that is never idle', () => {
     const { llmContent } = await tasks.tools.check_async_tasks.execute({}, { signal: controller.signal })
     expect(llmContent).not.toContain('result of a')
     expect(deliveryOf('a')).toBe('owed')
+    expect(await call({ detach: controller.signal })).not.toContain('result of a')
+    expect(deliveryOf('a')).toBe('owed')
   })
 
   it('F11: a context whose hold is no function is refused, and nothing is leased', async () => {

@@ -114,6 +114,15 @@ describe('a call of an MCP server over HTTP', () => {
     expect(await failure()).toMatchObject({ code: 'INSTANCE_DISCONNECTED' })
   })
 
+  it('S6: of a server that is gone loses the instance, also when the server answered an earlier ping', async () => {
+    const { failure, lost, stop } = await serve({ call: broken })
+    expect((await failure()).message).toContain('broken')
+    expect(lost).not.toHaveBeenCalled()
+    await stop()
+    expect(await failure()).toMatchObject({ code: 'INSTANCE_DISCONNECTED', instanceId: 'endpoint' })
+    expect(lost).toHaveBeenCalledOnce()
+  })
+
   it('leaves the session when the instance is closed', async () => {
     const { instance, methods } = await serve({ call: well })
     await instance.close()

@@ -61,7 +61,7 @@ describe('families', () => {
   it.each(['owed', 'leased'] as const)(
     'F7: a run with as many %s results as it may have launches no further task',
     (part) => {
-      const { actor, ledger, families, register, complete } = startRegistry({ max: -1 })
+      const { actor, take, ledger, families, register, complete } = startRegistry({ max: -1 })
       const { entry: parent } = register('parent') as { entry: TaskEntry }
       const owner = ownerOfRun('parent')
       const ids = Array.from({ length: 20 }, (_, index) => `child-${index}`)
@@ -69,7 +69,7 @@ describe('families', () => {
       expect(families.refusalOf(parent)).toBe('too-many')
       complete(...ids)
       if (part === 'leased') {
-        actor.send({ type: 'lease.take', request: { deliveryId: 'd', owner }, reply: () => undefined })
+        take({ deliveryId: 'd', owner })
       }
       expect(ledger.countOf(part, owner)).toBe(20)
       expect(families.refusalOf(parent)).toBe('too-many')

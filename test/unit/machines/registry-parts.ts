@@ -7,7 +7,8 @@ import { Journal, type RegistryNotification } from '../../../machines/journal.js
 import { Ledger } from '../../../machines/ledger.js'
 import type { TaskAdmission } from '../../../machines/records.js'
 import { SlotPools, Slots } from '../../../machines/slots.js'
-import { createRegistryLogic, type Admission } from '../../../machines/task-registry.js'
+import type { Admission, RegistryAnswers, RegistryEffect, RegistryQuestion } from '../../../machines/registry-events.js'
+import { createRegistryLogic } from '../../../machines/task-registry.js'
 import type { Lease } from '../../../machines/task-entry.js'
 
 export interface RegistryOptions {
@@ -18,8 +19,6 @@ export interface RegistryOptions {
 export function startRegistry({ max, notifyCancelled = false }: RegistryOptions) {
   let now = 0
   const notifications: RegistryNotification[] = []
-  const aborted: string[] = []
-  const started: string[] = []
   const journal = new Journal(
     () => now,
     (notification) => notifications.push(notification),
@@ -33,31 +32,42 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     onCleared: (entry) => history.offer(entry),
   })
   const families = new Families({ maxDepth: 3, maxChildren: 20 }, ledger, () => undefined)
-  const host = {
-    requestAbort: (id: string) => void aborted.push(id),
-    requestWrapUp: () => undefined,
-    setQuestions: () => undefined,
-  }
-  const actor = createActor(
-    createRegistryLogic({
-      slots: new SlotPools((pool) => (pool === 'task' ? slots : new Slots(-1, () => now))),
-      foreground: new Slots(-1, () => now),
-      ...{ ledger, history, families, journal, task: asyncTaskMachine, host },
-      elapsed: () => now,
-      describeError: (error) => ({ error: String(error) }),
-      startRun: (entry) => started.push(entry.record.id),
-      expiry: { error: 'It has waited too long.' },
-      describeOverrun: () => 'It has run too long.',
-    }),
-  )
+  const core = createRegistryLogic({
+    slots: new SlotPools((pool) => (pool === 'task' ? slots : new Slots(-1, () => now))),
+    ledger,
+    history,
+    families,
+    journal,
+    task: asyncTaskMachine,
+    elapsed: () => now,
+    describeError: (error) => ({ error: String(error) }),
+    expiry: { error: 'It has waited too long.' },
+  })
+  const actor = createActor(core.logic)
   actor.start()
+  const ask = <Q extends RegistryQuestion>(question: Q): RegistryAnswers[Q['type']] => {
+    actor.send(question)
+    return core.takeAnswer() as RegistryAnswers[Q['type']]
+  }
+  /** The ids of the tasks with these effects so far. */
+  const idsWith = (type: RegistryEffect['type']): string[] =>
+    core.effects.filter((effect) => effect.type === type).map(({ entry }) => entry.record.id)
 
   const complete = (...ids: string[]): void => {
     for (const id of ids) history.get(id)?.ref?.send({ type: 'task.complete', output: { final_message: id } })
   }
 
   return {
-    ...{ actor, slots, ledger, history, families, journal, aborted, started },
+    actor,
+    ask,
+    slots,
+    ledger,
+    history,
+    families,
+    journal,
+    effects: core.effects,
+    aborted: () => idsWith('stopping'),
+    started: () => idsWith('started'),
     advance: (ms: number) => (now += ms),
     register: (
       id: string,
@@ -67,24 +77,11 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
         ...more
       }: Partial<TaskAdmission> & { isLaunched?: boolean; reservationId?: string } = {},
     ): Admission => {
-      let answer: Admission | undefined
       const admission = { id, subagentName: 's', goalPrompt: 'g', owner: 'main', graceMs: 0, ...more }
-      const reply = (given: Admission): void => {
-        answer = given
-      }
-      actor.send({ type: 'task.register', admission, isLaunched, reservationId, parent: undefined, reply })
-      return answer!
+      return ask({ type: 'task.register', admission, isLaunched, reservationId })
     },
-    reserve: (reservationId: string, ttlMs: number): boolean | undefined => {
-      let isTaken: boolean | undefined
-      actor.send({ type: 'reservation.take', reservationId, ttlMs, reply: (answer) => (isTaken = answer) })
-      return isTaken
-    },
-    take: (request: Parameters<Ledger['take']>[0]): Lease | undefined => {
-      let lease: Lease | undefined
-      actor.send({ type: 'lease.take', request, reply: (answer) => (lease = answer) })
-      return lease
-    },
+    reserve: (reservationId: string, ttlMs: number): boolean => ask({ type: 'reservation.take', reservationId, ttlMs }),
+    take: (request: Parameters<Ledger['take']>[0]): Lease | undefined => ask({ type: 'lease.take', request }),
     complete,
     /** Completes tasks, whose handlers have run. */
     end: (...ids: string[]): void => {

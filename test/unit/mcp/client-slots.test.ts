@@ -1,15 +1,17 @@
-/** The slots of background tasks: what frees them. */
+/** What each client may have at once: what takes a slot, and what frees it. */
 import { AsyncTaskManager } from 'agent-tasks'
 import { expect, it } from 'vitest'
-import { ClientSlots, MAX_IN_PLACE, type CallSlots } from '../../../src/mcp/client-slots.js'
-import { CommandSlots } from '../../../src/mcp/command-slots.js'
+import { ClientSlots, MAX_IN_PLACE, type ClientLimits } from '../../../src/mcp/client-slots.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
 
 const DONE: ToolResult = { llmContent: 'done', returnDisplay: '' }
 
+const slotsOf = (manager: AsyncTaskManager, limits: Partial<ClientLimits> = {}, earlier?: ReadonlySet<string>) =>
+  new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0, maxCommands: 1, ...limits }, earlier)
+
 function setUp() {
   const manager = new AsyncTaskManager(-1)
-  const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 1 })
+  const slots = slotsOf(manager, { maxWaiting: 1 })
   let count = 0
   const launch = (owner: string) => {
     const call = (): Promise<ToolResult> => {
@@ -17,31 +19,32 @@ function setUp() {
       manager.registerTask({ id, subagentName: 'slow', goalPrompt: 'g', owner })
       return Promise.resolve({ ...DONE, metadata: { agentId: id, async: true } })
     }
-    return slots.launch(owner, call)
+    return slots.launch('background', owner, call)
   }
   return { manager, slots, launch }
 }
 
 const idOf = ({ metadata }: ToolResult): string => String(metadata?.['agentId'])
 
-const make: Record<string, (manager: AsyncTaskManager) => CallSlots> = {
-  tasks: (manager) => new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 }),
-  commands: (manager) => new CommandSlots(manager, 1),
-}
+it.each(['background', 'command'] as const)(
+  'F1: a call that throws leaves its slot to the next one: %s',
+  async (kind) => {
+    const slots = slotsOf(new AsyncTaskManager())
+    for (let index = 0; index < 3; index += 1) {
+      await expect(slots.launch(kind, 'alice', () => Promise.reject(new Error('no program')))).rejects.toThrow(
+        'no program',
+      )
+    }
+    expect(await slots.launch(kind, 'alice', () => Promise.resolve(DONE))).toBe(DONE)
+    expect(await slots.launch(kind, 'alice', () => Promise.resolve(DONE))).toBe(DONE)
+  },
+)
 
-it.each(['tasks', 'commands'])('F1: a call that throws leaves its slot to the next one, of %s', async (kind) => {
-  const slots = make[kind]!(new AsyncTaskManager())
-  for (let index = 0; index < 3; index += 1) {
-    await expect(slots.launch('alice', () => Promise.reject(new Error('no program')))).rejects.toThrow('no program')
-  }
-  expect(await slots.launch('alice', () => Promise.resolve(DONE))).toBe(DONE)
-  expect(await slots.launch('alice', () => Promise.resolve(DONE))).toBe(DONE)
-})
-
-it('each task has one slot until it ends, also one whose result is followed again', async () => {
+it('each task has one slot until it ends, also one whose result is returned again', async () => {
   const { manager, slots, launch } = setUp()
+  const again = (result: ToolResult) => slots.launch('inPlace', 'alice', () => Promise.resolve(result))
   const first = await launch('alice')
-  slots.follow('alice', first)
+  await again(first)
   const second = await launch('alice')
   expect(await launch('alice')).toMatchObject({
     error: { type: 'limit_reached' },
@@ -52,7 +55,7 @@ it('each task has one slot until it ends, also one whose result is followed agai
   })
   manager.completeTask(idOf(first), {})
   // It has ended: it takes no slot again.
-  slots.follow('alice', first)
+  await again(first)
   const third = await launch('alice')
   expect((await launch('alice')).error).toBeDefined()
   manager.cancelTask(idOf(second))
@@ -60,24 +63,37 @@ it('each task has one slot until it ends, also one whose result is followed agai
   for (const each of [await launch('alice'), await launch('alice')]) expect(each.error).toBeUndefined()
 })
 
-it('a result in place, and one of a task that is forgotten, take none', () => {
+it('a result in place, and one of a task that is forgotten, take none', async () => {
   const { manager, slots, launch } = setUp()
   const id = 'in-place'
   manager.registerTask({ id, subagentName: 'slow', goalPrompt: 'g', owner: 'alice' })
   for (let index = 0; index < 3; index += 1) {
-    slots.follow('alice', { ...DONE, metadata: { agentId: id, async: false } })
-    slots.follow('alice', { ...DONE, metadata: { agentId: `gone-${index}`, async: true } })
-    slots.follow('alice', DONE)
+    for (const metadata of [{ agentId: id, async: false }, { agentId: `gone-${index}`, async: true }, {}]) {
+      await slots.launch('inPlace', 'alice', () => Promise.resolve({ ...DONE, metadata }))
+    }
   }
-  return expect(launch('alice')).resolves.not.toHaveProperty('error')
+  expect(await launch('alice')).not.toHaveProperty('error')
+})
+
+it('a task that a call in place has left in the background takes one, a command takes none', async () => {
+  const { manager, slots, launch } = setUp()
+  const leave = (kind: 'inPlace' | 'command', id: string) => {
+    manager.registerTask({ id, subagentName: 'slow', goalPrompt: 'g', owner: 'alice' })
+    return slots.launch(kind, 'alice', () => Promise.resolve({ ...DONE, metadata: { agentId: id, async: true } }))
+  }
+  await leave('command', 'program')
+  await leave('inPlace', 'left')
+  expect(await launch('alice')).not.toHaveProperty('error')
+  expect(await launch('alice')).toHaveProperty('error')
 })
 
 it('what an earlier process left counts for its owner until it ends', async () => {
   const manager = new AsyncTaskManager(-1)
   manager.registerTask({ id: 'left', subagentName: 'slow', goalPrompt: 'g', owner: 'alice' })
   manager.registerTask({ id: 'own', subagentName: 'slow', goalPrompt: 'g', owner: 'alice' })
-  const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 }, new Set(['left']))
-  const call = async (owner: string) => (await slots.launch(owner, () => Promise.resolve(DONE))).error?.type
+  const slots = slotsOf(manager, {}, new Set(['left']))
+  const call = async (owner: string) =>
+    (await slots.launch('background', owner, () => Promise.resolve(DONE))).error?.type
   expect([await call('alice'), await call('bob')]).toEqual(['limit_reached', undefined])
   manager.cancelTask('left')
   expect(await call('alice')).toBeUndefined()
@@ -85,19 +101,19 @@ it('what an earlier process left counts for its owner until it ends', async () =
 
 it('says what a client can do that may have none, or has no queue, and refuses nothing without a limit', async () => {
   const manager = new AsyncTaskManager(-1)
-  const refusalOf = async (slots: CallSlots, max: number) => {
-    const calls = Array.from({ length: max + 1 }, () => slots.launch('alice', () => new Promise(() => undefined)))
+  const refusalOf = async (kind: 'background' | 'command', slots: ClientSlots, max: number) => {
+    const calls = Array.from({ length: max + 1 }, () => slots.launch(kind, 'alice', () => new Promise(() => undefined)))
     return await calls.at(-1)
   }
-  expect(await refusalOf(new ClientSlots(manager, { maxAsyncTasks: 0, maxWaiting: 0 }), 0)).toMatchObject({
+  expect(await refusalOf('background', slotsOf(manager, { maxAsyncTasks: 0 }), 0)).toMatchObject({
     llmContent: 'Max async tasks (0) reached. Run the task synchronously (async: false).',
     error: { message: 'Max async tasks (0) reached', type: 'limit_reached' },
   })
-  expect((await refusalOf(new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 }), 1))?.llmContent).toBe(
+  expect((await refusalOf('background', slotsOf(manager), 1))?.llmContent).toBe(
     'Max async tasks (1) reached. Wait until one has ended (wait_for_async_tasks), cancel one (cancel_async_task), or run ' +
       'this one synchronously (async: false).',
   )
-  expect(await refusalOf(new CommandSlots(manager, 1), 1)).toEqual({
+  expect(await refusalOf('command', slotsOf(manager), 1)).toEqual({
     llmContent:
       'Max commands (1) reached. Wait until one has ended (wait_for_async_tasks), or cancel one (cancel_async_task). ' +
       'One that was cancelled counts until its program has ended.',
@@ -105,24 +121,24 @@ it('says what a client can do that may have none, or has no queue, and refuses n
     metadata: { max: 1 },
     error: { message: 'Max commands (1) reached', type: 'limit_reached' },
   })
-  const unlimited = [new ClientSlots(manager, { maxAsyncTasks: -1, maxWaiting: 0 }), new CommandSlots(manager, -1)]
-  for (const slots of unlimited) {
-    expect(await slots.launch('alice', () => slots.launch('alice', () => Promise.resolve(DONE)))).toBe(DONE)
-    expect(slots.follow('alice', DONE)).toBe(DONE)
+  const unlimited = slotsOf(manager, { maxAsyncTasks: -1, maxCommands: -1 })
+  for (const kind of ['background', 'command'] as const) {
+    const twice = () => unlimited.launch(kind, 'alice', () => Promise.resolve(DONE))
+    expect(await unlimited.launch(kind, 'alice', twice)).toBe(DONE)
   }
 })
 
 /** Runs tasks in place that go on until they are stopped. */
 function inPlace() {
   const manager = new AsyncTaskManager()
-  const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 })
+  const slots = slotsOf(manager)
   const settle: (() => void)[] = []
   const launch = (owner: string): string =>
     manager.launch({ subagentName: 'slow', goalPrompt: 'g', owner, isForeground: true }, () => {
       return new Promise((resolve) => settle.push(() => resolve({ final_message: 'done' })))
     }).id
   const call = (owner: string): Promise<ToolResult> =>
-    slots.runInPlace(owner, (onLaunched) => {
+    slots.launch('inPlace', owner, (onLaunched) => {
       launch(owner)
       onLaunched()
       return Promise.resolve(DONE)
@@ -141,20 +157,66 @@ it('a client runs at most 50 tasks in place, each until its run has ended', asyn
   await new Promise(setImmediate)
   expect(await call('alice')).toBe(DONE)
   expect(await call('alice')).toMatchObject(REFUSED)
-  expect(await slots.launch('alice', () => Promise.resolve(DONE))).toBe(DONE)
+  expect(await slots.launch('background', 'alice', () => Promise.resolve(DONE))).toBe(DONE)
 })
 
 it('calls in place that have not launched their task yet count, until they fail', async () => {
   const { slots } = inPlace()
   const fail: (() => void)[] = []
   const calls = Array.from({ length: MAX_IN_PLACE }, () =>
-    slots.runInPlace('alice', () => new Promise((_resolve, reject) => fail.push(() => reject(new Error('none'))))),
+    slots.launch(
+      'inPlace',
+      'alice',
+      () => new Promise((_resolve, reject) => fail.push(() => reject(new Error('none')))),
+    ),
   )
-  const one = (): Promise<ToolResult> => slots.runInPlace('alice', () => Promise.resolve(DONE))
+  const one = (): Promise<ToolResult> => slots.launch('inPlace', 'alice', () => Promise.resolve(DONE))
   expect(await one()).toMatchObject(REFUSED)
   fail[0]?.()
   await expect(calls[0]).rejects.toThrow('none')
   expect(await one()).toBe(DONE)
   for (const each of fail) each()
   await Promise.allSettled(calls)
+})
+
+function commands() {
+  const manager = new AsyncTaskManager()
+  const slots = slotsOf(manager)
+  const call = async (owner: string): Promise<string> =>
+    (await slots.launch('command', owner, () => Promise.resolve(DONE))).llmContent
+  return { manager, slots, call }
+}
+
+const NO_COMMAND = expect.stringContaining('Max commands (1) reached') as string
+
+it('F1: a call takes a slot of its client before it has launched its command', async () => {
+  const { slots, call } = commands()
+  let launched = (): void => undefined
+  let end = (): void => undefined
+  const first = slots.launch('command', 'alice', (onLaunched) => {
+    launched = onLaunched
+    return new Promise((resolve) => (end = () => resolve(DONE)))
+  })
+  expect(await Promise.all(['alice', 'bob'].map(call))).toEqual([NO_COMMAND, 'done'])
+  launched()
+  expect(await call('alice')).toBe('done')
+  end()
+  await first
+  expect(await call('alice')).toBe('done')
+})
+
+it('F1: a command holds the slot of its client until its run has settled', async () => {
+  const { manager, call } = commands()
+  let settle = (): void => undefined
+  const { id } = manager.launch(
+    { subagentName: 'sh', goalPrompt: 'sh', kind: 'command', command: ['sh'], owner: 'alice' },
+    () => new Promise((_resolve, reject) => (settle = () => reject(new DOMException('', 'AbortError')))),
+  )
+  expect(await Promise.all(['alice', 'bob'].map(call))).toEqual([NO_COMMAND, 'done'])
+  await manager.waitFor([id], { timeoutMs: 0 })
+  manager.cancelTask(id)
+  expect(await call('alice')).toEqual(NO_COMMAND)
+  settle()
+  await new Promise(setImmediate)
+  expect(await call('alice')).toBe('done')
 })

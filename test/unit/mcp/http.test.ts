@@ -143,6 +143,8 @@ describe('a session', () => {
     const pending = clock.pending
     const stream = await fetch(url, { headers: { ...session, accept: 'text/event-stream' } })
     expect(stream.status).toBe(200)
+    // The session was idle before it, and is not idle after another request.
+    clock.advance(3_600_000)
     expect((await post(url, LIST, session)).status).toBe(200)
     clock.advance(3_600_000)
     expect((await post(url, LIST, session)).status).toBe(200)

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.js'
 import { createInstancePool } from '../../../src/mcp/instance-pool.js'
 import { instancesOfPool } from '../../../src/mcp/instance-source.js'
-import { createListInstancesTool } from '../../../src/mcp/list-instances.js'
+import { createListInstancesTool } from '../../../src/tools/list-instances.js'
 import { agentConfigSchema, type AgentConfigInput } from '../../../src/protocol/agent-config.js'
 import { isAlive, until } from '../../support/lifelines.js'
 

@@ -242,8 +242,9 @@ describe('the slots of a client', () => {
   it('are taken by its programs that survived', async () => {
     const manager = new AsyncTaskManager()
     manager.registerTask({ id: 'survivor', subagentName: 'build', goalPrompt: 'g', owner: 'alice' })
-    const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0 }, new Set(['survivor']))
-    const launch = () => slots.launch('alice', () => Promise.resolve({ llmContent: 'launched', returnDisplay: '' }))
+    const slots = new ClientSlots(manager, { maxAsyncTasks: 1, maxWaiting: 0, maxCommands: 0 }, new Set(['survivor']))
+    const launch = () =>
+      slots.launch('background', 'alice', () => Promise.resolve({ llmContent: 'launched', returnDisplay: '' }))
     expect((await launch()).llmContent).toContain('Max async tasks (1) reached')
     manager.completeTask('survivor', {})
     expect((await launch()).llmContent).toBe('launched')

@@ -6,7 +6,7 @@ import type { Caller } from '../../../src/mcp/callers.js'
 import { createMcpApp, type McpApp } from '../../../src/mcp/mcp-app.js'
 import { createMcpServer } from '../../../src/mcp/mcp-server.js'
 import type { AgentConfigInput } from '../../../src/protocol/agent-config.js'
-import type { SubagentRunner } from '../../../src/tools/subagents.js'
+import type { Subagent } from '../../../src/tools/subagents.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 export interface Reply {
@@ -56,7 +56,7 @@ export async function send(
 
 /** A server whose subagents are functions of the test. */
 export function setUpApp(
-  subagents: Readonly<Record<string, SubagentRunner>> = {},
+  subagents: Readonly<Record<string, Subagent>> = {},
   config: AgentConfigInput = {},
   createTools?: (backend: McpApp['backend']) => McpApp['createTools'],
   taskManager?: ClusterTasks,

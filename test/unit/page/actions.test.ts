@@ -8,14 +8,14 @@ import { startPage } from './test-page.js'
 /** A run that ends when the test ends it. */
 function createHeld() {
   const runs: { readonly context: RunContext; finish(output: object): void }[] = []
-  const run = Object.assign(
-    (_input: unknown, context: RunContext) =>
+  const run = {
+    run: (_input: unknown, context: RunContext) =>
       new Promise<Record<string, unknown>>((resolve, reject) => {
         runs.push({ context, finish: (output) => resolve(output as Record<string, unknown>) })
         context.signal.addEventListener('abort', () => reject(context.signal.reason as Error), { once: true })
       }),
-    { takesMessages: true },
-  )
+    takesMessages: true,
+  }
   return { run, runs }
 }
 

@@ -1,10 +1,11 @@
 /** Connections that say nothing, or take nothing, shut nobody out. */
 import { createServer, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, Socket, type AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from 'agent-tasks'
 import { limitConnections } from '../../../src/page/connection-limits.js'
+import { until } from '../../support/lifelines.js'
 import { startPage } from './test-page.js'
 
 async function openSilent(base: string): Promise<Socket> {
@@ -24,12 +25,23 @@ it('200 silent connections are closed for others, the earliest first, and those 
   await reader.until(({ ready }) => ready !== undefined)
   const silent: Socket[] = []
   for (let index = 0; index < 200; index += 1) silent.push(await openSilent(base))
-  await expect.poll(() => silent[0]?.closed === true || silent[0]?.readableEnded).toBe(true)
+  await until(() => silent[0]?.closed === true || silent[0]?.readableEnded === true)
   expect((await get('tasks/async:a')).status).toBe(200)
   expect((await get('tasks/async:a')).status).toBe(200)
   expect(silent.at(-1)?.readyState).toBe('open')
   manager.completeTask('a', {})
   await reader.until(({ tasks }) => tasks.get('async:a')?.state === 'completed')
+})
+
+it('for each of several connections that come at once, another one is closed', () => {
+  // Without a listener that would serve them: these sockets have no other side.
+  const server = createServer().removeAllListeners('connection')
+  const connections = limitConnections(server)
+  onTestFinished(() => connections.destroyAll())
+  const sockets = Array.from({ length: 203 }, () => new Socket())
+  for (const socket of sockets) server.emit('connection', socket)
+  const closed = sockets.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))
+  expect(closed).toEqual([0, 1, 2])
 })
 
 it('the heads of requests, whole requests and silence have their time', () => {
@@ -53,7 +65,7 @@ it('a download of which nothing is taken is ended', async () => {
   })
   const socket = await openSilent(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   socket.pause().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-  await expect.poll(() => isEnded).toBe(true)
+  await until(() => isEnded)
 })
 
 it('a connection with two requests is held until both are answered', async () => {
@@ -73,15 +85,15 @@ it('a connection with two requests is held until both are answered', async () =>
   let text = ''
   held.on('data', (chunk: Buffer) => (text += chunk.toString()))
   held.write('GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n')
-  await expect.poll(() => responses.length).toBe(2)
+  await until(() => responses.length === 2)
   responses[0]?.end('the first')
-  await expect.poll(() => text).toContain('the first')
+  await until(() => text.includes('the first'))
   const first = await openSilent(base)
   for (let index = 0; index < 200; index += 1) await openSilent(base)
-  await expect.poll(() => first.readableEnded || first.closed).toBe(true)
+  await until(() => first.readableEnded || first.closed)
   responses[1]?.end('the second')
-  await expect.poll(() => text).toContain('the second')
+  await until(() => text.includes('the second'))
   // It is as silent now as the others, and older.
   await openSilent(base)
-  await expect.poll(() => held.readableEnded || held.closed).toBe(true)
+  await until(() => held.readableEnded || held.closed)
 })

@@ -4,6 +4,7 @@ import { AsyncTaskManager, createAgentTasks, ownerOfRun, type AsyncTaskManagerOp
 import { createManualClock } from 'agent-tasks/testing'
 import { PageState } from '../../../src/page/page-state.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
+import { deliveryStandings } from '../../../src/async-tasks/delivery-standings.js'
 
 const MIB = 1024 * 1024
 
@@ -74,7 +75,8 @@ describe('the owners', () => {
   it('G2: take the same work for each change, however many there are', () => {
     const { manager, owe } = withState()
     for (const name of names(0, 1100)) owe(name)
-    const { ledger, standings } = manager.registry
+    const { ledger } = manager.registry
+    const standings = manager.registry.use(deliveryStandings)
     const spies = [vi.spyOn(ledger, 'countOf'), vi.spyOn(standings, 'of')]
     for (const name of names(1100, 1200)) owe(name)
     for (const name of names(0, 100)) manager.markNotified(`task-of-${name}`)

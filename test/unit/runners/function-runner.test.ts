@@ -1,10 +1,11 @@
 /** A function as a run: it returns the output, or throws. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { functionRunner, type RunFunction } from '../../../src/runners/function-runner.js'
+import type { RunFunction } from '../../../src/engine/runner.js'
+import { functionRunner } from '../../../src/runners/function-runner.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
-const runOf = (fn: RunFunction) => functionRunner(fn)(runInput(), createRunContext())
+const runOf = (fn: RunFunction) => functionRunner(fn).run(runInput(), createRunContext())
 
 describe('a function runner', () => {
   it('turns a string into the final message', async () => {
@@ -20,11 +21,12 @@ describe('a function runner', () => {
 
   it('passes the input and the context', async () => {
     const [input, context] = [runInput(), createRunContext()]
-    await functionRunner((...given) => {
+    const { run } = functionRunner((...given) => {
       expect(given).toEqual([input, context])
       expect(given[1].signal).toBe(context.signal)
       return undefined
-    })(input, context)
+    })
+    await run(input, context)
     expect.assertions(2)
   })
 

@@ -52,6 +52,6 @@ describe('process options', () => {
     options.args[1] = 'echo after'
     options.env.WORD = 'after'
     options.command = 'no-such-agent'
-    expect(await runner(runInput(), createRunContext())).toEqual({ final_message: 'before' })
+    expect(await runner.run(runInput(), createRunContext())).toEqual({ final_message: 'before' })
   })
 })

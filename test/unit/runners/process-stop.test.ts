@@ -94,7 +94,7 @@ describe('an aborted run', () => {
   it('starts nothing when it was aborted before', async () => {
     const context = createRunContext()
     context.controller.abort('early')
-    const run = processRunner({ command: 'no-such-agent' })(runInput(), context)
+    const run = processRunner({ command: 'no-such-agent' }).run(runInput(), context)
     await expect(run).rejects.toMatchObject({ name: 'AbortError', cause: 'early' })
     await expect(run).rejects.toThrow('was not started')
   })

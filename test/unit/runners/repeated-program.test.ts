@@ -106,7 +106,7 @@ it('K7: a run waits for the program of the last one, not for ever, and not when 
   const program = await startStubborn()
   const clock = createManualClock()
   const starts: string[] = []
-  const run = runWhenGone(({ id }) => ({ started: starts.push(id) }), program, clock)
+  const { run } = runWhenGone({ run: ({ id }) => ({ started: starts.push(id) }) }, program, clock)
   const step = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 10) {
       clock.advance(10)

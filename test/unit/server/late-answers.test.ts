@@ -88,6 +88,38 @@ describe('a server whose tasks answer later', () => {
     expect(await client.ask({ type: 'task_list', requestId: 2 })).toMatchObject({ tasks: [] })
   })
 
+  it('passes on what has happened during a submission that fails', async () => {
+    let asked: () => void = () => undefined
+    let refuse: (error: Error) => void = () => undefined
+    const isAsked = new Promise<void>((resolve) => (asked = resolve))
+    const refused = new Promise<never>((_resolve, reject) => (refuse = reject))
+    const cluster = lateCluster(({ service }) => ({
+      service: {
+        ...service,
+        submit: (message) => {
+          if (message.task_name !== 'refused') return service.submit(message)
+          asked()
+          return refused
+        },
+      },
+    }))
+    const server = await startTestServer({ cluster, tasks: { maxRetained: 100 } })
+    const client = await server.client()
+    await client.ask({ type: 'subscribe_instance', instanceId: 'calc' })
+    client.send({ ...taskOf('add'), task_name: 'refused', type: 'task_submit', requestId: 1 })
+    await isAsked
+    expect((await server.post('/api/tools/add', { a: 2, b: 3 })).body).toMatchObject({ success: true, result: 5 })
+    expect(client.takeAll()).toEqual([])
+    refuse(new AgentTasksError('UNAVAILABLE', 'Redis is away.'))
+    await client.ask({ type: 'task_list', requestId: 2 })
+    expect(client.takeAll().map(({ type, status, code }) => [type, status ?? code])).toEqual([
+      ['task_progress', 'running'],
+      ['task_progress', 'success'],
+      ['task_complete', 'completed'],
+      ['error', 'INTERNAL_ERROR'],
+    ])
+  })
+
   it('looks a worker up before it is admitted, and sends it away while it cannot', async () => {
     const asked: string[] = []
     const find = async (instanceId: string): Promise<void> => {

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readStore, type StoredTask } from '../../../src/store/index.js'
+import { readStore, StoreError, type Store, type StoredTask } from '../../../src/store/index.js'
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
@@ -30,6 +30,15 @@ const filesOf = (folder: string, key = 'the key'): string[] =>
 
 const put = (store: SessionStore, ...tasks: StoredTask[]): void =>
   store.write(tasks.map((row) => ({ table: 'tasks', put: row })))
+
+/** A store whose disk can be full. */
+const fillable = (store: Store, isFull: () => boolean): Store => ({
+  ...store,
+  write: (changes) => {
+    if (isFull()) throw new StoreError('STORE_FULL', 'the disk is full')
+    store.write(changes)
+  },
+})
 
 const idsOf = (store: SessionStore): string[] => store.open().tasks.map(({ id }) => id)
 
@@ -102,6 +111,24 @@ describe('a session', () => {
     expect(filesOf(folder)).toEqual([`${hashOf('the key')}-2.db`])
     second.close()
     expect(readdirSync(folder).sort()).toEqual(['.gitignore', 'sessions-lock'])
+  })
+
+  it('leaves no file when nothing could be stored, and its file when a row could not be removed', () => {
+    const folder = newFolder()
+    const files = sessionFolder(folder, 'the key')
+    let isFull = true
+    const store = sessionStore({ ...files, store: (number) => fillable(files.store(number), () => isFull) }, () => true)
+    store.open()
+    expect(() => put(store, task('a'))).toThrow('the disk is full')
+    store.close()
+    expect(filesOf(folder)).toEqual([])
+    store.open()
+    isFull = false
+    put(store, task('a'))
+    isFull = true
+    expect(() => store.write([{ table: 'tasks', remove: 'a' }])).toThrow('the disk is full')
+    store.close()
+    expect(idsOf(sessionIn(folder))).toEqual(['a'])
   })
 
   it('keeps an empty file while another process has the folder', () => {

@@ -1,7 +1,7 @@
 /** The contract of what runs tasks: it holds in this process, and finds what is broken. test/cluster/engine-contract.test.ts has it on workers. */
 import { describe, expect, it } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import type { Runner } from '../../../src/engine/runner.js'
+import type { RunFunction } from '../../../src/engine/runner.js'
 import { engineContract, type EngineSubject } from '../../../src/testing/engine-contract.js'
 
 function inProcess(runnerOf: EngineSubject['runnerOf'] = (run) => run): EngineSubject {
@@ -14,19 +14,19 @@ describe('in this process', () => {
 })
 
 describe('what is broken is found', () => {
-  const broken: Readonly<Record<string, (run: Runner) => Runner>> = {
+  const broken: Readonly<Record<string, (run: RunFunction) => RunFunction>> = {
     'ends a task once, with what its run returns': () => () => ({}),
     'ends a task with what its run throws': () => () => Promise.reject(new Error('another')),
     'stops the run of a task that is cancelled, and runs the next one': (run) => (input, context) =>
       run(input, { ...context, signal: new AbortController().signal }),
     'takes nothing of an attempt that is over': (run) => (input, context) => run(input, { ...context, attempt: 2 }),
     'runs a task of the id of one that is forgotten': (run) => {
-      let first: ReturnType<Runner> | undefined
+      let first: ReturnType<RunFunction> | undefined
       return (input, context) => (first ??= run(input, context))
     },
   }
   it.each(Object.keys(broken))('%s', async (name) => {
-    const runnerOf = broken[name] as (run: Runner) => Runner
+    const runnerOf = broken[name] as (run: RunFunction) => RunFunction
     const found = engineContract(() => inProcess(runnerOf)).find((one) => one.name === name)
     await expect(found?.run()).rejects.toThrow(/got .*, expected/)
   })

@@ -12,6 +12,7 @@ import {
 } from 'agent-tasks'
 import { memoryStore, type Store } from 'agent-tasks/store'
 import { isAlive, until } from '../../support/lifelines.js'
+import { runs } from '../../../src/async-tasks/run-plan.js'
 
 type Options = Partial<CommandsOptions> & {
   readonly store?: Store
@@ -164,7 +165,7 @@ describe('the limit of commands', () => {
     }
     expect(manager.canLaunchAsync().allowed).toBe(false)
     manager.cancelTask(id)
-    await until(() => manager.registry.runs.size === 0)
+    await until(() => manager.registry.use(runs).unsettled.size === 0)
     expect((await sh('echo free')).error).toBeUndefined()
   })
 

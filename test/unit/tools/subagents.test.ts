@@ -1,6 +1,14 @@
 /** The lookup of a subagent ends with the signal of the call, although it cannot be stopped itself. */
 import { describe, expect, it, vi } from 'vitest'
-import { bindSubagent, type Subagent, type SubagentParams } from '../../../src/tools/subagents.js'
+import {
+  bindSubagent,
+  definitionOf,
+  subagentEntry,
+  type Subagent,
+  type SubagentParams,
+  type SubagentRunner,
+} from '../../../src/tools/subagents.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
 import { deferred } from './tool-host.js'
 
 const params: SubagentParams = { subagent_name: 'helper', goal_prompt: 'help' }
@@ -34,5 +42,44 @@ describe('the lookup of a subagent', () => {
     expect(await bindSubagent(() => Promise.resolve(helper), params)).toMatchObject({
       run: expect.any(Function) as unknown,
     })
+  })
+})
+
+describe('what runs the tasks of a subagent', () => {
+  const run = vi.fn<SubagentRunner>(() => 'done')
+  const retry = { attempts: 2, on: ['interrupted'] } as const
+  const said = {
+    retry,
+    budget: { steps: 1 },
+    survivesHost: true,
+    takesMessages: true,
+    isBound: true,
+    isUnique: true,
+    foundAs: 'other',
+  }
+
+  it.each<[string, Subagent]>([
+    ['a definition', { ...said, run }],
+    ['definitions inside one another', { run: { ...said, retry: undefined, run }, retry }],
+  ])('has all that %s says, also when it is looked up', async (_what, subagent) => {
+    expect(definitionOf(subagent)).toEqual({ ...said, run: expect.any(Function) as unknown })
+    expect(await bindSubagent(() => subagent, params)).toEqual({ ...said, run: expect.any(Function) as unknown })
+  })
+
+  it('passes a request', async () => {
+    const input = { ...runInput('help'), params: { tool_whitelist: ['read'] } }
+    const context = createRunContext()
+    await definitionOf({ run: { run } }).run(input, context)
+    const { id, subagentName, goalPrompt } = input
+    expect(run).toHaveBeenCalledExactlyOnceWith(
+      { id, subagentName, goalPrompt, subagent_name: subagentName, goal_prompt: goalPrompt, tool_whitelist: ['read'] },
+      context,
+    )
+  })
+
+  it('is listed with its description, also one inside', () => {
+    const described: Subagent = { run, description: 'Helps.' }
+    expect(subagentEntry('a', { run: described, retry })).toEqual({ name: 'a', description: 'Helps.' })
+    expect(subagentEntry('b', run)).toEqual({ name: 'b', description: undefined })
   })
 })

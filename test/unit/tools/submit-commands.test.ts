@@ -4,7 +4,8 @@ import { z } from 'zod'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
 import { AsyncTaskAutoTrigger } from '../../../src/async-tasks/auto-trigger.js'
-import { TaskManager, type TaskManagerOptions } from '../../../src/command-tasks/task-manager.js'
+import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import type { TaskManagerOptions } from '../../../src/command-tasks/options.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
@@ -401,7 +402,8 @@ it('K7: is not run again as the subagent whose name it has', async () => {
   const next = new AsyncTaskManager({
     store: store.copy(),
     findRunner: () => ({
-      run: Object.assign(run, { survivesHost: true }),
+      run,
+      survivesHost: true,
       retry: { attempts: 2, on: ['interrupted'] },
     }),
   })

@@ -1,8 +1,9 @@
 /** What the tests of tools and commands share: a manager with a manual clock and predictable ids, and runs that the test ends. */
 import { vi } from 'vitest'
 import type { OutputObject } from '../../../machines/records.js'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/async-tasks/manager.js'
-import type { RunContext, Runner } from '../../../src/engine/runner.js'
+import type { AsyncTaskManagerOptions } from '../../../src/async-tasks/manager-options.js'
+import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
+import type { RunContext, RunFunction } from '../../../src/engine/runner.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 
 /** A manager whose clock starts at 2024-01-01T00:00:00Z and whose ids end in 1, 2, 3 … */
@@ -37,7 +38,7 @@ export function deferred<T>() {
 export function controlledRun<Input>() {
   const started = deferred<{ input: Input; context: RunContext }>()
   const end = deferred<OutputObject>()
-  const run = vi.fn<Runner<Input>>((input, context) => {
+  const run = vi.fn<RunFunction<Input>>((input, context) => {
     started.resolve({ input, context })
     return end.promise
   })

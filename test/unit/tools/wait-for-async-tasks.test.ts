@@ -11,6 +11,7 @@ import {
   type WaitForAsyncTasksParams,
 } from '../../../src/tools/wait-for-async-tasks.js'
 import { setUpHost, settle } from './tool-host.js'
+import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
 
 function setUp(options: Partial<WaitForAsyncTasksOptions> & { maxAsyncTasks?: number } = {}) {
   const { maxAsyncTasks = 5, ...rest } = options
@@ -29,7 +30,7 @@ const completed = (id: string, message: string) => ended(id, { final_message: me
 describe('waiting', () => {
   it('A5: for all returns every end in one message, which delivers them', async () => {
     const { call, manager, register } = setUp()
-    manager.registry.pushSubscribers.add('main')
+    manager.registry.use(pushSubscribers).add('main')
     register('a')
     register('b')
     const waiting = call()

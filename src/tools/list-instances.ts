@@ -1,26 +1,31 @@
 /** The tool list_instances: the instances that submit_commands can use, and their tools. */
 import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
-import type { ToolDescription } from '../instances/instance.js'
+import { lazily } from '../protocol/lazily.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
-import { defineTool, errorResult, type Tool } from '../tools/tool.js'
-import type { InstanceSource, ListedInstance } from './instance-source.js'
+import type { InstanceSource, InstanceTool, ListedInstance } from './instance-source.js'
+import { readToolOptions } from './task-tool-options.js'
+import type { ToolDescriptor } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
+import { defineTool, errorResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
-const listInstancesSchema = strictObject({
-  instance_id: z.string().optional().describe('One instance: its tools, with the schemas of their arguments.'),
-})
+const listInstancesSchema = lazily(() =>
+  strictObject({
+    instance_id: z.string().optional().describe('One instance: its tools, with the schemas of their arguments.'),
+  }),
+)
 
 const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
 /** The list connects the instances, since their tools are to be chosen from. It waits for them a short time only, and shows what is connecting then. */
-export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool<typeof listInstancesSchema> {
+export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool {
   return defineTool({
     name: NAME,
     description: 'List the instances of submit_commands, and the tools of each.',
-    inputSchema: listInstancesSchema,
+    inputSchema: listInstancesSchema(),
     describe: ({ instance_id }) =>
       instance_id === undefined ? 'List the instances' : `Show instance '${instance_id}'`,
     run: async ({ instance_id }) => {
@@ -74,8 +79,36 @@ async function describeInstance(
   }
 }
 
-function toolLine({ name, description = '', inputSchema }: ToolDescription, isDetailed: boolean): string {
+function toolLine({ name, description = '', inputSchema }: InstanceTool, isDetailed: boolean): string {
   const about = isDetailed ? description : previewText(description.replace(/\s+/g, ' '), DESCRIPTION_CHARS)
   const schema = isDetailed && inputSchema !== undefined ? `\n  arguments: ${JSON.stringify(inputSchema)}` : ''
   return `- ${name}${about === '' ? '' : `: ${about}`}${schema}`
+}
+
+/** What `list_instances` is. */
+export const listInstancesTool: ToolDescriptor = {
+  name: NAME,
+  title: 'List the instances',
+  summary: 'Shows the instances and their tools.',
+  purpose: 'shows the instances and their tools.',
+  hints: { readOnlyHint: true, idempotentHint: true },
+  output: lazily(() =>
+    outputOf({
+      instances: [
+        'instances',
+        z.array(
+          z.object({
+            id: z.string(),
+            state: z.string(),
+            tools: z.array(z.string()).optional(),
+            error: z.string().optional(),
+          }),
+        ),
+      ],
+    }),
+  ),
+  needsInstances: true,
+  served: {
+    create: ({ instances, shown }) => instances && createListInstancesTool(instances, readToolOptions(shown).maxChars),
+  },
 }

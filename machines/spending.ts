@@ -1,6 +1,8 @@
 /** What runs have used, and which budget that exceeds (F10). */
-import type { SpentTotals, TaskBudget } from '../../machines/records.js'
-import type { SpentAmount } from '../protocol/budget.js'
+import type { SpentTotals, TaskBudget } from './records.js'
+
+/** An amount to add. */
+export type Spending = { readonly [Kind in keyof SpentTotals]?: SpentTotals[Kind] | undefined }
 
 const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
 
@@ -8,10 +10,7 @@ const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
 const plus = (a: number | undefined, b: number): number => Math.min((a ?? 0) + b, Number.MAX_VALUE)
 
 /** The sum of two amounts. */
-export function addSpent(
-  spent: SpentTotals | undefined,
-  amount: SpentAmount & Pick<SpentTotals, 'seconds'>,
-): SpentTotals {
+export function addSpent(spent: SpentTotals | undefined, amount: Spending): SpentTotals {
   const sum: Record<string, number> = { ...spent }
   for (const kind of KINDS) {
     const more = amount[kind]
@@ -43,26 +42,4 @@ export function describeSpent(spent: SpentTotals | undefined): string {
     const shown = Math.round(amount * 1e6) / 1e6
     return [kind === 'cost' ? `cost ${shown}` : `${shown} ${kind}`]
   }).join(', ')
-}
-
-/** The most owners whose sums are kept; of more, those that spent earliest are only in the sum of all. */
-const MAX_OWNERS = 1000
-
-/** What the tasks of each owner have spent, and of all together. */
-export class SpentByOwner {
-  readonly #owners = new Map<string, SpentTotals>()
-  #all: SpentTotals = Object.freeze({})
-
-  add(owner: string, amount: SpentAmount & Pick<SpentTotals, 'seconds'>): void {
-    this.#all = addSpent(this.#all, amount)
-    const sum = addSpent(this.#owners.get(owner), amount)
-    this.#owners.delete(owner)
-    this.#owners.set(owner, sum)
-    const [oldest] = this.#owners.keys()
-    if (this.#owners.size > MAX_OWNERS && oldest !== undefined) this.#owners.delete(oldest)
-  }
-
-  of(owner: string | undefined): SpentTotals {
-    return owner === undefined ? this.#all : (this.#owners.get(owner) ?? Object.freeze({}))
-  }
 }

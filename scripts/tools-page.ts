@@ -1,0 +1,87 @@
+/** The page docs/tools.md: the tools as models get them, from the one list. A test compares the page with it, byte for byte. */
+import { toJsonSchemaTools } from '../src/adapters/json-schema.js'
+import { createAgentTasks } from '../src/host/agent-tasks.js'
+import type { AgentTasksOptions } from '../src/host/agent-tasks-options.js'
+import { createBackend } from '../src/mcp/backend.js'
+import { listed } from '../src/mcp/mcp-tool.js'
+import { createTaskTools } from '../src/mcp/task-tools.js'
+import type { AgentConfigInput } from '../src/protocol/agent-config.js'
+import type { ToolDescriptor } from '../src/tools/tool-descriptor.js'
+import { toolList } from '../src/tools/tool-list.js'
+
+const head = `# Tools
+
+<!-- Made by \`npm run docs:tools\` from src/tools/tool-list.ts. Change the tool and run it again. -->
+
+What a model can call, as it gets it: from a host ([guide.md](guide.md)), and from the MCP server ([mcp.md](mcp.md)). Descriptions also name the configured subagents,
+programs and limits. MCP clients get the same work in shorter words, because they pay for every definition with each turn; their \`check_async_tasks\` is read-only, so
+that a host can ask its user before a call that changes something.`
+
+/** By name. */
+type Definitions = ReadonlyMap<string, object>
+
+const commands = { allow: ['npm'] }
+const subagent = { name: 'tests', description: 'Runs the tests.' }
+const nothing = () => undefined
+const taskManager = { submitTask: nothing, cancelTask: nothing, getTask: nothing } as unknown as NonNullable<
+  AgentTasksOptions['taskManager']
+>
+const instances = [{ id: 'browser', url: 'http://127.0.0.1:9/' }]
+const subagents = [{ ...subagent, command: 'npm', cwdPerCall: true }]
+
+/** What the fullest MCP server lists for a client of 2025-11-25. */
+export const fullConfig: AgentConfigInput = { subagents, instances, commands }
+
+/** The whole page. */
+export async function toolsPage(): Promise<string> {
+  const hosts = {
+    yes: await ofHost({}),
+    'with `taskManager`': await ofHost({ taskManager }),
+    'with `commands`': await ofHost({ commands, subagents: { tests: { ...subagent, run: () => ({}) } } }),
+  }
+  const servers = {
+    yes: await ofServer({ subagents }),
+    'with `commands`': await ofServer({ commands }),
+    'with instances': await ofServer(fullConfig),
+  }
+  const table = toolList.map(({ name, summary, hints }) => {
+    const cells = [`[\`${name}\`](#${name})`, summary, where(hosts, name), where(servers, name)]
+    return `| ${[...cells, hints.readOnlyHint === true ? 'yes' : ''].join(' | ')} |`
+  })
+  const sections = toolList.map((tool) => section(tool, lastOf(hosts, tool.name), lastOf(servers, tool.name)))
+  return `${[
+    head,
+    ['| tool | | hosts | MCP | read-only over MCP |', '|---|---|---|---|---|', ...table].join('\n'),
+    ...sections,
+  ].join('\n\n')}\n`
+}
+
+/** What a host offers. */
+async function ofHost(options: AgentTasksOptions): Promise<Definitions> {
+  const host = createAgentTasks(options)
+  const { tools } = toJsonSchemaTools(host.tools)
+  await host.dispose()
+  return new Map(tools.map((tool) => [tool.name, tool]))
+}
+
+/** What an MCP server lists. */
+async function ofServer(config: AgentConfigInput): Promise<Definitions> {
+  const backend = createBackend({ config })
+  const tools = createTaskTools(backend, 'main').filter(({ isListed }) => isListed !== false)
+  await backend.close()
+  return new Map(tools.map((tool) => [tool.name, listed(tool, true)]))
+}
+
+const where = (offers: Readonly<Record<string, Definitions>>, name: string): string =>
+  Object.entries(offers).find(([, definitions]) => definitions.has(name))?.[0] ?? 'no'
+
+const lastOf = (offers: Readonly<Record<string, Definitions>>, name: string): object | undefined =>
+  Object.values(offers)
+    .findLast((definitions) => definitions.has(name))
+    ?.get(name)
+
+function section({ name, title }: ToolDescriptor, ofHosts: object | undefined, ofMcp: object | undefined): string {
+  const block = (whose: string, definition: object | undefined): string[] =>
+    definition === undefined ? [] : [`${whose}:`, `\`\`\`json\n${JSON.stringify(definition, null, 2)}\n\`\`\``]
+  return [`## ${name}`, `${title}.`, ...block('Hosts', ofHosts), ...block('MCP clients', ofMcp)].join('\n\n')
+}

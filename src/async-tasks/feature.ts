@@ -1,0 +1,77 @@
+/** Features: what is done at the changes of tasks besides keeping their records. */
+import type { TaskTransition } from '../../machines/records.js'
+import type { Spending } from '../../machines/spending.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+
+/**
+ * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
+ * `spent` and `released` run inside the transition: they call no code of the host.
+ */
+export interface Feature {
+  /** The run is to stop: its task was cancelled, or has reached a limit. */
+  readonly abort?: (entry: TaskEntry, reason: unknown) => void
+  /** The run is to conclude. @param excess the budget that was exceeded, in words */
+  readonly wrapUp?: (entry: TaskEntry, excess: string) => void
+  /** A task that has waited has a slot: its run starts. */
+  readonly start?: (entry: TaskEntry) => void
+  /** The questions of a task have changed, or it waits again. */
+  readonly changed?: (entry: TaskEntry) => void
+  /** A task has ended; the streams have been notified. */
+  readonly ended?: (entry: TaskEntry, transition: TaskTransition) => void
+  /** The record of a task was pruned. @param at when, in ms since the epoch */
+  readonly pruned?: (entry: TaskEntry, at: number) => void
+  /** An owner has spent something. */
+  readonly spent?: (owner: string, amount: Spending) => void
+  /** An owner has gone: its tasks have passed to another one. */
+  readonly released?: (owner: string) => void
+  /** The registry is about to be disposed: its streams are still open. */
+  readonly closing?: () => void
+  /** The streams of the registry are complete. */
+  readonly disposed?: () => void
+}
+
+/** Makes a feature for a registry. It is also the key by which `TaskRegistry.use` finds it. */
+export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => F
+
+type Hook = keyof Feature
+
+/** The features of one registry. */
+export class Features<Registry> {
+  readonly #made = new Map<FeatureMaker<Registry, Feature>, Feature>()
+  readonly #byHook = new Map<Hook, Feature[]>()
+
+  /** The feature of a maker, which is made at the first call. Its hooks follow those of the features that were made before. */
+  use<F extends Feature>(registry: Registry, make: FeatureMaker<Registry, F>): F {
+    const present = this.#made.get(make)
+    if (present !== undefined) return present as F
+    const feature = make(registry)
+    this.#made.set(make, feature)
+    for (const hook of HOOKS) {
+      if (feature[hook] === undefined) continue
+      const features = this.#byHook.get(hook)
+      if (features === undefined) this.#byHook.set(hook, [feature])
+      else features.push(feature)
+    }
+    return feature
+  }
+
+  /** Runs the hooks of one kind. */
+  run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
+    for (const feature of this.#byHook.get(hook) ?? []) {
+      ;(feature[hook] as (...args: unknown[]) => void)(...args)
+    }
+  }
+}
+
+const HOOKS = Object.keys({
+  abort: true,
+  wrapUp: true,
+  start: true,
+  changed: true,
+  ended: true,
+  pruned: true,
+  spent: true,
+  released: true,
+  closing: true,
+  disposed: true,
+} satisfies Record<Hook, true>) as Hook[]

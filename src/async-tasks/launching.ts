@@ -1,0 +1,210 @@
+/** Admits tasks: those that the caller runs, and those whose runs it starts. */
+import type { z } from 'zod'
+import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
+import type { TaskEntry } from '../../machines/task-entry.js'
+import { IsolatedController } from '../callbacks/isolated-controller.js'
+import { toOneLine } from '../control-characters.js'
+import { defined } from '../defined.js'
+import type { ChildTaskInput, RunChildren } from '../engine/children.js'
+import { toFlatRunner } from '../engine/definition.js'
+import type { Engine } from '../engine/engine.js'
+import { createInProcessEngine } from '../engine/in-process.js'
+import type { FindRunner, Runner } from '../engine/runner.js'
+import { DisposedError, InvalidInputError } from '../errors.js'
+import { childTaskInputSchema, type launchInputSchema, type registerTaskInputSchema } from '../protocol/async-tasks.js'
+import { smallerBudget } from '../protocol/budget.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import { checkOptions } from '../protocol/option-checks.js'
+import { parseInput } from '../protocol/parse.js'
+import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { aRetryPolicy } from '../protocol/retry-policy.js'
+import type { Telemetry } from '../protocol/telemetry.js'
+import { listen } from './abort-link.js'
+import { admissionError } from './admission-errors.js'
+import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families.js'
+import { storedRun } from './interrupted-runs.js'
+import { DEFAULT_GRACE_MS, type AsyncTaskManagerOptions } from './manager-options.js'
+import { DEFAULT_OUTPUT_BYTES } from './output-log.js'
+import { DEFAULT_OWNER } from './owner.js'
+import type { TaskRegistry } from './registry.js'
+import { launchTraces } from './run-operation.js'
+import { launches, plans, type RunStart } from './run-plan.js'
+import { startPlanned, startRun, type RunHost } from './runs.js'
+
+type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
+type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
+
+/** A task that was admitted, and its record as admitted. */
+interface Admitted {
+  readonly entry: TaskEntry
+  readonly registered: ActiveTaskInfo
+}
+
+/** The part of a manager that launches use. */
+interface LaunchingManager extends FamilyHost {
+  createTaskId(subagentName: string): string
+}
+
+export class Launcher implements RunHost {
+  readonly registry: TaskRegistry
+  readonly engine: Engine
+  readonly telemetry: Telemetry | undefined
+  readonly outputBytes: number
+  readonly #manager: LaunchingManager
+  readonly #findRunner: FindRunner | undefined
+  readonly #graceMs: number
+  readonly #isQueueing: boolean
+  #isClosed = false
+
+  constructor(registry: TaskRegistry, options: AsyncTaskManagerOptions, manager: LaunchingManager) {
+    const { clock, report } = registry
+    this.registry = registry
+    this.#manager = manager
+    this.engine =
+      options.engine ??
+      createInProcessEngine({
+        clock,
+        onError: (error, work) => report(error, { source: 'abort-listener', taskId: work.id }),
+      })
+    this.telemetry = options.telemetry
+    this.outputBytes = options.outputBytes ?? DEFAULT_OUTPUT_BYTES
+    this.#findRunner = options.findRunner
+    this.#graceMs = options.graceMs ?? DEFAULT_GRACE_MS
+    this.#isQueueing = options.whenFull === 'queue'
+    registry.use(() => ({ start: (entry) => startPlanned(this, entry) }))
+  }
+
+  /** The manager is being disposed: nothing is admitted any more. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /** Registers a task that the caller runs. Its record is that of a running task, even if its controller was aborted before. */
+  register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
+    const admission = this.#toAdmission(fields, fields.id, fields.abortController)
+    return this.#admit(admission, false, reservationId).registered as RunningTaskInfo
+  }
+
+  /** Registers a task, and starts its run unless it has to wait. @param parent the task whose run launches it */
+  launch(
+    input: LaunchFields,
+    runner: Runner,
+    reservationId: string | undefined,
+    parent: TaskEntry | undefined,
+  ): ActiveTaskInfo {
+    const { registry } = this
+    const { params: given, whenFull, priority, retry, budget } = input
+    const params = given && toWholePlainData(given)
+    if (given !== undefined && params === undefined) {
+      throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
+    }
+    if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
+    const definition = toFlatRunner(runner, 'runner')
+    const waits = whenFull === undefined ? this.#isQueueing : whenFull === 'queue'
+    const policy = retry ?? definition.retry
+    const ticket =
+      waits || policy !== undefined
+        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: input.goalPrompt, params }, Infinity) }
+        : undefined
+    const allowed = smallerBudget(definition.budget, budget)
+    return registry.batch(() => {
+      const id = input.id ?? this.#manager.createTaskId(input.subagentName)
+      const admission: TaskAdmission = {
+        ...this.#toAdmission(input, id, input.abortController ?? this.newController(id)),
+        run: registry.persistence && { ...storedRun(definition, params), ...defined({ retry, priority }) },
+        ticket: waits ? ticket : undefined,
+        budget: Object.freeze(allowed),
+        ...(parent && childFields(parent, input.kind)),
+      }
+      const { entry, registered } = this.#admit(admission, true, reservationId, parent)
+      const trace = this.telemetry?.current()
+      if (trace !== undefined) launchTraces.set(entry, trace)
+      const start = { runner: definition, graceMs: admission.graceMs, params }
+      if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
+      if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
+      if (registered.status === 'running') startRun(this, entry, start)
+      return registered
+    })
+  }
+
+  /** @param runner default: that of the subagent */
+  launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
+    return this.launch(parseInput(childTaskInputSchema(), input, 'input'), runner, undefined, parent)
+  }
+
+  childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren {
+    return childrenOf(this.#manager, parent, run)
+  }
+
+  /** Starts a run of a task of an earlier process, or goes on with it. */
+  goOn(entry: TaskEntry, start: RunStart): void {
+    this.link(entry)
+    startRun(this, entry, start)
+  }
+
+  /** Lets an abort of a task's controller cancel it. */
+  link(entry: TaskEntry): void {
+    const { abortController } = entry.record
+    if (abortController !== undefined) listen(this.registry, abortController).link(entry)
+  }
+
+  /** Makes the controller of a task. */
+  newController(taskId: string): IsolatedController {
+    return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
+  }
+
+  #admit(
+    admission: TaskAdmission,
+    isLaunched: boolean,
+    reservationId: string | undefined,
+    parent?: TaskEntry,
+  ): Admitted {
+    const { registry } = this
+    if (this.#isClosed) throw new DisposedError()
+    if (parent === undefined) checkOwner(registry, admission.owner, 'input.owner')
+    const { abortController } = admission
+    const abort = abortController && listen(registry, abortController)
+    const answer = registry.ask({ type: 'task.register', admission, isLaunched, reservationId, parent })
+    if (answer === undefined || !('entry' in answer)) {
+      abort?.stop()
+      if (answer === undefined) throw new DisposedError()
+      throw 'failure' in answer ? answer.failure : admissionError(registry, answer.refusal, admission, reservationId)
+    }
+    const { entry } = answer
+    const registered = entry.record as ActiveTaskInfo
+    abort?.link(entry)
+    return { entry, registered }
+  }
+
+  #runnerOf({ subagentName }: ChildTaskInput): Runner {
+    const found = this.#findRunner?.(subagentName)
+    if (found !== undefined) return found
+    throw new InvalidInputError(
+      'input.subagentName',
+      subagentName,
+      'a subagent that findRunner knows, or a runner beside the input',
+    )
+  }
+
+  #toAdmission(
+    fields: Omit<RegisterFields, 'id'> & Partial<Pick<TaskAdmission, 'isForeground' | 'kind' | 'command'>>,
+    id: string,
+    abortController: AbortController | undefined,
+  ): TaskAdmission {
+    const { kind } = fields
+    return {
+      id,
+      // It is shown as a part of lines, in lists and in the instructions of a model.
+      subagentName: toOneLine(fields.subagentName),
+      goalPrompt: fields.goalPrompt,
+      owner: fields.owner ?? DEFAULT_OWNER,
+      abortController,
+      timeoutMs: fields.timeoutMs,
+      graceMs: fields.graceMs ?? this.#graceMs,
+      isForeground: fields.isForeground,
+      kind,
+      command: fields.command,
+      pool: kind,
+    }
+  }
+}

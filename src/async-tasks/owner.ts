@@ -1,0 +1,2 @@
+/** The default owner of a task. */
+export const DEFAULT_OWNER = 'main'

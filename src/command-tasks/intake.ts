@@ -1,0 +1,109 @@
+/** Decides about submissions (S8): a task is accepted when it is valid, its instance is connected, there is room for it, and it is stored. */
+import type { ErrorSource } from '../callbacks/error-report.js'
+import type { Clock } from '../clock.js'
+import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
+import { instanceNotFound } from '../instances/not-found.js'
+import { jsonBytes } from '../protocol/json-size.js'
+import type { TaskSubmitMessage } from '../protocol/task-submission.js'
+import type { CommandPersistence } from './command-persistence.js'
+import type { CommandTaskOrigin, SubmitRequest, SubmittedTask } from './command-task.js'
+import type { Lanes } from './lanes.js'
+import type { SubmitResult } from './options.js'
+import { isSameSubmission, queuedRow } from './stored-tasks.js'
+import { readSubmission, refusal, type Submission, type SubmitRefusal } from './submission.js'
+import type { TaskTable } from './task-table.js'
+
+export interface IntakeOptions {
+  readonly instances: InstanceManager
+  readonly lanes: Lanes
+  readonly tasks: TaskTable
+  readonly persistence: CommandPersistence | undefined
+  readonly clock: Clock
+  /** The most tasks of one instance that have not ended. */
+  readonly maxQueueSize: number
+  readonly report: (error: unknown, from: ErrorSource) => void
+}
+
+/** A task that was accepted: it has to be created. */
+export interface AcceptedTask {
+  readonly submitted: SubmittedTask
+  readonly origin: CommandTaskOrigin & { readonly instance: InstanceEntry }
+}
+
+export class Intake {
+  readonly #options: IntakeOptions
+  /** The last place in the order of submission that was given away. */
+  #lastPlace: number
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    this.#lastPlace = options.persistence?.lastPlace ?? 0
+  }
+
+  /** Decides about a submission; or repeats the answer to an earlier one with the same key. When it is refused, nothing has changed. */
+  decide(message: TaskSubmitMessage, key: string | undefined): AcceptedTask | SubmitResult {
+    const read = readSubmission(message)
+    if ('error' in read) return read
+    const answer = key === undefined ? undefined : this.#earlierAnswer(key, read)
+    if (answer !== undefined) return answer
+    const { instanceId, submission } = read
+    const instance = this.#instanceFor(instanceId)
+    if ('error' in instance) return instance
+    const { clock, lanes, maxQueueSize } = this.#options
+    const depth = lanes.depthOf(instance.id)
+    if (depth >= maxQueueSize) return refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`)
+    const createdAt = clock.now()
+    const place = this.#lastPlace + 1
+    const submitted = { id: `task_${createdAt}_${place.toString(36)}`, createdAt, ...submission }
+    const request = key === undefined ? undefined : { key, instanceId, queuePosition: depth + 1 }
+    const bytes = this.#hold(submitted, { instanceId: instance.id, place, request })
+    if (typeof bytes !== 'number') return bytes
+    this.#lastPlace = place
+    return { submitted, origin: { instanceId: instance.id, place, instance, bytes, request } }
+  }
+
+  #earlierAnswer(key: string, { instanceId, submission }: Submission): SubmitResult | undefined {
+    const known = this.#options.tasks.ofKey(key)
+    if (known?.request === undefined) return undefined
+    return known.request.instanceId === instanceId && isSameSubmission(known.submitted, submission)
+      ? { taskId: known.id, queuePosition: known.request.queuePosition }
+      : refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.')
+  }
+
+  #instanceFor(instanceId: string | undefined): InstanceEntry | SubmitRefusal {
+    const { instances } = this.#options
+    const instance = instanceId === undefined ? instances.first() : instances.get(instanceId)
+    if (instance?.isConnected === true) return instance
+    if (instance !== undefined) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
+    if (instanceId === undefined) return refusal('NO_INSTANCE', 'No instance is connected')
+    const ids = instances.list().map(({ id }) => id)
+    return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, ids))
+  }
+
+  /** Takes the bytes of a submission, and stores it. Returns the bytes, or why it is refused. */
+  #hold(
+    submitted: SubmittedTask,
+    place: { readonly instanceId: string; readonly place: number; readonly request: SubmitRequest | undefined },
+  ): number | SubmitRefusal {
+    const { tasks, persistence, report } = this.#options
+    const { maxSubmissionBytes, maxBytes } = tasks.limits
+    const bytes = jsonBytes(submitted, maxSubmissionBytes)
+    if (bytes > maxSubmissionBytes) {
+      return refusal(
+        'INVALID_TASK',
+        `task: got ${bytes} or more bytes of JSON, expected at most ${maxSubmissionBytes}.`,
+      )
+    }
+    if (!tasks.take(bytes)) {
+      return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
+    }
+    try {
+      persistence?.submit(queuedRow(submitted, place))
+      return bytes
+    } catch (error) {
+      tasks.giveBack(bytes)
+      report(error, { source: 'store' })
+      return refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+    }
+  }
+}

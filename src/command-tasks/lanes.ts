@@ -1,0 +1,119 @@
+/** The lanes of a manager: one for each instance that has something to do. */
+import type { LaneMachine } from '../../machines/lane.js'
+import type { InstanceEntry } from '../instances/instance-manager.js'
+import type { CommandSettings } from './command-run.js'
+import type { CommandTask } from './command-task.js'
+import { Lane, type LaneParentRef } from './lane.js'
+
+export interface LanesOptions {
+  readonly machine: LaneMachine | undefined
+  /** The parent of the lanes' actors. */
+  readonly parent: LaneParentRef
+  readonly settings: CommandSettings
+  /** Whether no further task may start. */
+  readonly isHeld: () => boolean
+}
+
+/** How a lane stands. */
+export interface LaneStanding {
+  readonly instanceId: string
+  /** The state of its machine. */
+  readonly state: string
+  /** How many tasks have not ended. */
+  readonly size: number
+  /** The task that runs. */
+  readonly runningId: string | undefined
+}
+
+export class Lanes {
+  readonly #options: LanesOptions
+  readonly #lanes = new Map<string, Lane>()
+
+  constructor(options: LanesOptions) {
+    this.#options = options
+  }
+
+  /** Queues a task for its instance. Returns how many tasks of it have not ended. */
+  add(task: CommandTask): number {
+    const lane = this.open(task.instanceId)
+    lane.add(task)
+    return lane.size
+  }
+
+  /** Returns false when the task has ended before. */
+  cancel(task: CommandTask, why: string | undefined): boolean {
+    return this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false
+  }
+
+  /** The instance is there: tasks of an earlier process start that have waited for it. */
+  adopt(instance: InstanceEntry): void {
+    if (instance.isConnected) this.#lanes.get(instance.id)?.adopt(instance)
+  }
+
+  /**
+   * Fails the tasks of an instance that was lost.
+   * @param successor the instance that has the id now: tasks that were submitted to it go on
+   */
+  disconnect(instanceId: string, successor?: InstanceEntry): void {
+    this.#lanes
+      .get(instanceId)
+      ?.disconnect(({ instance }) => (instance === undefined ? successor === undefined : instance !== successor))
+  }
+
+  /** Fails the tasks of an earlier process whose instances did not come back. */
+  abandonWaiting(messageOf: (instanceId: string) => string): void {
+    for (const [id, lane] of [...this.#lanes]) lane.abandonWaiting(messageOf(id))
+  }
+
+  /** How many tasks of an instance have not ended. */
+  depthOf(instanceId: string): number {
+    return this.#lanes.get(instanceId)?.size ?? 0
+  }
+
+  /** Whether tasks of an earlier process wait for an instance. */
+  isAwaited(instanceId: string): boolean {
+    return this.#lanes.get(instanceId)?.isWaiting === true
+  }
+
+  /** The instances that have a lane. */
+  instanceIds(): string[] {
+    return [...this.#lanes.keys()]
+  }
+
+  /** How each lane stands. */
+  standings(): LaneStanding[] {
+    return Array.from(this.#lanes, ([instanceId, { state, size, runningId }]) => ({
+      instanceId,
+      state,
+      size,
+      runningId,
+    }))
+  }
+
+  /** How many tasks run and how many wait. */
+  counts(): { running: number; queued: number } {
+    const lanes = [...this.#lanes.values()]
+    const running = lanes.filter(({ hasRunning }) => hasRunning).length
+    return { running, queued: lanes.reduce((sum, { size }) => sum + size, 0) - running }
+  }
+
+  /** Resolves when every command in flight has settled. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#lanes.values()].flatMap(({ settled }) => settled ?? []))
+  }
+
+  /** Ends all lanes. */
+  close(): void {
+    for (const lane of [...this.#lanes.values()]) lane.close()
+  }
+
+  /** The lane of an instance, which is made if there is none: the actor of a lane comes before those of its tasks. */
+  open(instanceId: string): Lane {
+    let lane = this.#lanes.get(instanceId)
+    if (lane === undefined) {
+      lane = new Lane({ ...this.#options, instanceId, onClosed: () => this.#lanes.delete(instanceId) })
+      this.#lanes.set(instanceId, lane)
+    }
+    return lane
+  }
+}

@@ -1,0 +1,62 @@
+/** Takes over the tasks of an earlier process (K12): what ran has failed, and what was queued waits for its instance. */
+import { clearLongTimeout, setLongTimeout, unrefTimer, type Clock } from '../clock.js'
+import type { CommandTask, CommandTaskOrigin, SubmittedTask } from './command-task.js'
+import type { Lanes } from './lanes.js'
+import type { CommandRecovery } from './options.js'
+import { heldBytes, type RestoredTask } from './stored-tasks.js'
+import type { TaskTable } from './task-table.js'
+
+export interface RecoveryHost {
+  readonly tasks: TaskTable
+  readonly lanes: Lanes
+  readonly clock: Clock
+  /** Gets the ids of the tasks that had started or ended in the earlier process. */
+  readonly continued: Set<string>
+  readonly createTask: (submitted: SubmittedTask, origin: CommandTaskOrigin) => CommandTask
+}
+
+/** Takes over the rows of an earlier process. Call it inside a batch. */
+export function recoverTasks(
+  rows: readonly RestoredTask[],
+  { tasks, lanes, clock, continued, createTask }: RecoveryHost,
+): CommandRecovery {
+  const queued: string[] = []
+  const interrupted: string[] = []
+  const ended: CommandTask[] = []
+  for (const { task: restored, submitted, place, request } of rows) {
+    const bytes = heldBytes(submitted, restored)
+    const task = createTask(submitted, { instanceId: restored.instanceId, place, bytes, request, restored })
+    tasks.add(task)
+    tasks.hold(bytes)
+    if (task.hasEnded || task.hasStarted) continued.add(task.id)
+    if (task.hasEnded) ended.push(task)
+    else if (task.hasStarted) {
+      interrupted.push(task.id)
+      task.interrupt()
+    } else {
+      queued.push(task.id)
+      lanes.add(task)
+    }
+  }
+  const endOf = ({ record }: CommandTask): number => record.completedAt ?? 0
+  for (const task of ended.sort((a, b) => endOf(a) - endOf(b))) {
+    tasks.end(task, Math.max(0, clock.now() - endOf(task)))
+  }
+  tasks.sweep()
+  return { queued, interrupted }
+}
+
+/**
+ * Fails the tasks of an earlier process whose instances are not connected within `graceMs`.
+ * @returns a function that ends the wait
+ */
+export function awaitInstances(lanes: Lanes, clock: Clock, graceMs: number): () => void {
+  const giveUp = (): void =>
+    lanes.abandonWaiting(
+      (id) => `Instance ${id} was not connected within ${graceMs} ms after the server had started again`,
+    )
+  const label = { name: 'limit of the wait for instances', kind: 'deadline' } as const
+  const timer = setLongTimeout(clock, giveUp, graceMs, label)
+  unrefTimer(timer.current)
+  return () => clearLongTimeout(clock, timer)
+}

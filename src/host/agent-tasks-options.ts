@@ -1,0 +1,112 @@
+/** The options of `createAgentTasks`, and what they accept. */
+import { autoTriggerOptionTypes, type AutoTriggerOptions, type TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
+import { messageLength } from '../async-tasks/bounded-text.js'
+import { aBusySource, type BusySource } from '../async-tasks/busy.js'
+import { managerOptionTypes, type AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
+import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
+import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
+import { aRunnable } from '../engine/definition.js'
+import {
+  aFunction,
+  aName,
+  anObject,
+  limitFrom,
+  optionsOf,
+  recordOf,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
+import type { ResolveSubagent } from '../tools/subagents.js'
+import { aTaskManager } from '../tools/submit-commands.js'
+import { foregroundOptionTypes, type ForegroundAbort } from '../tools/task-tool-options.js'
+import type { Subagents } from './subagent-outputs.js'
+
+/** Settings by name, as numbers or as text; see `settingDefinitions`. */
+export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
+
+/** Which programs the model may run, and how many at once. */
+export interface CommandsOptions extends CommandPolicy {
+  /** How many commands may run at once, -1 for no limit. They take none of the slots of `maxAsyncTasks`. Default 5. */
+  readonly maxCommands?: number
+}
+
+/** Options of `createAgentTasks`, including those of the manager. */
+export interface AgentTasksOptions<
+  Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
+  Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
+  Known extends Subagents = Subagents,
+> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
+  /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
+  readonly maxAsyncTasks?: number
+  /** The subagents that `launch` and the tool `task` can start, by name. */
+  readonly subagents?: Known
+  /** Finds subagents that `subagents` does not have, for the tool `task`. */
+  readonly resolveSubagent?: ResolveSubagent
+  /** The owner of the tasks that the tools start: their results are delivered to it. Default `main`. */
+  readonly owner?: string
+  /**
+   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. The host ends it, after
+   * this.
+   */
+  readonly taskManager?: Commands
+  /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
+  readonly commands?: Programs
+  /** Settings by name; the options above take precedence. */
+  readonly settings?: AgentTasksSettings
+  /**
+   * What becomes of a task that a call of a tool runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in
+   * the background, and its end is owed.
+   */
+  readonly onForegroundAbort?: ForegroundAbort
+  /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
+  readonly maxMessageChars?: number
+  /**
+   * How long a turn may hold the results of its reminder, in ms, Infinity for ever; then they are owed again, and `onError` is called. Default
+   * 1800000 (30 minutes).
+   */
+  readonly turnTimeoutMs?: number
+  /**
+   * How long a result or a question may be owed to an agent that is never idle, in ms, Infinity for ever; then the result of the next call of one
+   * of the tools carries it. Default 60000.
+   */
+  readonly maxDelayMs?: number
+  /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
+  readonly isAgentBusy?: BusySource
+  /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
+  readonly triggerAgentTurn?: TriggerAgentTurn
+  /** The timing of the auto-trigger: coalescing, back-off and limits. */
+  readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
+}
+
+const { owner: _owner, ...triggerTypes } = autoTriggerOptionTypes
+const { maxCommands, ...others } = managerOptionTypes
+export const managerTypes: OptionTypes<Omit<AsyncTaskManagerOptions, 'maxCommands'>> = others
+
+export const agentTasksOptionTypes: OptionTypes<AgentTasksOptions> = {
+  ...managerTypes,
+  commands: optionsOf<CommandsOptions>({ ...commandPolicyTypes, maxCommands }),
+  subagents: recordOf(aRunnable),
+  resolveSubagent: aFunction,
+  owner: aName,
+  taskManager: aTaskManager,
+  settings: anObject,
+  ...foregroundOptionTypes,
+  maxMessageChars: messageLength,
+  isAgentBusy: aBusySource,
+  triggerAgentTurn: aFunction,
+  turnTimeoutMs: limitFrom(1),
+  maxDelayMs: limitFrom(0),
+  autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
+}
+
+/** The value of each setting. @throws InvalidSettingError for an unknown setting or a value out of its range */
+export function readSettings(settings: AgentTasksSettings): Record<SettingName, number> {
+  for (const name of Object.keys(settings)) {
+    parseSetting(name as SettingName, settings[name as SettingName] ?? 'nothing')
+  }
+  const names = Object.keys(settingDefinitions) as SettingName[]
+  return Object.fromEntries(
+    names.map((name) => [name, parseSetting(name, settings[name] ?? settingDefinitions[name].default)]),
+  ) as Record<SettingName, number>
+}

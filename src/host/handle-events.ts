@@ -1,0 +1,124 @@
+/**
+ * The events of one task, for a loop over its handle.
+ *
+ * Nothing is queued: each step of the loop reads what has changed since the step before, so that a slow loop needs no memory. It is subscribed to the task
+ * only while it waits.
+ */
+import { taskWatchers } from '../async-tasks/task-watchers.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import type { SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines/records.js'
+import { followers, isOver, readOutput } from '../async-tasks/output-stream.js'
+import type { TaskRegistry } from '../async-tasks/registry.js'
+
+/** What a loop over a `TaskHandle` receives. */
+export type TaskHandleEvent =
+  /** The last progress that the run reported; a slow loop misses earlier ones. */
+  | { readonly type: 'progress'; readonly progress: TaskProgress }
+  /** A question that is open; a slow loop misses those that were answered meanwhile. */
+  | { readonly type: 'question'; readonly question: TaskQuestion }
+  /** What the task has written, up to the byte `cursor`; a slow loop misses what is no longer kept. */
+  | { readonly type: 'output'; readonly text: string; readonly cursor: number }
+  /** The task has ended, and so has the loop. */
+  | { readonly type: 'end'; readonly record: SettledTaskInfo }
+
+const OVER = { done: true, value: undefined } as const
+
+type Step = IteratorResult<TaskHandleEvent, undefined>
+
+/** What there is of a task, and what follows, to its end. */
+export function eventsOf(registry: TaskRegistry, entry: TaskEntry): AsyncIterator<TaskHandleEvent, undefined> {
+  const reader = new EventReader(registry, entry)
+  let stopWaiting = (): void => undefined
+  let isEnded = false
+  let last: Promise<unknown> = Promise.resolve()
+
+  const watchers = registry.use(taskWatchers)
+  const nextChange = (): Promise<void> =>
+    new Promise((resolve) => {
+      const follower = { read: () => stopWaiting() }
+      const readers = followers.ensure(entry, () => new Set())
+      stopWaiting = () => {
+        readers.delete(follower)
+        watchers.remove(entry, follower.read)
+        resolve()
+      }
+      readers.add(follower)
+      watchers.add(entry, follower.read)
+    })
+
+  const step = async (): Promise<Step> => {
+    while (!isEnded) {
+      const event = reader.next()
+      isEnded = event?.type === 'end' || (event === undefined && registry.isDisposed)
+      if (event !== undefined) return { done: false, value: event }
+      if (!isEnded) await nextChange()
+    }
+    return OVER
+  }
+
+  return {
+    next: () => {
+      // Steps that are asked for together follow each other.
+      const taken = last.then(step)
+      last = taken
+      return taken
+    },
+    return: () => {
+      isEnded = true
+      stopWaiting()
+      return Promise.resolve(OVER)
+    },
+  }
+}
+
+/** Reads what has changed since it last did. */
+class EventReader {
+  readonly #registry: TaskRegistry
+  readonly #entry: TaskEntry
+  #cursor: number | undefined
+  #progress: TaskProgress | undefined
+  /** The questions that it has read, of those that are open. */
+  #asked: readonly string[] = []
+  #wasOutput = false
+
+  constructor(registry: TaskRegistry, entry: TaskEntry) {
+    this.#registry = registry
+    this.#entry = entry
+  }
+
+  next(): TaskHandleEvent | undefined {
+    // Progress and output take turns: a run that does much of one does not hide the other.
+    const [first, second] = this.#wasOutput ? [this.#report, this.#output] : [this.#output, this.#report]
+    return this.#question() ?? first.call(this) ?? second.call(this) ?? this.#end()
+  }
+
+  #question(): TaskHandleEvent | undefined {
+    const open = this.#entry.record.questions ?? []
+    const question = open.find(({ id }) => !this.#asked.includes(id))
+    if (question === undefined) return undefined
+    this.#asked = open.map(({ id }) => id).filter((id) => id === question.id || this.#asked.includes(id))
+    return { type: 'question', question }
+  }
+
+  #report(): TaskHandleEvent | undefined {
+    const { progress } = this.#entry.record
+    if (progress === undefined || progress === this.#progress) return undefined
+    this.#progress = progress
+    this.#wasOutput = false
+    return { type: 'progress', progress }
+  }
+
+  #output(): TaskHandleEvent | undefined {
+    const written = readOutput(this.#entry, this.#cursor)
+    if (written === undefined) return undefined
+    const { text, cursor } = written
+    this.#cursor = cursor
+    this.#wasOutput = true
+    return { type: 'output', text, cursor }
+  }
+
+  #end(): TaskHandleEvent | undefined {
+    const { record } = this.#entry
+    return isTerminal(record) && isOver(this.#registry, this.#entry) ? { type: 'end', record } : undefined
+  }
+}

@@ -1,0 +1,48 @@
+/** `tasks.launch`: starts a task of one of the host's subagents. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { defined } from '../defined.js'
+import { InvalidInputError } from '../errors.js'
+import { cutText } from '../preview.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
+import { definitionOf } from '../tools/subagents.js'
+import type { Subagents } from './subagent-outputs.js'
+import { createTaskHandle, type TaskHandle } from './task-handle.js'
+
+/**
+ * Options of `tasks.launch`: those of `manager.launch`. `owner` is by default that of the host, and `timeoutMs` none: the settings of deadlines are for
+ * the tools. A subagent has the fields of `params` in its request, such as `context`.
+ */
+export type LaunchOptions = Omit<LaunchTaskInput, 'subagentName' | 'goalPrompt' | 'kind' | 'command'>
+
+/** The most names of subagents in an error, in characters. */
+const NAMES_CHARS = 1000
+
+/**
+ * Starts a task, and makes its handle.
+ * @throws InvalidInputError for an unknown subagent, and what `manager.launch` throws
+ */
+export function launchTask(
+  { manager, subagents, owner }: { manager: AsyncTaskManager; subagents: Subagents; owner: string },
+  name: string,
+  goal: string,
+  options: LaunchOptions = {},
+): TaskHandle {
+  const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
+  if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(Object.keys(subagents)))
+  const { registry } = manager
+  const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
+  // In one batch: whatever ends the task at once, it is retained until its handle is made.
+  return registry.batch(() => {
+    const input = { ...rest, ...defined({ parentId, owner: given }), subagentName: name, goalPrompt: goal }
+    const { id } = manager.launch(input, definitionOf(subagent))
+    const entry = registry.history.get(id)
+    if (entry === undefined) throw new Error(`Task ${id} is not retained after its launch.`)
+    return createTaskHandle(manager, entry)
+  })
+}
+
+function knownNames(names: readonly string[]): string {
+  return names.length === 0
+    ? 'the name of a subagent (there are none)'
+    : `one of ${cutText(names.join(', '), NAMES_CHARS)}`
+}

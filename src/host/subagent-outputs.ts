@@ -1,0 +1,44 @@
+/** The type of a task's output, from the type of its subagent. No behaviour. */
+import type { OutputObject } from '../../machines/records.js'
+import type { Subagent } from '../tools/subagents.js'
+
+/** Subagents by name. */
+export type Subagents = Readonly<Record<string, Subagent>>
+
+/**
+ * The output of the tasks of a subagent, which is a frozen plain copy of what its run returns: `() => 'text'` gives `{ final_message: 'text' }`, and
+ * a run that returns nothing gives an empty object.
+ */
+export type OutputOf<Runnable> = Runnable extends
+  | RunReturning<infer Result>
+  | { readonly run: RunReturning<infer Result> }
+  | { readonly run: { readonly run: RunReturning<infer Result> } }
+  ? OutputObject extends Awaited<Result>
+    ? OutputObject
+    : OutputOfResult<Awaited<Result>>
+  : OutputObject
+
+/** A function that returns this. */
+export type RunReturning<Result> = (...args: never) => Result
+
+/** The output of a task whose run returns this. */
+export type OutputOfResult<Result> = Result extends string
+  ? { readonly final_message: string }
+  : Result extends object
+    ? PlainData<Result>
+    : { readonly final_message?: undefined }
+
+/** A frozen copy of data, as records have it: what JSON has no place for is text, such as dates and functions. */
+export type PlainData<T> = unknown extends T
+  ? unknown
+  : T extends string | number | boolean | null | undefined
+    ? T
+    : T extends bigint | symbol | ((...args: never) => unknown) | ArrayBufferView
+      ? string
+      : T extends ReadonlyMap<unknown, infer Value>
+        ? Readonly<Record<string, PlainData<Value>>>
+        : T extends ReadonlySet<infer Item>
+          ? readonly PlainData<Item>[]
+          : T extends { toJSON(...args: never): infer Json }
+            ? PlainData<Json>
+            : { readonly [Key in keyof T]: PlainData<T[Key]> }

@@ -1,0 +1,81 @@
+/** The events of a manager, as streams and for handlers. Streams get an event first. All callbacks are isolated (A2). */
+import { filter, map, Subject, type Observable } from 'rxjs'
+import type { OnError } from '../callbacks/error-report.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
+import { IsolatedObservable } from '../callbacks/isolated-observable.js'
+
+/** An event; reports of a handler's exception name the task that it is about. */
+interface EmittedEvent {
+  readonly taskId?: string
+}
+
+type Handler<Event> = (event: Event) => unknown
+
+type Handlers<Events> = { readonly [Type in keyof Events]: Set<Handler<Events[Type]>> }
+
+/** An event with its name. One subject has all of them, so that the streams complete in the order of their subscriptions. */
+type Named<Events> = {
+  readonly [Type in keyof Events]: { readonly type: Type; readonly event: Events[Type] }
+}[keyof Events]
+
+export class Emitter<Events extends { readonly [Type in keyof Events]: EmittedEvent }> {
+  readonly #report: OnError
+  readonly #events$ = new Subject<Named<Events>>()
+  readonly #handlers: Handlers<Events>
+
+  /**
+   * @param types the names of all events
+   * @param report called with exceptions of subscribers and handlers
+   */
+  constructor(types: readonly (keyof Events)[], report: OnError) {
+    this.#report = report
+    this.#handlers = Object.fromEntries(types.map((type) => [type, new Set()])) as Handlers<Events>
+  }
+
+  /** The events of one type. It completes on `close`. */
+  stream<Type extends keyof Events>(type: Type): Observable<Events[Type]> {
+    const events$ = this.#events$.pipe(
+      filter((named): named is Extract<Named<Events>, { type: Type }> => named.type === type),
+      map(({ event }) => event as Events[Type]),
+    )
+    return new IsolatedObservable<Events[Type]>(
+      (error) => this.#report(error, { source: 'stream' }),
+      (subscriber) => events$.subscribe(subscriber),
+    )
+  }
+
+  on<Type extends keyof Events>(type: Type, handler: Handler<Events[Type]>): void {
+    this.#handlers[type].add(handler)
+  }
+
+  off<Type extends keyof Events>(type: Type, handler: Handler<Events[Type]>): void {
+    this.#handlers[type].delete(handler)
+  }
+
+  /** Notifies the streams and then the handlers that there are now, in the order in which they were added. */
+  emit<Type extends keyof Events>(type: Type, event: Events[Type]): void {
+    if (this.#events$.observed) this.#events$.next({ type, event })
+    const handlers = this.#handlers[type]
+    if (handlers.size === 0) return
+    for (const handler of [...handlers]) {
+      // An earlier one may have removed it.
+      if (handlers.has(handler)) this.#call(handler, event)
+    }
+  }
+
+  /** Completes the streams, and removes all handlers. */
+  close(): void {
+    this.#events$.complete()
+    for (const handlers of Object.values<Set<unknown>>(this.#handlers)) handlers.clear()
+  }
+
+  #call<Event extends EmittedEvent>(handler: Handler<Event>, event: Event): void {
+    callIsolated(
+      () => handler(event),
+      (error) => {
+        const { taskId } = event
+        this.#report(error, taskId === undefined ? { source: 'handler' } : { source: 'handler', taskId })
+      },
+    )
+  }
+}

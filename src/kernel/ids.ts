@@ -1,0 +1,30 @@
+/** New ids that nothing has yet. */
+import { AgentTasksError } from '../errors.js'
+
+/** How often a source of ids may repeat itself. */
+const MAX_ATTEMPTS = 100
+
+/**
+ * An id of `createId` that is not in use.
+ * @throws AgentTasksError `ID_REPEATS` after a hundred ids that are
+ */
+export function freshId(
+  createId: (prefix: string) => string,
+  prefix: string,
+  isTaken: (id: string) => boolean,
+): string {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const id = createId(prefix)
+    if (!isTaken(id)) return id
+  }
+  throw new AgentTasksError(
+    'ID_REPEATS',
+    `createId(${JSON.stringify(prefix)}) returned a hundred ids that are all in use.`,
+  )
+}
+
+/** `<prefix>-<16 random hexadecimal digits>`. */
+export function randomId(prefix: string): string {
+  const uuid = globalThis.crypto.randomUUID()
+  return `${prefix}-${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}`
+}

@@ -1,0 +1,110 @@
+/**
+ * What both managers do with code of the host: it is called after a change, never inside one, in the order of the changes, and what it throws is
+ * reported and changes nothing (A2). XState's inspection events and its delays take part in that.
+ */
+import type { InspectionEvent } from 'xstate'
+import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
+import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
+import { callIsolated } from '../callbacks/isolated-call.js'
+import { observerOf } from '../callbacks/observed-clock.js'
+import { createOutbox, type Outbox, type OutboxOptions } from '../callbacks/outbox.js'
+import { actorClock, type Clock, type TimerLabel } from '../clock.js'
+
+/** A call of the host's code that waits for the end of the change. */
+export interface HostCall {
+  readonly type: 'call'
+  readonly run: () => unknown
+  readonly source: ErrorSource['source']
+}
+
+export interface ManagerOutboxOptions<Item> extends Omit<OutboxOptions<Item>, 'notify'> {
+  readonly clock: Clock
+  readonly report: OnError
+  readonly inspect: Inspect | undefined
+  /** Delivers one item. It isolates the host's callbacks itself, and does not throw. */
+  readonly notify: (item: Item) => void
+}
+
+/** What names the timers of actors for an observed clock. */
+export interface TimerLabels {
+  take(ms: number): TimerLabel | undefined
+  note(event: InspectionEvent): void
+}
+
+export class ManagerOutbox<Item extends { readonly type: string }> implements Outbox<Item | HostCall> {
+  readonly batch: Outbox<Item | HostCall>['batch']
+  readonly push: Outbox<Item | HostCall>['push']
+  readonly drain: Outbox<Item | HostCall>['drain']
+  readonly #clock: Clock
+  readonly #report: OnError
+  readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
+  /** What does not wait for delivery; undefined when delivery never waits. */
+  readonly #effects: Outbox<HostCall> | undefined
+
+  /** @throws InvalidInputError when `inspect` is neither a function nor an observer */
+  constructor({ clock, report, inspect, notify, ...rest }: ManagerOutboxOptions<Item>) {
+    this.#clock = clock
+    this.#report = report
+    this.#inspect = toInspectFunction(inspect)
+    const outbox = createOutbox<Item | HostCall>({
+      ...rest,
+      notify: (item) => {
+        if (isHostCall(item)) this.call(item.run, item.source)
+        else notify(item)
+      },
+    })
+    const effects = rest.mayDeliver && createOutbox<HostCall>({ notify: ({ run, source }) => this.call(run, source) })
+    this.#effects = effects
+    this.batch = effects === undefined ? outbox.batch : (change) => outbox.batch(() => effects.batch(change))
+    this.push = outbox.push
+    this.drain = outbox.drain
+  }
+
+  /** Calls code of the host now. */
+  call(run: () => unknown, source: ErrorSource['source']): void {
+    callIsolated(run, (error) => this.#report(error, { source }))
+  }
+
+  /** Calls code of the host after the change. Call it inside a batch. */
+  callLater(run: () => unknown, source: ErrorSource['source']): void {
+    this.push({ type: 'call', run, source })
+  }
+
+  /**
+   * Calls code of the host after the change, such as an abort, also when what is notified has to wait (`mayDeliver`). Otherwise the order is that of
+   * what is notified. Call it inside a batch.
+   */
+  callAfterChange(run: () => unknown, source: ErrorSource['source']): void {
+    if (this.#effects === undefined) this.callLater(run, source)
+    else this.#effects.push({ type: 'call', run, source })
+  }
+
+  /**
+   * Options of a root actor: its delays end in a batch, and its inspection events are delivered after the change that they belong to. Without an
+   * inspector the actor has none, which is faster.
+   */
+  actorOptions(labels?: TimerLabels) {
+    const inspect = this.#inspect
+    const observe = (event: InspectionEvent): void => {
+      labels?.note(event)
+      if (inspect !== undefined) this.callLater(() => inspect(event), 'inspector')
+    }
+    return {
+      clock: actorClock(
+        this.#clock,
+        (run) => this.batch(run),
+        (ms) => labels?.take(ms),
+      ),
+      ...((inspect ?? labels) === undefined ? {} : { inspect: observe }),
+    }
+  }
+}
+
+function isHostCall(item: { readonly type: string }): item is HostCall {
+  return item.type === 'call'
+}
+
+/** Where errors are reported: to the host, to the observer of its clock, or to the console. It never throws. */
+export function reporterOf(onError: OnError | undefined, clock: Clock): OnError {
+  return isolateReport(onError ?? observerOf(clock) ?? reportToConsole)
+}

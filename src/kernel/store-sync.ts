@@ -1,0 +1,88 @@
+/**
+ * Which rows of a store are out of date. A row is made when it is written, so that several changes of one item are one row; a row that the store
+ * cannot hold is reduced, once.
+ */
+import type { StoreRow } from '../store/store-errors.js'
+import type { StoreChange, StoreTable, StoreTables } from '../store/store.js'
+import type { PendingChanges } from '../store/store-writer.js'
+
+/** What the rows of each table are made of. */
+export type StoredItems = { readonly [Table in StoreTable]?: object }
+
+/** How the rows of one table are made. */
+export interface RowKind<Item, Row> {
+  readonly rowOf: (item: Item, isReduced: boolean) => Row
+  /** Whether a row can be made with less. Default false. */
+  readonly isReducible?: boolean
+}
+
+export type RowKinds<Items extends StoredItems> = {
+  readonly [Table in keyof Items & StoreTable]: RowKind<Items[Table], StoreTables[Table]>
+}
+
+/** Stands for an item that is gone. */
+const REMOVED = Symbol('removed')
+
+export class StoreSync<Items extends StoredItems> implements PendingChanges {
+  readonly #kinds: readonly (readonly [StoreTable, RowKind<object, unknown>])[]
+  /** By table and id. */
+  readonly #pending = new Map<StoreTable, Map<string, object | typeof REMOVED>>()
+  readonly #reduced = new WeakSet<object>()
+
+  /** @param kinds the tables; they are written in this order, each after its removals */
+  constructor(kinds: RowKinds<Items>) {
+    this.#kinds = Object.entries(kinds) as unknown as [StoreTable, RowKind<object, unknown>][]
+    for (const [table] of this.#kinds) this.#pending.set(table, new Map())
+  }
+
+  /** The row of an item is out of date, or new. */
+  put<Table extends keyof Items & StoreTable>(table: Table, id: string, item: Items[Table] & object): void {
+    this.#pending.get(table)?.set(id, item)
+  }
+
+  /** The item of a row is gone. */
+  remove(table: keyof Items & StoreTable, id: string): void {
+    this.#pending.get(table)?.set(id, REMOVED)
+  }
+
+  /** Whether a row is out of date. */
+  isPending(table: keyof Items & StoreTable, id: string): boolean {
+    return this.#pending.get(table)?.has(id) === true
+  }
+
+  /** Whether the row of an item is made with less, because the store could not hold all of it. */
+  isReduced(item: object): boolean {
+    return this.#reduced.has(item)
+  }
+
+  // For `StoreWriter`
+
+  isEmpty(): boolean {
+    for (const rows of this.#pending.values()) if (rows.size > 0) return false
+    return true
+  }
+
+  read(): StoreChange[] {
+    const removals: StoreChange[] = []
+    const puts: StoreChange[] = []
+    for (const [table, { rowOf }] of this.#kinds) {
+      for (const [id, item] of this.#pending.get(table) ?? []) {
+        if (item === REMOVED) removals.push({ table, remove: id } as StoreChange)
+        else puts.push({ table, put: rowOf(item, this.#reduced.has(item)) } as StoreChange)
+      }
+    }
+    return [...removals, ...puts]
+  }
+
+  clear(): void {
+    for (const rows of this.#pending.values()) rows.clear()
+  }
+
+  reduce({ table, id }: StoreRow): boolean {
+    const item = this.#pending.get(table)?.get(id)
+    const isReducible = this.#kinds.some(([name, kind]) => name === table && kind.isReducible === true)
+    if (!isReducible || item === undefined || item === REMOVED || this.#reduced.has(item)) return false
+    this.#reduced.add(item)
+    return true
+  }
+}

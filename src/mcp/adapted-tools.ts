@@ -1,0 +1,94 @@
+/** What the server does around the calls of some tools, for one client. */
+import { z } from 'zod'
+import type { ToolSetting } from '../tools/tool-descriptor.js'
+import { TOOLS, type ToolName } from '../tools/tool-list.js'
+import { errorResult, type Tool } from '../tools/tool.js'
+import type { Backend } from './backend.js'
+import { withReserved } from './reserved-results.js'
+import { UNTRUSTED } from './untrusted-tools.js'
+import { workingDirectory, type FindProject } from './working-directory.js'
+
+/** The client of a tool. */
+export interface ToolClient {
+  readonly backend: Backend
+  readonly owner: string
+  readonly setting: ToolSetting
+  readonly findProject: FindProject
+}
+
+type Adapt = (tool: Tool, client: ToolClient) => Tool
+type Args = Readonly<Record<string, unknown>>
+
+const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
+  task: inWorkingDirectory,
+  wait_for_async_tasks: (tool, { backend, owner }) => withReserved(tool, backend.manager, owner),
+  submit_commands: withInstance,
+  run_command: inProject,
+}
+
+/** The tool as this client gets it. */
+export function adapted(tool: Tool, client: ToolClient): Tool {
+  const adapt = new Map(Object.entries(adaptations)).get(tool.name)
+  return adapt === undefined ? tool : adapt(tool, client)
+}
+
+const cwdSchema = z.string().optional().describe('The working directory, for subagents that may have another.')
+
+/** Runs a subagent where its configuration, the call or the client's project says, with the deadline of its configuration. */
+function inWorkingDirectory(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
+  const { config, subagents } = backend
+  return {
+    ...tool,
+    description: subagents.size === 0 ? `${tool.description}\n${noSubagents(backend)}` : tool.description,
+    inputSchema: config.subagents.some(({ cwdPerCall }) => cwdPerCall)
+      ? tool.inputSchema.extend({ cwd: cwdSchema })
+      : tool.inputSchema,
+    execute: async (input, context) => {
+      const { cwd: asked, ...params } = input as Args
+      const found = await workingDirectory(backend, params['subagent_name'], asked, findProject)
+      if ('refusal' in found) return found.refusal
+      const timeoutSeconds = config.subagents.find(({ name }) => name === params['subagent_name'])?.timeoutSeconds
+      const deadline = timeoutSeconds === undefined ? {} : { timeout_seconds: timeoutSeconds }
+      const here: Tool = TOOLS.task.create({ ...setting, subagents: { ...setting.subagents, cwd: found.cwd } })
+      return here.execute({ ...deadline, ...params }, context)
+    },
+  }
+}
+
+function noSubagents({ configFile, untrusted }: Backend): string {
+  if (untrusted !== undefined) return UNTRUSTED
+  return configFile === undefined
+    ? 'No subagents are configured.'
+    : `No subagents are configured: the user can add them to ${configFile}.`
+}
+
+/** Connects the instance before a valid call runs on it. */
+function withInstance(tool: Tool, { backend: { instances } }: ToolClient): Tool {
+  return {
+    ...tool,
+    execute: async (input, context) => {
+      const { instanceId } = input as Args
+      const problem = tool.inputSchema.safeParse(input).success
+        ? await instances.ready(typeof instanceId === 'string' ? instanceId : undefined)
+        : undefined
+      return problem === undefined ? tool.execute(input, context) : errorResult('execution_failed', problem)
+    },
+  }
+}
+
+/** Runs programs in the client's project, unless the configuration says where. */
+function inProject(tool: Tool, { backend: { config }, setting, findProject }: ToolClient): Tool {
+  if (config.commands?.cwd !== undefined) return tool
+  return {
+    ...tool,
+    execute: async (input, context) => {
+      const project = await findProject()
+      if (project === undefined) return tool.execute(input, context)
+      const here: Tool | undefined = TOOLS.run_command.create({
+        ...setting,
+        commands: { ...setting.commands, cwd: [project] },
+      })
+      return (here ?? tool).execute(input, context)
+    },
+  }
+}

@@ -1,0 +1,39 @@
+/** The end of a task that a call has become, as an MCP result. */
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { SettledTaskInfo } from '../../machines/records.js'
+import { maxWholeChars } from '../async-tasks/bounded-text.js'
+import { boundNotification, titleOf } from '../async-tasks/notifications.js'
+import { defined } from '../defined.js'
+import { TOOLS } from '../tools/tool-list.js'
+import type { Backend } from './backend.js'
+import { imagesOf } from './command-images.js'
+import { FOLLOW_UPS } from './follow-ups.js'
+import { toCallToolResult } from './mcp-tool.js'
+import { earlierText } from './result-marks.js'
+
+/** The end of a task, as a direct call that started it would have returned it, under a line that names the task: its client asks later. */
+export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolResult {
+  const { config, session } = backend
+  const isEarlier = session?.earlierTasks.has(ended.id) === true
+  const { maxMessageChars } = config
+  const title = titleOf(ended)
+  const room = maxWholeChars(maxMessageChars) - title.length - 1
+  const end = boundNotification(ended, maxMessageChars, room, FOLLOW_UPS.read, false)
+  const text = `${title}\n${end.text}`
+  const llmContent = isEarlier ? `${text}\n\n${earlierText([ended.id])}` : text
+  const { id, kind, status, timeoutMs, exitCode, endedProcesses } = ended
+  const metadata = {
+    agentId: id,
+    status,
+    async: false,
+    effectiveTimeoutSeconds: timeoutMs === undefined ? -1 : timeoutMs / 1000,
+    ...defined({ exitCode, endedProcesses }),
+  }
+  const { output } = kind === 'command' ? TOOLS.run_command : TOOLS.task
+  const { content, structuredContent } = toCallToolResult({ llmContent, returnDisplay: text, metadata }, output())
+  return {
+    content: [...content, ...imagesOf(backend, [id])],
+    structuredContent: { ...(structuredContent as object), ...(isEarlier && { earlier_session: [id] }) },
+    ...(status !== 'completed' && { isError: true }),
+  }
+}

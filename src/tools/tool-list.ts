@@ -1,0 +1,78 @@
+/** The one list of the tools for models. */
+import { answerTool, cancelTool, readTool } from './check-one-task.js'
+import { checkAsyncTasksTool } from './check-async-tasks.js'
+import { listInstancesTool } from './list-instances.js'
+import { runCommandTool } from './run-command.js'
+import { sendToTaskTool } from './send-to-task.js'
+import { submitCommandsTool } from './submit-commands.js'
+import { taskTool } from './task-tool.js'
+import type { HostTool, ToolDescriptor, ToolSetting } from './tool-descriptor.js'
+import { waitForAsyncTasksTool } from './wait-for-async-tasks.js'
+
+/** The tools by name, in the order in which models list them. */
+export const TOOLS = {
+  /** Runs a subagent. */
+  task: taskTool,
+  /** Lists tasks, shows one, reads its output, cancels it, and answers its questions. */
+  check_async_tasks: checkAsyncTasksTool,
+  /** Waits for tasks and returns their results. */
+  wait_for_async_tasks: waitForAsyncTasksTool,
+  /** Cancels a task. */
+  cancel_async_task: cancelTool,
+  /** Reads the output of a task. */
+  read_task_output: readTool,
+  /** Answers the question of a task. */
+  answer_async_task: answerTool,
+  /** Sends a message to a running task. */
+  send_to_task: sendToTaskTool,
+  /** Runs commands on an instance. */
+  submit_commands: submitCommandsTool,
+  /** Runs a program as a command. */
+  run_command: runCommandTool,
+  /** Lists the instances and their tools. */
+  list_instances: listInstancesTool,
+} as const satisfies Record<string, ToolDescriptor>
+
+/** The name of a tool. */
+export type ToolName = keyof typeof TOOLS
+
+/** The descriptors in the order of the list. */
+export const toolList: readonly ToolDescriptor[] = Object.values(TOOLS)
+
+/** The descriptors in the order in which a text names them: those of `names`, then the others. */
+export function inOrder(names: readonly ToolName[]): ToolDescriptor[] {
+  const first = names.map((name) => TOOLS[name])
+  return [...first, ...toolList.filter((tool) => !first.some(({ name }) => name === tool.name))]
+}
+
+type Made<Name extends ToolName> = (typeof TOOLS)[Name] extends HostTool<infer Tool> ? Tool : never
+
+/** The tools of hosts, by name: those that every host has, or those that need an option. */
+type HostTools<IsOptional extends boolean> = {
+  readonly [
+    Name in ToolName as [Made<Name>] extends [never]
+      ? never
+      : IsOptional extends (undefined extends Made<Name> ? true : false)
+        ? Name
+        : never
+  ]: NonNullable<Made<Name>>
+}
+
+/**
+ * The tools for a model, by name.
+ * @useDeclaredType
+ */
+export type AgentTools = HostTools<false>
+
+/** The tools that a host has with an option. */
+export type OptionalTools = HostTools<true>
+
+/** Creates the tools of a host. The optional ones are there where the setting has what they need. */
+export function createHostTools(setting: ToolSetting): AgentTools & Partial<OptionalTools> {
+  return Object.fromEntries(
+    toolList.flatMap((tool) => {
+      const made = tool.create?.(setting)
+      return made === undefined ? [] : [[tool.name, made]]
+    }),
+  ) as AgentTools & Partial<OptionalTools>
+}
