@@ -147,19 +147,22 @@ describe('the actions on a task', () => {
 })
 
 describe('the machine of a task', () => {
-  it('beside a list says that it is wider, and can be made to fit', async () => {
+  it('fits beside a list; in a narrow window it says that it is wider, and can be made to fit', async () => {
     const host = await startHost()
     const key = await host.launch('sleeper', 'Guard the door')
     const page = await open(host.url)
     await isLive(page)
     await goTo(page, `/tasks?task=${encodeURIComponent(key)}`)
     await section(page, 'Machine').locator('summary').first().click()
-    await page.getByText('It is wider than this box').waitFor()
     const box = page.getByRole('group', { name: 'Drawing of asyncTask' })
     const isWide = (): Promise<boolean> =>
       box.evaluate(
         ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth > clientWidth,
       )
+    await box.waitFor()
+    expect(await isWide()).toBe(false)
+    await page.setViewportSize({ width: 340, height: 800 })
+    await page.getByText('It is wider than this box').waitFor()
     expect(await isWide()).toBe(true)
     await button(page, 'Fit').click()
     await expect.poll(isWide).toBe(false)
