@@ -52,7 +52,8 @@ const waysOf = ({ timeoutMs, isLaunched: canAsk, repeatsLate = false }: Setting)
     input: { id: 'a', subagentName: 'helper', host: NO_EFFECTS, ...(timeoutMs !== undefined && { timeoutMs }) },
     events,
     canHappen: (snapshot, { type }) => {
-      const { context, status }: Pick<typeof snapshot, 'status'> & { readonly context: unknown } = snapshot
+      const { status } = snapshot
+      const context: unknown = snapshot.context
       const value = nameOf(snapshot)
       if (type === 'task.ask') return canAsk && (context as { asked: number }).asked < MAX_ASKED
       if (type === 'task.answer') return canAsk
