@@ -50,6 +50,22 @@ describe('a delivery without a reminder', () => {
     expect(host.deliveryOf('a')).toBe('owed')
     expect(host.clock.pending).toBe(0)
   })
+
+  it('D5: is not retried after an unsubscribe during the back-off', async () => {
+    let asked = 0
+    const { clock, complete, createTrigger, deliveryOf } = setUpTrigger({
+      reminders: () => remindsOfNothing(() => (asked += 1)),
+    })
+    complete('a')
+    const unsubscribe = createTrigger().subscribe()
+    await clock.advance(0)
+    expect(clock.pending).toBe(1)
+    unsubscribe()
+    expect(clock.pending).toBe(0)
+    await clock.advance(60_000)
+    expect(asked).toBe(1)
+    expect(deliveryOf('a')).toBe('owed')
+  })
 })
 
 describe('a delivery that takes too long', () => {
