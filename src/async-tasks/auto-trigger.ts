@@ -2,6 +2,7 @@
  * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
  * delivery machine, which sends one message at a time.
  */
+import { defined } from '../defined.js'
 import { deliveryStandings } from './delivery-standings.js'
 import { pushSubscribers } from './push-subscribers.js'
 import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
@@ -293,8 +294,7 @@ export class AsyncTaskAutoTrigger {
       const { text, deliveryId, taskIds, questions, isRepeat, acknowledge } = lease
       const delivery = {
         ...{ deliveryId, taskIds, signal: controller.signal },
-        ...(questions !== undefined && { questions }),
-        ...(isRepeat !== undefined && { isRepeat }),
+        ...defined({ questions, isRepeat }),
       }
       Promise.resolve(this.#trigger(text, delivery)).then(() => {
         // A late acceptance counts: what the message carried is no longer owed.
@@ -323,7 +323,7 @@ export class AsyncTaskAutoTrigger {
       maxWaitMs: this.#options.maxWaitMs ?? Math.max(5000, coalesceMs),
       retryInitialMs: retry.initialMs ?? 1000,
       retryMaxMs: retry.maxMs ?? 60_000,
-      ...(deliveryTimeoutMs !== undefined && { timeoutMs: deliveryTimeoutMs }),
+      ...defined({ timeoutMs: deliveryTimeoutMs }),
       ...(this.#busy.isPolled && { pollMs }),
     }
   }

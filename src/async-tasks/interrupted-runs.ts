@@ -1,6 +1,7 @@
 /** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { overspent } from '../../machines/spending.js'
+import { defined } from '../defined.js'
 import { toFlatRunner } from '../engine/definition.js'
 import { endSurvivor, lastOutput } from '../engine/program-folder.js'
 import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../engine/reap.js'
@@ -33,7 +34,7 @@ export function storedRun(
   return {
     params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params,
     ...(survivesHost && { key: globalThis.crypto.randomUUID() }),
-    ...(foundAs !== undefined && { foundAs }),
+    ...defined({ foundAs }),
   }
 }
 

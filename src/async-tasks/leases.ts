@@ -3,6 +3,7 @@ import type { SettledTaskInfo } from '../../machines/records.js'
 import type { LeaseRequest } from '../../machines/ledger.js'
 import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
 import type { Lease } from '../../machines/task-entry.js'
+import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from './registry.js'
@@ -76,7 +77,7 @@ export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLe
       ...(questions && { questions: Object.freeze(questions.map(refOf)) }),
       acknowledge: () => {
         const isOpen = registry.ledger.lease(deliveryId) === lease
-        const late = { late: entries, ...(questions && { lateQuestions: questions }) }
+        const late = { late: entries, ...defined({ lateQuestions: questions }) }
         registry.send({ type: 'lease.acknowledge', deliveryId, ...(!isOpen && late) })
       },
       release: () => registry.send({ type: 'lease.release', deliveryId }),

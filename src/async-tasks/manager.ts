@@ -25,6 +25,7 @@ import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { systemClock } from '../clock.js'
+import { defined } from '../defined.js'
 import { InvalidInputError, limitReason } from '../errors.js'
 import {
   cancelAllOptionsSchema,
@@ -163,7 +164,7 @@ export class AsyncTaskManager {
         }),
         transitions$: this.transitions$,
       })
-      this.registry.use(() => ({ ...(stopWatching && { closing: stopWatching }) }))
+      this.registry.use(() => defined({ closing: stopWatching }))
       this.recovered = this.#recover(options)
     } catch (error) {
       this.registry.dispose()
@@ -407,9 +408,9 @@ export class AsyncTaskManager {
     return takeLease(this.registry, {
       deliveryId,
       isExclusive: exclusive,
-      ...(owner !== undefined && { owner }),
+      ...defined({ owner }),
       ...(taskIds !== undefined && { taskIds: [...new Set(taskIds)] }),
-      ...(questions !== undefined && { questions }),
+      ...defined({ questions }),
     })
   }
 

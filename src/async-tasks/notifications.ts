@@ -8,6 +8,7 @@ import type {
   SettledTaskInfo,
 } from '../../machines/records.js'
 import { toOneLine } from '../control-characters.js'
+import { defined } from '../defined.js'
 import { estimateJsonChars, toJsonText } from '../protocol/json-text.js'
 import { boundText, maxWholeChars, previewText, type BoundedText } from './bounded-text.js'
 import { commandLine } from './command-line.js'
@@ -65,7 +66,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
       return {
         agent_id: task.id,
         status: 'cancelled',
-        ...(task.cancelReason !== undefined && { reason: task.cancelReason }),
+        ...defined({ reason: task.cancelReason }),
         ...shownCommand(task),
         ...shownTail(task),
         ...spentOf(task),
@@ -81,11 +82,10 @@ function failurePayload(task: FailedTaskInfo): object {
   const { id, kind, error, errorName, errorCode, lateOutput, attempt } = task
   return {
     ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
-    ...(errorName !== undefined && { error_name: errorName }),
-    ...(errorCode !== undefined && { error_code: errorCode }),
+    ...defined({ error_name: errorName, error_code: errorCode }),
     ...(errorCode === TASK_TIMEOUT && kind !== undefined && { timeout_setting: TIMEOUT_SETTING }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput, false) }),
-    ...(attempt !== undefined && { attempt }),
+    ...defined({ attempt }),
     ...shownTail(task),
     ...shownChildren(task),
     ...spentOf(task),
@@ -102,9 +102,7 @@ function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: 
   if (kind === undefined) return {}
   return {
     command: previewText(commandLine(command), COMMAND_CHARS),
-    ...(exitCode !== undefined && { exit_code: exitCode }),
-    ...(signal !== undefined && { signal }),
-    ...(endedProcesses !== undefined && { ended_processes: endedProcesses }),
+    ...defined({ exit_code: exitCode, signal, ended_processes: endedProcesses }),
   }
 }
 
@@ -124,7 +122,7 @@ function shownOutput(output: OutputObject, keepsEmpty: boolean): object {
   return {
     terminate_reason,
     ...((keepsEmpty || !isEmpty(emitted_vars)) && { emitted_vars: emitted_vars ?? {} }),
-    ...(final_message !== undefined && { final_message }),
+    ...defined({ final_message }),
     ...(Object.keys(others).length > 0 && { other_fields: others }),
   }
 }

@@ -10,6 +10,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { nodeBuiltin } from '../node-builtins.js'
 import { toStartedProgram, type StartedProgram } from '../engine/reap.js'
 import { isPossibleRepeat } from './notifications.js'
@@ -366,8 +367,7 @@ export class Persistence implements DeliveryObserver {
       attempt,
       seq,
       launchedAt,
-      ...(completedAt !== undefined && { completedAt }),
-      ...(deadlineAt !== undefined && { deadlineAt }),
+      ...defined({ completedAt, deadlineAt }),
       record: {
         ...(isReduced ? reducedRecord(record) : storedRecord(record)),
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),

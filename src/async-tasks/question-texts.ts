@@ -1,5 +1,6 @@
 /** The texts that ask a model, or a person, the open questions of tasks. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { answerSchemaOf } from '../protocol/task-questions.js'
 import { previewText } from './bounded-text.js'
@@ -79,7 +80,7 @@ export function writtenAnswer(question: TaskQuestion, text: string): TaskAnswer 
   const contents = [{ [only]: text }, ...(json === undefined ? [] : [{ [only]: json }, json])]
   const fitting = contents.find((content) => schema.safeParse(content).success)
   const content = (fitting ?? (others.length === 0 ? { [only]: text } : json)) as TaskAnswer['content']
-  return { action: 'accept', ...(content !== undefined && { content }) }
+  return { action: 'accept', ...defined({ content }) }
 }
 
 function parseJson(text: string): unknown {

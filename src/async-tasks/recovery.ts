@@ -1,4 +1,5 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
+import { defined } from '../defined.js'
 import { launches, plans } from './run-plan.js'
 import type { FindRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../machines/records.js'
@@ -173,12 +174,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
     run: {
       graceMs,
       params,
-      ...(key !== undefined && { key }),
-      ...(foundAs !== undefined && { foundAs }),
-      ...(pool !== undefined && { pool }),
-      ...(retry !== undefined && { retry }),
-      ...(priority !== undefined && { priority }),
-      ...(place !== undefined && { place }),
+      ...defined({ key, foundAs, pool, retry, priority, place }),
     },
   }
 }
@@ -250,7 +246,7 @@ function goOn(
       persistence.restore(prepared, task, hasNewOwner)
       const { subagentName, goalPrompt, timeoutMs } = record
       launches.set(prepared, {
-        input: { subagentName, goalPrompt, graceMs, ...(timeoutMs !== undefined && { timeoutMs }) },
+        input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs }) },
         params,
         runner,
       })

@@ -28,6 +28,7 @@ import type { OnError } from '../callbacks/error-report.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { elapsedMs, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../protocol/json-text.js'
@@ -155,7 +156,7 @@ export class TaskRegistry {
       onRepeated: (entry) => this.history.keep(entry),
       addresseeOf: (entry) => options.addresseeOf(this, entry),
       tailOf: options.tailOf,
-      ...(this.persistence && { deliveries: this.persistence }),
+      ...defined({ deliveries: this.persistence }),
     })
     this.families = new Families(options.families, this.ledger, (owner) => this.#onReleased(owner))
     for (const feature of options.features) this.use(feature)
@@ -246,7 +247,7 @@ export class TaskRegistry {
     if (entry.ref === undefined) return []
     // When it has ended, they are no longer its own.
     const children = this.families.liveChildren(entry)
-    entry.ref.send({ type: 'task.cancel', ...(reason !== undefined && { reason }) })
+    entry.ref.send({ type: 'task.cancel', ...defined({ reason }) })
     if (entry.record.status !== 'cancelled') return []
     const inherited = `its parent ${entry.record.id} was cancelled`
     return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
@@ -282,7 +283,7 @@ export class TaskRegistry {
     this.persistence?.launch(entry, {
       attempt: 1,
       deadlineAt,
-      run: { graceMs, ...(pool !== undefined && { pool }), ...run },
+      run: { graceMs, ...defined({ pool }), ...run },
     })
   }
 

@@ -3,6 +3,7 @@ import { refOf, type QuestionRef } from '../../machines/owed-questions.js'
 import { TERMINAL_STATUSES } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { OwedQuestion } from '../../machines/task-entry.js'
+import { defined } from '../defined.js'
 import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from './bounded-text.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import { registryOf, type AsyncTaskManager } from './manager.js'
@@ -137,7 +138,7 @@ export class AsyncTaskReminderService {
       deliveryId,
       text: `${NOTIFICATION_NOTICE}\n${message}`,
       taskIds: Object.freeze(lease.tasks.map((task) => task.id)),
-      ...(questions && { questions }),
+      ...defined({ questions }),
       ...(lease.tasks.some((task) => task.isRepeat) && { isRepeat: true }),
       acknowledge: lease.acknowledge,
       release: lease.release,

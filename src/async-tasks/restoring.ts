@@ -1,6 +1,7 @@
 /** Converts the records of an earlier process for a new registry. */
 import { hasEnded } from '../../machines/task-status.js'
 import { z } from 'zod'
+import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import type { AsyncTaskInfo, DeliveryStatus } from '../../machines/records.js'
 
@@ -52,7 +53,7 @@ export function toRestoredRecords(records: readonly RestorableRecord[], now: num
       completedAt,
       seq: isLost || known === undefined ? ++seq : known,
       delivery: isLost ? 'owed' : restoredDelivery(status, delivery, notifiedAt),
-      ...(notifiedAt !== undefined && { notifiedAt }),
+      ...defined({ notifiedAt }),
       ...(progress !== undefined && { progress: Object.freeze(progress) }),
     }
     if (status === 'completed') return Object.freeze({ ...common, status, output: toOutput(output) })

@@ -2,6 +2,7 @@
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { defined } from '../defined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
@@ -60,7 +61,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
-  const input: RunInput = { id, subagentName, goalPrompt, ...(params && { params }) }
+  const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params }) }
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
@@ -102,7 +103,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     ...(kind !== undefined && {
       setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
     }),
-    ...(durability && { durability }),
+    ...defined({ durability }),
     ...(operation && { trace: operation.trace }),
   })
   try {

@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { toOneLine } from '../control-characters.js'
+import { defined } from '../defined.js'
 import { isSeenBy } from './families.js'
 import { listedIds } from './listed-ids.js'
 import { prunedTasks, type PrunedTask } from './pruned-tasks.js'
@@ -42,7 +43,7 @@ export function lookUpTask(
   const [task] = candidates
   if (task === undefined) {
     const pruned = manager.registry.use(prunedTasks).find(idOrPrefix, owner)
-    return { type: 'unknown', ...(pruned && { pruned }) }
+    return { type: 'unknown', ...defined({ pruned }) }
   }
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
 }

@@ -1,6 +1,7 @@
 /** One run on a worker, as its host follows it: what Redis has of it is read again and again, and hints only hurry. */
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { systemClock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { RunContext, RunInput } from '../engine/runner.js'
 import { messageOf, describeFailure } from '../protocol/outcomes.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
@@ -118,7 +119,7 @@ class RemoteRun {
   #send(): Promise<void> {
     const { link, jobId, input, context } = this.#options
     const { owner, attempt, trace, signal } = context
-    const data = toJobData(input, { owner, attempt, host: link.channel, ...(trace && { trace }) })
+    const data = toJobData(input, { owner, attempt, host: link.channel, ...defined({ trace }) })
     return link.send(jobId, data, signal)
   }
 

@@ -4,6 +4,7 @@ import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/inbox.js'
 import { systemClock } from '../clock.js'
 import { isolateAbortListeners } from '../callbacks/isolated-signal.js'
+import { defined } from '../defined.js'
 import type { FlatRunner, RunContext, RunInput } from '../engine/runner.js'
 import { AgentTasksError, FamilyError, InvalidInputError, QuestionWithdrawnError } from '../errors.js'
 import { spendSchema, type SpentAmount } from '../protocol/budget.js'
@@ -209,7 +210,7 @@ export class WorkerRun {
       taskId: id,
       owner: data.owner,
       attempt: data.attempt,
-      ...(data.trace && { trace: data.trace }),
+      ...defined({ trace: data.trace }),
       // No store knows its programs, but they are ended when this process dies.
       durability: {
         ...{ folder: undefined, key: undefined, isResumed: false, startedAt: systemClock.now() },
@@ -352,6 +353,6 @@ function toInput({ input: { params, ...input } }: JobData): WorkerInput {
     ...further,
     ...{ subagent_name: subagentName, goal_prompt: goalPrompt },
     ...input,
-    ...(further && { params: further }),
+    ...defined({ params: further }),
   })
 }

@@ -1,5 +1,6 @@
 /** The options of `serve` that make it one of several servers, and those of `mcp` that make it use them. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
+import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
 import type { TaskCluster } from '../server/task-backend.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
@@ -34,8 +35,7 @@ export async function readCluster(
   const { bullmqCluster } = await loadBullmq(() => import('../bullmq/index.js'))
   return bullmqCluster({
     connection,
-    ...(name !== undefined && { name }),
-    ...(publicUrl !== undefined && { publicUrl }),
+    ...defined({ name, publicUrl }),
     ...(redisWithoutPassword === true && { allowNoPassword: true }),
   })
 }

@@ -1,4 +1,5 @@
 /** Errors as the command line prints them: the message, a hint, and the exit code. */
+import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
@@ -41,7 +42,7 @@ export function describeError(error: unknown): Failure {
   }
   const { message, code } = error
   const hint = hints[code]
-  return { message, code, ...(hint !== undefined && { hint }), exitCode: exitCodeOf(error) }
+  return { message, code, ...defined({ hint }), exitCode: exitCodeOf(error) }
 }
 
 function exitCodeOf(error: AgentTasksError): ExitCode {

@@ -1,6 +1,7 @@
 /** `agent-tasks serve`: the task server, with MCP servers as its instances. */
 import type { Command } from 'commander'
 import { systemClock } from '../clock.js'
+import { defined } from '../defined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { createLog } from '../http/log.js'
 import type { Instance } from '../instances/instance.js'
@@ -93,10 +94,9 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const pageSettings = readPagePort('--page-port', options.pagePort)
   const settings: TaskServerOptions = {
     env: io.env,
-    ...(options.host !== undefined && { host: options.host }),
-    ...(port !== undefined && { port }),
-    tasks: { ...(wsPort !== undefined && { wsPort }), ...(options.store !== undefined && { store: options.store }) },
-    ...(options.config !== undefined && { configFile: options.config }),
+    ...defined({ host: options.host, port }),
+    tasks: defined({ wsPort, store: options.store }),
+    ...defined({ configFile: options.config }),
   }
   const cluster = await readCluster(options, io.env)
   const inspector = await inspectorFor(options.inspect)
@@ -119,7 +119,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     for (const location of wanted) instances.push(await mcpInstance(location))
     server = await startTaskServer({
       ...{ ...settings, instances, cluster, pageUrl: () => page && withoutToken(page.url) },
-      ...(inspector && { inspect: inspector }),
+      ...defined({ inspect: inspector }),
     })
     stopReviving = reviveInstances({
       instances: server.instances,

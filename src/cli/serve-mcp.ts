@@ -1,4 +1,5 @@
 /** Serves MCP over stdio or streamable HTTP. Over stdio, standard output is the protocol's: messages go to standard error. */
+import { defined } from '../defined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
@@ -57,8 +58,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
       subagents: await sentSubagents(config, env, say),
       taskManager: await readClusterTasks({ connection, cluster }, config, env, say),
     }),
-    ...(store !== undefined && { store }),
-    ...(session !== undefined && { session }),
+    ...defined({ store, session }),
   }
   const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
   if (place !== undefined && untrusted === undefined) {
@@ -67,8 +67,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   if (http) {
     const starting = startMcpHttpServer({
       ...shared,
-      ...(host !== undefined && { host }),
-      ...(port !== undefined && { port }),
+      ...defined({ host, port }),
     })
     const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
     starting.catch(stopListening)

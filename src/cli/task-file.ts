@@ -1,5 +1,6 @@
 /** Reads the task for `submit` from a file or standard input. */
 import { readFile } from 'node:fs/promises'
+import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
 import type { TaskSubmission } from '../client/task-client.js'
 import { parseInput } from '../protocol/parse.js'
@@ -25,9 +26,8 @@ export async function readTask(path: string, readStdin: () => Promise<string>): 
     ...{
       task_name,
       task_intention,
-      commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...(timeout !== undefined && { timeout }) })),
+      commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...defined({ timeout }) })),
     },
-    ...(instanceId !== undefined && { instanceId }),
-    ...(metadata !== undefined && { metadata }),
+    ...defined({ instanceId, metadata }),
   }
 }

@@ -2,6 +2,7 @@
 import { TaskServerError } from '../client/client-errors.js'
 import type { TaskClient, TaskListOptions } from '../client/task-client.js'
 import { lookUpPrefix, meantOf } from '../async-tasks/task-lookup.js'
+import { defined } from '../defined.js'
 import { MAX_LIST_LIMIT } from '../protocol/client-messages.js'
 import type { TaskSummary } from '../protocol/command-tasks.js'
 import { formatAge, formatTable, oneLine } from './table.js'
@@ -18,7 +19,7 @@ export async function listTasks(
     const page = await client.list({
       ...filter,
       limit: Math.min(MAX_LIST_LIMIT, limit - tasks.length),
-      ...(cursor !== undefined && { cursor }),
+      ...defined({ cursor }),
     })
     tasks.push(...page.tasks)
     cursor = page.nextCursor

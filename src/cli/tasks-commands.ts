@@ -1,5 +1,6 @@
 /** `agent-tasks tasks list`, `agent-tasks task end <id>` and `agent-tasks instances`. */
 import type { Command } from 'commander'
+import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
 import { taskStatusFilterSchema } from '../protocol/command-tasks.js'
 import { addClientOptions, withClient, type ClientOptions } from './client-options.js'
@@ -55,7 +56,7 @@ async function list(options: ListOptions, io: ProgramIO): Promise<void> {
   const status = options.status === undefined ? undefined : taskStatusFilterSchema.safeParse(options.status)
   if (status?.success === false) throw new InvalidInputError('--status', options.status, `one of ${STATUSES}`)
   const filter = {
-    ...(instance !== undefined && { instanceId: instance }),
+    ...defined({ instanceId: instance }),
     ...(status !== undefined && { status: status.data }),
   }
   const terminal = createTerminal(io, 'stdout')

@@ -7,6 +7,7 @@
  *     again.
  */
 import { elapsedMs, setLongTimeout, systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { InvalidInputError, type AgentTasksError } from '../errors.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import {
@@ -140,7 +141,7 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const rest = { baseUrl: http, token, fetch, signal: closing.signal, clock, timeoutMs: REGISTER_TIMEOUT_MS }
   const register = async (instanceId: string | undefined): Promise<RegisterResponse> => {
     const answer = await callRest(rest, '/register', registerResponseSchema, {
-      ...(instanceId !== undefined && { instanceId }),
+      ...defined({ instanceId }),
       tools: descriptions,
     })
     return { ...answer, websocketUrl: workerSocketOf(http, answer.websocketUrl) }

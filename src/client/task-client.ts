@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs'
 import { z } from 'zod'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import { systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { ClientMessageInput } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
 import {
@@ -272,7 +273,7 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       checkOptions(which, listOptionTypes)
       return ask(
         { message: { ...which, type: 'task_list' }, answer: 'task_list_response', isRepeatable: true },
-        ({ tasks, nextCursor }) => ({ tasks, ...(nextCursor !== undefined && { nextCursor }) }),
+        ({ tasks, nextCursor }) => ({ tasks, ...defined({ nextCursor }) }),
       )
     },
 

@@ -1,6 +1,7 @@
 /** One command task: its record, its actor (`machines/command-task.ts`) and the messages about it (S1, S2). */
 import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { resultBytes, type TaskBudget } from './task-bytes.js'
@@ -119,7 +120,7 @@ export class CommandTask {
       instanceId: this.instanceId,
       commands: Object.freeze([...this.#commands]) as TaskCommand[],
       currentCommandIndex: this.#currentCommandIndex,
-      ...(this.#startedAt !== undefined && { startedAt: this.#startedAt }),
+      ...defined({ startedAt: this.#startedAt }),
       ...(this.#end ?? { status: this.#startedAt === undefined ? 'queued' : 'running' }),
     } as Task)
     return this.#record
@@ -184,7 +185,7 @@ export class CommandTask {
     this.#startedAt = startedAt
     if (completedAt !== undefined) {
       const { status, duration, error } = task
-      this.#end = { status, completedAt, duration, ...(error && { error }) } as TaskEnd
+      this.#end = { status, completedAt, duration, ...defined({ error }) } as TaskEnd
     } else if (startedAt !== undefined) {
       // How long it ran after its last sign of life is not known.
       const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))

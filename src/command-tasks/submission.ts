@@ -1,4 +1,5 @@
 /** What is submitted, checked and copied: the same for one process and for a cluster. */
+import { defined } from '../defined.js'
 import { preview } from '../preview.js'
 import type { SubmitErrorCode } from '../protocol/command-tasks.js'
 import { describeIssue } from '../protocol/parse.js'
@@ -46,7 +47,7 @@ export function readSubmission(message: TaskSubmitMessage): Submission | SubmitR
           args: copies[index] ?? {},
         }),
       ),
-      ...(metadataCopy !== undefined && { metadata: metadataCopy }),
+      ...defined({ metadata: metadataCopy }),
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Command tasks as plain data: the messages about them and their summaries. */
 import type { TaskProgress } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import type {
   Task,
   TaskCommand,
@@ -102,7 +103,6 @@ export function summaryOf(task: Task): TaskSummary {
     currentCommandIndex,
     totalCommands: commands.length,
     createdAt,
-    ...(startedAt !== undefined && { startedAt }),
-    ...(completedAt !== undefined && { completedAt }),
+    ...defined({ startedAt, completedAt }),
   }
 }

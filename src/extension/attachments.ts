@@ -1,4 +1,5 @@
 /** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
+import { defined } from '../defined.js'
 import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
 import { createFrameSessions } from './frame-sessions.js'
@@ -147,7 +148,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
       const refusal = sessions.refusalIn(sessionId)
       if (refusal !== undefined) throw refusal
       const answer = chrome.debugger.sendCommand(
-        { tabId, ...(sessionId !== undefined && { sessionId }) },
+        { tabId, ...defined({ sessionId }) },
         method,
         params === undefined ? undefined : { ...params },
       )

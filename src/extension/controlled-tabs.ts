@@ -1,5 +1,6 @@
 /** The tabs under control, for the tools. */
 import { systemClock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { Attachments } from './attachments.js'
 import { tabClosed, type Control } from './control.js'
 import { BrowserError, type Tab, type Tabs } from './debuggee.js'
@@ -101,7 +102,7 @@ export function createControlledTabs(
 async function openTab(windowId: number | undefined): Promise<chrome.tabs.Tab> {
   const url = 'about:blank'
   try {
-    return await chrome.tabs.create({ url, ...(windowId !== undefined && { windowId }) })
+    return await chrome.tabs.create({ url, ...defined({ windowId }) })
   } catch {
     // All windows are closed, and the browser still runs.
     const tab = (await chrome.windows.create({ url }))?.tabs?.[0]

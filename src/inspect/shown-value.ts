@@ -3,6 +3,7 @@
  * is shown is read.
  */
 import { StateMachine } from 'xstate'
+import { defined } from '../defined.js'
 import type { Redact } from './redaction.js'
 
 /** How much of one value is shown. */
@@ -83,7 +84,7 @@ function showJson(key: string, json: unknown, walk: Walk): unknown {
 function showError(error: Error, walk: Walk): unknown {
   const { name, message } = error
   const { code } = error as { code?: unknown }
-  return showFields({ name, ...(code !== undefined && { code }), message }, walk)
+  return showFields({ name, ...defined({ code }), message }, walk)
 }
 
 function showArray(key: string, elements: readonly unknown[], walk: Walk): unknown[] {

@@ -5,6 +5,7 @@
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { TaskProgress } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import { callProgressSchema, toolCallResultSchema } from '../protocol/tool-calls.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
@@ -51,8 +52,7 @@ export function watchAnswers(transport: Transport): Answers {
     const { progress, total, message } = parsed.data
     sent.get(progressToken)?.onProgress({
       progress,
-      ...(total !== undefined && { total }),
-      ...(message !== undefined && { message }),
+      ...defined({ total, message }),
     })
   }
 

@@ -1,6 +1,7 @@
 /** An instance that is an MCP server, over stdio or streamable HTTP, through the official client. */
 import { Client, type ClientOptions, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { InstanceError, InvalidInputError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import {
@@ -110,7 +111,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
   let closing: Promise<void> | undefined
 
   try {
-    await client.connect(transport, { timeout: startTimeoutMs, ...(signal !== undefined && { signal }) })
+    await client.connect(transport, { timeout: startTimeoutMs, ...defined({ signal }) })
   } catch (error) {
     const message = `${server.name}, instance ${preview(id)}, did not start: ${server.explain(error)}`
     await client.close().catch(() => undefined)
@@ -204,7 +205,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
       const { tools } = await client.listTools()
       return tools.map(({ name, description, inputSchema }): ToolDescription => ({
         name,
-        ...(description !== undefined && { description }),
+        ...defined({ description }),
         inputSchema: inputSchema,
       }))
     },

@@ -1,5 +1,6 @@
 /** Answers MCP requests: finds the instance, calls the tool, answers in JSON-RPC. */
 import type { TaskProgress } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -55,8 +56,7 @@ export async function handleMCPRequest(request: MCPRequest, context: MCPRequestC
       arguments: argumentsFor(entry, args),
       signal,
       onProgress,
-      ...(taskId !== undefined && { taskId }),
-      ...(commandId !== undefined && { commandId }),
+      ...defined({ taskId, commandId }),
     })
     return { jsonrpc: '2.0', id, result: { ...result, content: [...result.content] } }
   } catch (error) {
@@ -86,7 +86,7 @@ function namedWorker(instances: InstanceManager, value: unknown): string | undef
 
 function toMCPError(error: unknown): MCPError {
   if (error instanceof ToolCallError && error.number !== undefined) {
-    return { code: error.number, message: error.message, ...(error.data !== undefined && { data: error.data }) }
+    return { code: error.number, message: error.message, ...defined({ data: error.data }) }
   }
   if (error instanceof ToolCallError) {
     const data = typeof error.data === 'object' ? error.data : { data: error.data }

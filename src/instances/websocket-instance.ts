@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
+import { defined } from '../defined.js'
 import { InstanceError, ToolCallError } from '../errors.js'
 import { WORKER_CLOSE, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { toError } from './calls-in-flight.js'
@@ -161,8 +162,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         if (waiting.isCancelled) break
         waiting.call.onProgress({
           progress,
-          ...(total !== undefined && { total }),
-          ...(text !== undefined && { message: text }),
+          ...defined({ total, message: text }),
         })
       }
     }
@@ -235,8 +235,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
           callId,
           name: call.name,
           arguments: call.arguments,
-          ...(call.taskId !== undefined && { taskId: call.taskId }),
-          ...(call.commandId !== undefined && { commandId: call.commandId }),
+          ...defined({ taskId: call.taskId, commandId: call.commandId }),
           ...call.trace,
         })
       }).finally(() => {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { preview } from '../preview.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { describeIssue, parseInput } from '../protocol/parse.js'
@@ -47,7 +48,7 @@ export function registerWorker(
   const secret = createSecret()
   const { isBrowser } = options
   if (store !== undefined && instances.get(instanceId) === undefined) {
-    const registration = { ...(tools !== undefined && { tools }), ...(isBrowser !== undefined && { isBrowser }) }
+    const registration = defined({ tools, isBrowser })
     store({ id: instanceId, secretSha256: digestOf(secret).toString('hex'), registration })
   }
   instances.connect(websocketInstance({ ...options, id: instanceId, secret, tools }))
@@ -61,7 +62,7 @@ export function restoreWorker(
   options: Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools' | 'isBrowser'>,
 ): void {
   const { tools, isBrowser } = storedRegistrationSchema.parse(registration)
-  const own = { tools, ...(isBrowser !== undefined && { isBrowser }) }
+  const own = { tools, ...defined({ isBrowser }) }
   instances.connect(websocketInstance({ ...options, ...own, id, secret: { sha256: secretSha256 } }))
 }
 

@@ -5,6 +5,7 @@ import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import { createFairEngine } from '../engine/fair-engine.js'
 import { taskName } from '../async-tasks/task-name.js'
 import { createInProcessEngine } from '../engine/in-process.js'
@@ -174,8 +175,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
         taskId === undefined ? source : `${source} of task ${taskId}`,
         error,
       ),
-    ...(session && { store: session }),
-    ...(telemetry && { telemetry }),
+    ...defined({ store: session, telemetry }),
     findRunner: (name) => {
       const subagent = subagents.get(name)
       return findCommands?.(name) ?? (subagent && definitionOf(subagent))

@@ -11,6 +11,7 @@ import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Asking, QuestionAsker } from '../async-tasks/question-askers.js'
 import { MAX_TIMER_MS } from '../clock.js'
+import { defined } from '../defined.js'
 import { answerTo, formOf, isForm } from './question-forms.js'
 
 interface OpenRequest {
@@ -89,7 +90,7 @@ export class Elicitations {
     const { method, params } = formOf(question)
     try {
       const signal = AbortSignal.any([context.mcpReq.signal, ended.signal, withdrawn.signal])
-      const sent = { method, params: { ...params, ...(meta && { _meta: meta }) } }
+      const sent = { method, params: { ...params, ...defined({ _meta: meta }) } }
       const answer = await context.mcpReq.send(sent, { signal, timeout: MAX_TIMER_MS })
       this.#manager.answerTask(taskId, question.id, answerTo(question, answer))
       lease?.acknowledge()

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
+import { defined } from '../defined.js'
 import { InvalidSettingError } from '../errors.js'
 import { createAccess, unauthorized, type Access } from '../http/access.js'
 import { trackConnections } from '../http/connections.js'
@@ -73,7 +74,7 @@ export async function listenWith(
   { host, port }: Pick<McpHttpServerOptions, 'host' | 'port'>,
 ): Promise<McpHttpServer> {
   const { config } = app.backend
-  const http = { ...config.http, ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
+  const http = { ...config.http, ...defined({ host, port }) }
   try {
     const handler = createRequestHandler(app, createHttpAccess(http), http)
     const server = createServer(undefined, (request, response) => void handler.serve(request, response))

@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { createDelay } from '../instances/delay.js'
 import { InstanceManager } from '../instances/instance-manager.js'
 import { mcpInstance, type MCPInstanceOptions } from '../instances/mcp-instance.js'
@@ -96,7 +97,7 @@ export function createInstancePool(
       [...members.values()].map((member) => ({
         id: member.config.id,
         state: stateOf(member),
-        ...(member.error !== undefined && { error: member.error }),
+        ...defined({ error: member.error }),
       })),
     ready: async (id) => {
       const wanted = [...members.values()].filter(({ config }) => id === undefined || config.id === id)

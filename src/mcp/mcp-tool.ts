@@ -4,6 +4,7 @@ import type { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { HoldLease } from '../async-tasks/leases.js'
 import type { QuestionAsker } from '../async-tasks/question-askers.js'
+import { defined } from '../defined.js'
 import type { OutputUpdate, ToolResult } from '../tools/tool.js'
 import type { ToolOutput } from '../tools/tool-output.js'
 import { shortSchemaOf } from '../protocol/json-schema.js'
@@ -84,7 +85,7 @@ export function listed(tool: McpTool, hasTasks: boolean): ListedTool {
   const { name, title, description, annotations, outputSchema } = tool
   return {
     name,
-    ...(title !== undefined && { title }),
+    ...defined({ title }),
     description,
     inputSchema: objectSchemaOf(tool.inputSchema),
     ...(outputSchema !== undefined && { outputSchema: objectSchemaOf(outputSchema) }),

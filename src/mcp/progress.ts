@@ -6,6 +6,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { elapsedMs, type Clock } from '../clock.js'
 import { toOneLine } from '../control-characters.js'
+import { defined } from '../defined.js'
 import { cutText, lastChars } from '../preview.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
@@ -79,7 +80,7 @@ export function reportProgress(
     send({
       ...{ progressToken, progress: value },
       ...(total !== undefined && total >= value && { total }),
-      ...(message !== undefined && { message }),
+      ...defined({ message }),
     })
     wait(INTERVAL_MS)
   }

@@ -11,6 +11,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { isSeenBy, rootOwner } from '../async-tasks/families.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { Backend } from './backend.js'
 import type { LowLevelServer } from './low-level-server.js'
 
@@ -157,12 +158,10 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     subagent: subagentName,
     goal: previewText(goalPrompt, maxMessageChars),
     status,
-    ...(task.parentId !== undefined && { parentId: task.parentId }),
+    ...defined({ parentId: task.parentId }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
-    ...(progress !== undefined && { progress }),
-    ...(questions !== undefined && { questions }),
-    ...(cancelReason !== undefined && { cancelReason }),
+    ...defined({ progress, questions, cancelReason }),
     ...(session?.earlierTasks.has(id) === true && { isOfEarlierSession: true }),
     ...(isRepeat === true && { isRepeat }),
     ...(result !== '' && { result: previewText(result, maxMessageChars) }),

@@ -15,6 +15,7 @@ import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { previewText } from '../async-tasks/bounded-text.js'
 import { cancellationText } from '../async-tasks/cancel-reason.js'
+import { defined } from '../defined.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { Backend } from './backend.js'
 import type { Confirmations } from './confirmations.js'
@@ -238,7 +239,7 @@ function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
     return { at, statusMessage: record.error, outcome: { type: 'result', result } }
   } catch (error) {
     const { code, message, data } = toJsonRpcError(error)
-    const outcome = { type: 'error', code, message, ...(data !== undefined && { data }) } as const
+    const outcome = { type: 'error', code, message, ...defined({ data }) } as const
     return { at, statusMessage: message, outcome }
   }
 }

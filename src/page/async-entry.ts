@@ -1,6 +1,7 @@
 /** An async task in the journal. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
+import { defined } from '../defined.js'
 import { cutText } from '../preview.js'
 import { causeText } from './cause-text.js'
 import { shownWords } from './command-words.js'
@@ -96,9 +97,9 @@ export class AsyncEntry implements JournalEntry {
       subagent: sentText(subagentName),
       createdAt: launchedAt,
       ...(this.#hasStarted && { startedAt: startedAt ?? launchedAt }),
-      ...(completedAt !== undefined && { endedAt: completedAt }),
+      ...defined({ endedAt: completedAt }),
       ...(parentId !== undefined && { parentKey: asyncKey(parentId) }),
-      ...(attempt !== undefined && { attempt }),
+      ...defined({ attempt }),
       ...(progress !== undefined && { progress: shownProgress(progress) }),
       ...(delivery !== 'none' && { delivery }),
       ...(questions !== undefined && questions.length > 0 && { questions: questions.length }),
@@ -120,8 +121,7 @@ const deliveryOf = (
 ): Partial<AsyncTaskInfo> => ({
   owner: owner === known ? known : ownText(owner),
   delivery,
-  ...(notifiedAt !== undefined && { notifiedAt }),
-  ...(isRepeat !== undefined && { isRepeat }),
+  ...defined({ notifiedAt, isRepeat }),
 })
 
 /** The JSON of a record without what may be large. */

@@ -1,4 +1,5 @@
 /** A command task in the journal. */
+import { defined } from '../defined.js'
 import { statusText, type Task, type TaskCommand } from '../protocol/command-tasks.js'
 import { asyncKey } from './async-entry.js'
 import type { JournalEntry } from './journal.js'
@@ -106,8 +107,7 @@ export function barOf({ tool_name, status, startedAt, completedAt, error }: Task
   return {
     tool: sentText(tool_name),
     state: barState(status, error),
-    ...(startedAt !== undefined && { startedAt }),
-    ...(completedAt !== undefined && { endedAt: completedAt }),
+    ...defined({ startedAt, endedAt: completedAt }),
   }
 }
 
@@ -119,10 +119,9 @@ function rowOf(task: Task, progress: PageTask['progress'] | undefined): Row {
     title: sentText(name),
     group: instanceId,
     createdAt,
-    ...(startedAt !== undefined && { startedAt }),
-    ...(completedAt !== undefined && { endedAt: completedAt }),
+    ...defined({ startedAt, endedAt: completedAt }),
     ...(typeof parentId === 'string' && { parentKey: asyncKey(parentId) }),
-    ...(progress !== undefined && { progress }),
+    ...defined({ progress }),
     commands: commands.slice(0, ROW_COMMANDS).map(barOf),
     commandCount: commands.length,
     ...(error !== undefined && { error: sentText(error.message) }),

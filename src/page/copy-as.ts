@@ -1,6 +1,7 @@
 /** A task as a command line, and as code, that makes another one. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { escapeControls } from '../control-characters.js'
+import { defined } from '../defined.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import type { CommandEntry } from './command-entry.js'
@@ -41,7 +42,7 @@ export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry
       tool_name,
       ...(intention !== '' && { intention }),
       args,
-      ...(timeout !== undefined && { timeout }),
+      ...defined({ timeout }),
     })),
   }
   if (isTooLong(body)) return tooLong('list of commands')

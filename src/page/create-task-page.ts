@@ -4,6 +4,7 @@ import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { AgentTasks } from '../host/agent-tasks.js'
 import { createAccess } from '../http/access.js'
@@ -129,7 +130,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
         hasCommands: taskManager !== undefined,
         maxTasks,
         hints,
-        ...(restUrl !== undefined && { restUrl }),
+        ...defined({ restUrl }),
       }),
     })
     const access = createAccess({

@@ -1,5 +1,6 @@
 /** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
@@ -79,12 +80,11 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   const answers = state.journal.answersOf(entry.key)
   const common = {
     task: state.rowOf(entry),
-    ...(goal !== undefined && { goal }),
-    ...(result !== undefined && { result }),
+    ...defined({ goal, result }),
     ...(images.length > 0 && { images }),
     ...(answers.length > 0 && { answers }),
     events: state.journal.eventsOf(entry.key),
-    can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...(whyNot !== undefined && { whyNot }) },
+    can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...defined({ whyNot }) },
   }
   if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
   return { ...common, ...(await commandDetail(sources, entry, values)) }
@@ -104,21 +104,16 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
         message: { ...cutValue(error, TEXT_CHARS), ...(isErrorCut && { isCut: true }) },
         ...(errorName !== undefined && { name: cutValue(errorName, 200).text }),
         ...(errorCode !== undefined && { code: cutValue(errorCode, 200).text }),
-        ...(cause !== undefined && { cause }),
+        ...defined({ cause }),
       },
     }),
-    ...(cancelReason !== undefined && { cancelReason }),
+    ...defined({ cancelReason }),
     ...(questions !== undefined && questions.length > 0 && { questions: questions.map(shownQuestion) }),
-    ...(attempts !== undefined && { attempts }),
-    ...(budget !== undefined && { budget }),
-    ...(spent !== undefined && { spent }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...defined({ attempts, budget, spent, timeoutMs }),
     ...(kind === 'command' && {
       program: {
         command: shownWords(command ?? []),
-        ...(pid !== undefined && { pid }),
-        ...(exitCode !== undefined && { exitCode }),
-        ...(signal !== undefined && { signal }),
+        ...defined({ pid, exitCode, signal }),
       },
     }),
     ...(children.length > 0 && { children }),
@@ -141,10 +136,9 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
       ])
       return {
         ...{ tool, state },
-        ...(startedAt !== undefined && { startedAt }),
-        ...(endedAt !== undefined && { endedAt }),
+        ...defined({ startedAt, endedAt }),
         args: args ?? cutValue('', 0),
-        ...(result !== undefined && { result }),
+        ...defined({ result }),
         ...(error !== undefined && { error: cutValue(error, TEXT_CHARS).text }),
       }
     }),

@@ -1,5 +1,6 @@
 /** Follows the command tasks of a task manager. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
 import { barState, CommandEntry, commandKey, commandState } from './command-entry.js'
 import type { Journal } from './journal.js'
@@ -62,7 +63,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
       const text = message.message
       entry.progress = {
         progress,
-        ...(total !== undefined && { total }),
+        ...defined({ total }),
         ...(text !== undefined && { message: rowText(text) }),
       }
       journal.update(entry)

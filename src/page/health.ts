@@ -1,4 +1,5 @@
 /** Rates, latencies and depths of the last hour, in points of ten seconds. */
+import { defined } from '../defined.js'
 import type { HealthPoint } from './wire.js'
 import type { Versions } from './versioned.js'
 
@@ -113,8 +114,7 @@ function shown({ at, started, completed, failed, cancelled, durations, depths }:
   const [p50, p99] = [quantile(sorted, 0.5), quantile(sorted, 0.99)]
   return {
     ...{ at, started, completed, failed, cancelled },
-    ...(p50 !== undefined && { p50 }),
-    ...(p99 !== undefined && { p99 }),
+    ...defined({ p50, p99 }),
     ...depths,
   }
 }

@@ -1,5 +1,6 @@
 /** The instances of a task manager and their tools. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import { jsonBytes } from '../protocol/json-size.js'
 import { toPlainData } from '../protocol/plain-data.js'
@@ -53,7 +54,7 @@ export class Instances {
       if (bytes <= room) room -= bytes
       return {
         ...{ id, type: kind, state, tools },
-        ...(connectedAt !== undefined && { connectedAt }),
+        ...defined({ connectedAt }),
         queued: (lane?.size ?? 0) - (lane?.runningId === undefined ? 0 : 1),
         ...(lane?.runningId !== undefined && { running: commandKey(lane.runningId) }),
       }

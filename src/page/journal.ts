@@ -2,6 +2,7 @@
  * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
  * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
  */
+import { defined } from '../defined.js'
 import { Retention, type Retained } from '../kernel/retention.js'
 import type { ClosedQuestion, PageTask, PageTaskKind, PageTaskState, TaskEvent, TaskMark } from './wire.js'
 import { answerBytes } from './closed-questions.js'
@@ -178,7 +179,7 @@ export class Journal<Entry extends JournalEntry> {
     }
     if (event !== undefined) {
       const shown = detail === undefined ? undefined : rowText(detail)
-      history.events.push({ at, event, state: entry.state, ...(shown !== undefined && { detail: shown }) })
+      history.events.push({ at, event, state: entry.state, ...defined({ detail: shown }) })
       history.textBytes += heldBytes(shown)
       if (history.events.length > MAX_EVENTS) history.textBytes -= heldBytes(history.events.shift()?.detail)
     }

@@ -1,6 +1,7 @@
 /** The tools of an instance: described to its users, and run for one call each. */
 import type { z } from 'zod'
 import type { TaskProgress } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import { ToolCallError } from '../errors.js'
 import { preview } from '../preview.js'
 import { jsonSchemaOf } from './json-schema.js'
@@ -49,7 +50,7 @@ export function instanceTool<Input extends z.ZodType>(tool: InstanceTool<Input>)
 export function describeTool({ name, description, inputSchema }: InstanceTool) {
   return {
     name,
-    ...(description !== undefined && { description }),
+    ...defined({ description }),
     ...(inputSchema !== undefined && { inputSchema: jsonSchemaOf(inputSchema) }),
   }
 }

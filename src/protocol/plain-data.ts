@@ -4,6 +4,7 @@
  */
 
 /** How many levels are copied; deeper values are replaced by a note. */
+import { defined } from '../defined.js'
 export const MAX_LEVELS = 100
 
 /**
@@ -77,7 +78,7 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) {
     const { name, message, cause } = value
-    return copyFields(Object.entries({ name, message, ...(cause !== undefined && { cause }) }), seen, depth)
+    return copyFields(Object.entries({ name, message, ...defined({ cause }) }), seen, depth)
   }
   // By their own methods: an object may have others, which never end.
   if (value instanceof Map) {

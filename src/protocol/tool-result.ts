@@ -1,4 +1,5 @@
 /** Converts what a function returned or threw to MCP's format. */
+import { defined } from '../defined.js'
 import { describeFailure } from './outcomes.js'
 import { parseJson } from './parse-json.js'
 import { MAX_LEVELS, toPlainData } from './plain-data.js'
@@ -71,7 +72,7 @@ function isNeutralResult(value: unknown): value is NeutralResult {
 
 function fromNeutralResult({ llmContent, metadata, error }: NeutralResult): ToolCallResult {
   if (error !== undefined) return failedResult(error.type, llmContent)
-  return { content: [text(llmContent)], ...(metadata !== undefined && { structuredContent: metadata }) }
+  return { content: [text(llmContent)], ...defined({ structuredContent: metadata }) }
 }
 
 const text = (value: string): ToolContent => ({ type: 'text', text: value })

@@ -1,6 +1,7 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
 import type { ChildProcess } from 'node:child_process'
 import type { OutputObject } from '../../machines/records.js'
+import { defined } from '../defined.js'
 import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../preview.js'
 import { InvalidInputError } from '../errors.js'
@@ -141,7 +142,7 @@ async function runProgram(
     context.setProgram?.({
       ...(end.exitCode !== null && { exitCode: end.exitCode }),
       ...(end.signal !== null && { signal: end.signal }),
-      ...(end.leftProcesses !== undefined && { endedProcesses: end.leftProcesses }),
+      ...defined({ endedProcesses: end.leftProcesses }),
     })
   }
   return readOutput(settings, args, output, end, refusal)

@@ -10,6 +10,7 @@
 import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
+import { defined } from '../defined.js'
 import { leadGroup } from '../engine/process-group.js'
 
 /** How long a program's output may stay open after it has exited by itself, in ms. */
@@ -114,7 +115,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
       countLeft()
       group.end()
       const left = leftProcesses === undefined || leftProcesses === 0 ? {} : { leftProcesses }
-      resolve({ exitCode, signal: endedBy, ...(stop !== undefined && { stop }), ...left })
+      resolve({ exitCode, signal: endedBy, ...defined({ stop }), ...left })
     })
   })
 }

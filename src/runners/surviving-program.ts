@@ -4,6 +4,7 @@
  */
 import type { FSWatcher } from 'node:fs'
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
+import { defined } from '../defined.js'
 import { nodeBuiltin } from '../node-builtins.js'
 import { readExit } from '../engine/program-folder.js'
 import { killAtExit } from '../engine/process-group.js'
@@ -181,7 +182,7 @@ class Follower {
     this.#readOutputs()
     const lost = this.#outputs.filter((output) => !this.#readEnd(output))
     if (lost.some(({ name }) => name === 'stdout')) onLost()
-    this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...(this.#stop !== undefined && { stop: this.#stop }) })
+    this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...defined({ stop: this.#stop }) })
   }
 
   /** Reads the end of an output, after its beginning. Returns whether all is there that should be. */

@@ -1,6 +1,7 @@
 /** Authentication of a socket whose upgrade request carried no token: its first message must be `authenticate`. */
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import { toJson } from '../http/json.js'
 import { parseJson } from '../protocol/parse-json.js'
 import { authenticateSchema, CLIENT_CLOSE } from '../protocol/client-messages.js'
@@ -35,7 +36,7 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
       return
     }
     const { token, requestId } = message.data
-    const answer = { type: 'authenticate_response', ...(requestId !== undefined && { requestId }) }
+    const answer = { type: 'authenticate_response', ...defined({ requestId }) }
     if (!isToken(token)) {
       refuse({ ...answer, success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' })
       return

@@ -1,6 +1,7 @@
 /** The instances and their tools, for `GET /instances`. */
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import type { Instance, ToolDescription } from '../instances/instance.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { jsonBytes } from '../protocol/json-size.js'
@@ -66,10 +67,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
         const { port, userAgent } = entry.instance.peer ?? {}
         const summary = {
           ...{ id, kind, isConnected, queued: depths.get(id) ?? 0 },
-          ...(connectedAt !== undefined && { connectedAt }),
-          ...(lastActivity !== undefined && { lastActivity }),
-          ...(port !== undefined && { port }),
-          ...(userAgent !== undefined && { userAgent }),
+          ...defined({ connectedAt, lastActivity, port, userAgent }),
         }
         return tools === undefined ? summary : { ...summary, tools: tools as NonNullable<InstanceSummary['tools']> }
       })

@@ -1,5 +1,6 @@
 /** `GET /`: what this server is and where everything is, as a small page for a browser. `GET /info` has the same as JSON. */
 import { createHash } from 'node:crypto'
+import { defined } from '../defined.js'
 import type { ServerInfo } from '../protocol/rest.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
@@ -32,7 +33,7 @@ export function describeServer({ config, baseUrl, wsUrl, pageUrl }: ServerDescri
       metrics: `${base}/metrics`,
       openapi: `${base}/openapi.json`,
       docs: `${base}/docs`,
-      ...(page !== undefined && { page }),
+      ...defined({ page }),
       rest_api: { list_tools: `${base}/api/tools`, execute_tool: `${base}/api/tools/{toolName}` },
     },
     websocket: {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { getRequestListener } from '@hono/node-server'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import type { Engine } from '../engine/engine.js'
 import type { Inspect } from '../callbacks/inspection.js'
 import { createInProcessEngine } from '../engine/in-process.js'
@@ -166,7 +167,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   }
   const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
-    ...{ ...taskLimits, instances, clock, inspect, telemetry, ...(store && { store }) },
+    ...{ ...taskLimits, instances, clock, inspect, telemetry, ...defined({ store }) },
     // A node runs what the cluster has accepted, and the cluster keeps it.
     ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),

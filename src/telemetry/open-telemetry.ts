@@ -9,6 +9,7 @@ import {
   type MeterProvider,
   type TracerProvider,
 } from '@opentelemetry/api'
+import { defined } from '../defined.js'
 import { aBoolean, checkOptions, objectWith, type OptionTypes } from '../protocol/option-checks.js'
 import type { Operation, OperationEnd, OperationStart, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { inputAttributes, outputAttributes, shownText } from './content.js'
@@ -117,9 +118,8 @@ function attributesOf({ type, name, isServed, callId, taskId, attempt }: Operati
     [isAgent ? 'gen_ai.agent.name' : 'gen_ai.tool.name']: name,
     ...(isAgent && taskId !== undefined && { 'gen_ai.agent.id': taskId }),
     ...(!isAgent && { 'gen_ai.tool.type': 'function' }),
-    ...(callId !== undefined && { 'gen_ai.tool.call.id': callId }),
+    ...defined({ 'gen_ai.tool.call.id': callId }),
     ...(isServed === true && { 'mcp.method.name': 'tools/call' }),
-    ...(taskId !== undefined && { 'agent_tasks.task.id': taskId }),
-    ...(attempt !== undefined && { 'agent_tasks.attempt': attempt }),
+    ...defined({ 'agent_tasks.task.id': taskId, 'agent_tasks.attempt': attempt }),
   }
 }

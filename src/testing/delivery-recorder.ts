@@ -6,6 +6,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
 import { isThenable } from '../callbacks/isolated-call.js'
 import { systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { DeliveryLogEntry } from './delivery-log.js'
 import type { DeliveryVerdict } from './delivery-accounts.js'
 import { checkDeliveryLog, type DeliveryCheckOptions } from './delivery-verdict.js'
@@ -137,7 +138,7 @@ function entriesOfDelivery(
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }, leased] : [leased]
     }
     case 'delivered':
-      return [{ type: 'acknowledged', at, taskIds, ...(deliveryId !== undefined && { deliveryId }) }]
+      return [{ type: 'acknowledged', at, taskIds, ...defined({ deliveryId }) }]
     case 'owed':
       if (from === 'delivered') return [{ type: 'repeated', at, deliveryId: known, taskIds }]
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }] : []

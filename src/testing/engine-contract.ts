@@ -1,5 +1,6 @@
 /** What every way of running tasks must do, in this process or elsewhere, as cases that any test runner can run. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { defined } from '../defined.js'
 import type { RunContext, RunFunction, RunInput, Runner } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
@@ -217,10 +218,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
 }
 
 function launch(manager: AsyncTaskManager, runner: Runner, goalPrompt = 'goal', id?: string): string {
-  return manager.launch(
-    { subagentName: 'contract', goalPrompt, whenFull: 'queue', ...(id !== undefined && { id }) },
-    runner,
-  ).id
+  return manager.launch({ subagentName: 'contract', goalPrompt, whenFull: 'queue', ...defined({ id }) }, runner).id
 }
 
 async function settled(manager: AsyncTaskManager, id: string): Promise<SettledTaskInfo> {

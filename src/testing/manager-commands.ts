@@ -1,6 +1,7 @@
 /** The kit's commands for a task manager and its model. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { defined } from '../defined.js'
 import { compareManager, idOf, idOfTask, managerCommand, OWNERS, type ManagerCommand } from './manager-pair.js'
 import * as ledger from './task-model.js'
 
@@ -101,7 +102,7 @@ const lease = (owner: string | undefined, isExclusive: boolean): ManagerCommand 
       return taken?.tasks.map(idOfTask)
     },
     real: ({ manager, leases }) => {
-      const taken = manager.lease({ exclusive: isExclusive, ...(owner !== undefined && { owner }) })
+      const taken = manager.lease({ exclusive: isExclusive, ...defined({ owner }) })
       leases.push(taken)
       return taken?.tasks.map(idOf)
     },

@@ -8,6 +8,7 @@
  * The file is long because all of this is about the state of one run.
  */
 import { isThenable } from '../callbacks/isolated-call.js'
+import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { preview } from '../preview.js'
 import { checkRaceActors } from './check-race-options.js'
@@ -473,7 +474,7 @@ class Run<World, Input, Disk> {
 
   #fail(kind: RaceFailure['kind'], message: string, cause?: unknown): void {
     const [after, reports] = [this.#events.length, [...this.#reports]]
-    this.#failure ??= { kind, message, after, reports, ...(cause !== undefined && { cause }) }
+    this.#failure ??= { kind, message, after, reports, ...defined({ cause }) }
   }
 
   #settle(): Promise<void> {

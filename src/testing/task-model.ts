@@ -9,6 +9,7 @@
  */
 
 /** The state of a task. */
+import { defined } from '../defined.js'
 export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 /** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
@@ -301,7 +302,7 @@ function emit(
     owner: record.owner,
     at: ledger.now,
     record,
-    ...(deliveryId !== undefined && { deliveryId }),
+    ...defined({ deliveryId }),
   }
   ledger.outbox.push({ transition, task })
 }

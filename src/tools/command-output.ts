@@ -4,6 +4,7 @@ import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { tailOf } from '../async-tasks/output-tail.js'
 import { previewText } from '../async-tasks/bounded-text.js'
+import { defined } from '../defined.js'
 import type { TaskView } from './task-view.js'
 
 /** The maximum length of the last line in a list, in characters. */
@@ -15,11 +16,7 @@ export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Re
   const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)
   return {
     ...(kind !== undefined && { kind, command }),
-    ...(pid !== undefined && { pid }),
-    ...(exitCode !== undefined && { exitCode }),
-    ...(signal !== undefined && { signal }),
-    ...(endedProcesses !== undefined && { endedProcesses }),
-    ...(outputTail !== undefined && { outputTail }),
+    ...defined({ pid, exitCode, signal, endedProcesses, outputTail }),
   }
 }
 

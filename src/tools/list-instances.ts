@@ -1,6 +1,7 @@
 /** The tool list_instances: the instances that submit_commands can use, and their tools. */
 import { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { preview } from '../preview.js'
@@ -60,7 +61,7 @@ async function describeInstance(
   { id, state, error, listTools }: ListedInstance,
   isDetailed: boolean,
 ): Promise<Described> {
-  const entry = { id, state, ...(error !== undefined && { error }) }
+  const entry = { id, state, ...defined({ error }) }
   if (listTools === undefined) {
     return { lines: [`${id} (${state})${error === undefined ? '' : `: ${error}`}`], entry }
   }

@@ -1,6 +1,7 @@
 /** Adds what has been owed for too long to the results of tools: an agent that is never idle hears of it there (F11). */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
+import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import { refuseContext, type Tool, type ToolContext, type ToolResult } from './tool.js'
 
@@ -31,7 +32,7 @@ function addOverdue(result: ToolResult, { signal, detach, hold }: ToolContext, o
   const { text, deliveryId, taskIds, questions } = reminder
   if (hold === undefined) reminder.acknowledge()
   else hold(reminder)
-  const notification = { deliveryId, taskIds, ...(questions && { questions }) }
+  const notification = { deliveryId, taskIds, ...defined({ questions }) }
   return { ...result, llmContent: `${result.llmContent}\n\n${text}`, metadata: { ...result.metadata, notification } }
 }
 

@@ -6,6 +6,7 @@ import { isOfOtherRun } from '../async-tasks/families.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications, type NotificationFrame } from '../async-tasks/notifications.js'
+import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
@@ -20,7 +21,7 @@ export interface ShownDelivery {
 /** The same, for the result of a call that has these tasks. */
 export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: string | undefined): ShownDelivery {
   return {
-    ...(deliveryId !== undefined && { deliveryId }),
+    ...defined({ deliveryId }),
     ...(tasks.some(({ isRepeat }) => isRepeat) && { isRepeat: true }),
   }
 }

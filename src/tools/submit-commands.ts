@@ -221,8 +221,8 @@ function toMessage(
     ...rest,
     // Whoever looks at the command task finds the async task that follows it.
     metadata: { asyncTaskId },
-    ...(named !== undefined && { instanceId: named }),
-    commands: calls.map(({ timeout, ...call }) => ({ ...call, ...(timeout !== undefined && { timeout }) })),
+    ...defined({ instanceId: named }),
+    commands: calls.map(({ timeout, ...call }) => ({ ...call, ...defined({ timeout }) })),
   }
 }
 

@@ -4,6 +4,7 @@ import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '.
 import { boundText, previewText } from '../async-tasks/bounded-text.js'
 import { isoTime } from '../async-tasks/duration.js'
 import { readChunk } from '../async-tasks/output-log.js'
+import { defined } from '../defined.js'
 import { toJsonText } from '../protocol/json-text.js'
 import { taskName } from '../async-tasks/task-name.js'
 import { repeatNote } from '../async-tasks/notifications.js'
@@ -65,35 +66,32 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
     ...(task.status === 'queued' && { queuePosition: view.manager.queuePosition(task.id) }),
     ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
-    ...(task.attempt !== undefined && { attempt: task.attempt }),
+    ...defined({ attempt: task.attempt }),
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
-    ...(task.budget !== undefined && { budget: task.budget }),
-    ...(task.spent !== undefined && { spent: task.spent }),
+    ...defined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),
-    ...(task.progress !== undefined && { progress: task.progress }),
-    ...(task.messagesSent !== undefined && { messagesSent: task.messagesSent }),
+    ...defined({ progress: task.progress, messagesSent: task.messagesSent }),
     ...(task.questions !== undefined && {
       questions: task.questions.map(shownQuestion),
       note: howToAnswer(task, view.followUps),
     }),
     ...commandDetails(view, task),
-    ...(task.output !== undefined && { output: task.output }),
-    ...(task.error !== undefined && { error: task.error }),
+    ...defined({ output: task.output, error: task.error }),
     ...(task.status === 'failed' && errorNames(task)),
-    ...(task.cancelReason !== undefined && { cancelReason: task.cancelReason }),
+    ...defined({ cancelReason: task.cancelReason }),
     ...(task.status === 'failed' && task.lateOutput !== undefined && { lateOutput: task.lateOutput }),
   }
 }
 
 function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, unknown> {
-  return { ...(errorName !== undefined && { errorName }), ...(errorCode !== undefined && { errorCode }) }
+  return defined({ errorName, errorCode })
 }
 
 /** The tasks above and below it. */
 function familyOf({ manager }: TaskView, { id, parentId }: AsyncTaskInfo): Record<string, unknown> {
   const children = manager.getAllTasks().filter((task) => task.parentId === id)
   return {
-    ...(parentId !== undefined && { parent: parentId }),
+    ...defined({ parent: parentId }),
     ...(children.length > 0 && {
       children: children.slice(0, MAX_CHILDREN).map((child) => `${child.id} (${child.status})`),
       ...(children.length > MAX_CHILDREN && { moreChildren: children.length - MAX_CHILDREN }),

@@ -1,4 +1,5 @@
 /** The two ways in which a tool runs a task: in the background, and in place. */
+import { defined } from '../defined.js'
 import type { FlatRunner } from '../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
@@ -191,7 +192,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     endsOnQuestion: true,
     asker,
     hold,
-    ...(leaving && { signal: leaving }),
+    ...defined({ signal: leaving }),
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
@@ -267,8 +268,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     returnDisplay: cutText(display, call.maxChars),
     metadata: {
       ...taskMetadata(task, call.timeout, false),
-      ...(task.exitCode !== undefined && { exitCode: task.exitCode }),
-      ...(task.endedProcesses !== undefined && { endedProcesses: task.endedProcesses }),
+      ...defined({ exitCode: task.exitCode, endedProcesses: task.endedProcesses }),
       ...shownDelivery([task], deliveryId),
     },
   }

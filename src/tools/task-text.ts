@@ -6,6 +6,7 @@ import { formatCompletionNotification } from '../async-tasks/notifications.js'
 import { taskName } from '../async-tasks/task-name.js'
 import { fenced } from '../async-tasks/fenced.js'
 import { readChunk, type OutputChunk } from '../async-tasks/output-log.js'
+import { defined } from '../defined.js'
 import { markShown, type ShownDelivery } from './shown-texts.js'
 import type { TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
@@ -21,7 +22,7 @@ export interface TextRange {
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
   const { read } = view.followUps
-  const chunk = view.manager.readOutput(task.id, { maxBytes, ...(cursor !== undefined && { cursor }) }) ?? NOTHING
+  const chunk = view.manager.readOutput(task.id, { maxBytes, ...defined({ cursor }) }) ?? NOTHING
   return chunkResult({
     title: `Output of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,

@@ -1,5 +1,6 @@
 /** The deadline of a task that a tool starts: the requested one, the default, and the limit. */
 import { z } from 'zod'
+import { defined } from '../defined.js'
 import { InvalidSettingError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
@@ -101,7 +102,7 @@ function effectiveTimeout(asked: number | undefined, standard: number, limit: nu
   if (limit === -1 || (wanted !== -1 && wanted <= limit)) return { seconds: wanted }
   const wish = `${asked === undefined ? 'default' : 'asked'}: ${wanted === -1 ? 'none' : wanted}`
   const note = `The timeout was cut to the limit of ${limit} seconds (${wish}).`
-  return { seconds: limit, note, ...(asked !== undefined && { requested: asked }) }
+  return { seconds: limit, note, ...defined({ requested: asked }) }
 }
 
 function settingsOf({ defaultTimeoutSeconds, maxTimeoutSeconds }: TimeoutSettings) {

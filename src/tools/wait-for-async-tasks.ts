@@ -1,5 +1,6 @@
 /** The tool wait_for_async_tasks: waits until tasks have ended, and returns their results. */
 import { z } from 'zod'
+import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { runOfOwner } from '../../machines/families.js'
@@ -125,7 +126,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     asker: limits.asker,
     hold: view.hold,
     onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
-    ...(limits.signal && { signal: limits.signal }),
+    ...defined({ signal: limits.signal }),
   }
   let ended
   try {

@@ -3,6 +3,7 @@ import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../../clock.js'
 import type { TaskManager } from '../../command-tasks/task-manager.js'
+import { defined } from '../../defined.js'
 import { InstanceError } from '../../errors.js'
 import type { Log } from '../../http/log.js'
 import { toJson } from '../../http/json.js'
@@ -132,7 +133,7 @@ export class ClusterNode {
     const { redis, limits } = this.#options
     const { instanceId = `worker_${randomUUID()}`, tools } = request
     const secret = createSecret()
-    const registration = toJson({ ...(tools !== undefined && { tools }), isBrowser })
+    const registration = toJson({ ...defined({ tools }), isBrowser })
     const digest = digestOf(secret).toString('hex')
     const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
     if (answer === 'OK') return { instanceId, secret, websocketUrl }

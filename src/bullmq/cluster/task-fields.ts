@@ -3,6 +3,7 @@ import { createActor } from 'xstate'
 import { commandTaskMachine } from '../../../machines/command-task.js'
 import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
 import { UNLIMITED } from '../../command-tasks/task-bytes.js'
+import { defined } from '../../defined.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskSummary } from '../../protocol/command-tasks.js'
 import { toPlainData } from '../../protocol/plain-data.js'
 
@@ -28,7 +29,7 @@ export const submissionField = ({
   commands,
   metadata,
 }: Omit<SubmittedTask, 'id' | 'createdAt'>): string =>
-  JSON.stringify({ name, intention, commands, ...(metadata !== undefined && { metadata }) })
+  JSON.stringify({ name, intention, commands, ...defined({ metadata }) })
 
 /** What lists show of a submission. */
 export const summaryField = ({

@@ -1,5 +1,6 @@
 /** The tools that look at pages, wait for them, and answer their dialogs. */
 import { z } from 'zod'
+import { defined } from '../../defined.js'
 import type { InstanceTool } from '../../protocol/instance-tools.js'
 import type { ToolContent } from '../../protocol/tool-calls.js'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
@@ -92,7 +93,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
         const { open } = page.dialogs
         if (open === undefined) throw new BrowserError('NO_DIALOG', 'The page shows no dialog.')
         return call.perform(async () => {
-          const params = { accept, ...(promptText !== undefined && { promptText }) }
+          const params = { accept, ...defined({ promptText }) }
           await page.debuggee.send('Page.handleJavaScriptDialog', params, { signal })
           return `${accept ? 'Accepted' : 'Dismissed'} the dialog (${open.type}).`
         })

@@ -1,4 +1,5 @@
 /** Requests to the server, with the token. */
+import { defined } from '../../defined.js'
 import type { OpenStream } from './stream/connection.js'
 
 /** The server refused a request. */
@@ -41,12 +42,12 @@ export function createApi(token: () => string | undefined): Api {
   }
   return {
     get: async <T>(path: string, signal?: AbortSignal) =>
-      (await (await request(path, { ...(signal && { signal }) })).json()) as T,
+      (await (await request(path, defined({ signal }))).json()) as T,
     post: async <T>(path: string, body: unknown) => {
       const headers = { 'content-type': 'application/json' }
       return (await (await request(path, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as T
     },
-    blob: async (path, signal) => (await request(path, { ...(signal && { signal }) })).blob(),
+    blob: async (path, signal) => (await request(path, defined({ signal }))).blob(),
     openStream: async (lastEventId, signal) => {
       const headers: HeadersInit = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
       const response = await send('/api/events', { signal, headers })

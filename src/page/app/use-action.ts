@@ -1,5 +1,6 @@
 /** Something that a person asks the server to do: whether it is under way, and what went wrong. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
+import { defined } from '../../defined.js'
 import { ApiError } from './api.js'
 
 export interface ActionState {
@@ -29,7 +30,7 @@ export function useAction(): Action {
       } catch (error) {
         const field = error instanceof ApiError ? error.field : undefined
         const words = error instanceof Error ? error.message : String(error)
-        state.value = { isBusy: false, error: words, ...(field !== undefined && { field }) }
+        state.value = { isBusy: false, error: words, ...defined({ field }) }
         return false
       }
     },

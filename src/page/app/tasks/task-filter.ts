@@ -1,4 +1,5 @@
 /** Which tasks the table shows, and in which order; both are in its address. */
+import { defined } from '../../../defined.js'
 import type { PageTask, PageTaskState } from '../../wire.js'
 import { isRun } from '../text/owners.js'
 import { STATES, lengthOf } from '../text/states.js'
@@ -28,9 +29,7 @@ export function readFilter(query: URLSearchParams): TaskFilter {
   return {
     text: named('text') ?? '',
     states: STATES.filter((state) => wanted.includes(state)),
-    ...(owner !== undefined && { owner }),
-    ...(instance !== undefined && { instance }),
-    ...(subagent !== undefined && { subagent }),
+    ...defined({ owner, instance, subagent }),
     sort: column ?? 'created',
     isAscending: column !== undefined && !sort.startsWith('-'),
   }
