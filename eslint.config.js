@@ -7,6 +7,11 @@ import { documentedXstate } from './scripts/eslint/documented-xstate.js'
 
 const noEnum = { selector: 'TSEnumDeclaration', message: 'Use a union of string literals, or a const object.' }
 const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name: one name everywhere.' }
+const noLiteralSpread = {
+  selector: ':matches(SpreadElement, JSXSpreadAttribute)[argument.type="ObjectExpression"]',
+  message: 'Write the fields themselves: the spread of a literal says nothing more.',
+}
+const everywhere = [noEnum, noDefaultExport, noLiteralSpread]
 const noDateNow = {
   selector: 'MemberExpression[object.name="Date"][property.name="now"]',
   message: 'Time comes in through the clock option (src/clock.ts).',
@@ -41,7 +46,7 @@ export default defineConfig(
     rules: {
       curly: ['error', 'multi-line'],
       eqeqeq: ['error', 'always', { null: 'ignore' }],
-      'no-restricted-syntax': ['error', noEnum, noDefaultExport],
+      'no-restricted-syntax': ['error', ...everywhere],
       '@typescript-eslint/consistent-type-exports': 'error',
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
@@ -64,20 +69,20 @@ export default defineConfig(
     rules: {
       'no-console': ['error', { allow: ['error'] }],
       'no-restricted-globals': ['error', ...noTimers],
-      'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate],
+      'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate],
     },
   },
   {
     name: 'async tasks: records are written by machines/ alone',
     files: ['src/async-tasks/**/*.ts', 'src/tools/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts'],
     rules: {
-      'no-restricted-syntax': ['error', noEnum, noDefaultExport, noDateNow, noNewDate, noRecordWrites],
+      'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate, noRecordWrites],
     },
   },
   {
     name: 'the pages in the browser: text stays text',
     files: ['src/page/app/**/*.{ts,tsx}', 'src/extension/options/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', noEnum, noDefaultExport, ...noMarkup] },
+    rules: { 'no-restricted-syntax': ['error', ...everywhere, ...noMarkup] },
   },
   {
     name: 'XState: what it does not document may change in any version',
@@ -117,7 +122,8 @@ export default defineConfig(
       'no-restricted-properties': [
         'error',
         ...['mock', 'doMock', 'resetModules'].map((property) => ({
-          ...{ object: 'vi', property },
+          object: 'vi',
+          property,
           message: 'Name the file *.isolated.test.ts: it gets modules of its own.',
         })),
       ],
@@ -136,7 +142,7 @@ export default defineConfig(
   {
     name: 'configuration files',
     files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '*.config.ts'],
-    rules: { 'no-restricted-syntax': ['error', noEnum] },
+    rules: { 'no-restricted-syntax': ['error', noEnum, noLiteralSpread] },
   },
   {
     name: 'programs that examples and tests start',

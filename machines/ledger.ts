@@ -173,7 +173,9 @@ export class Ledger {
     const delivery: DeliveryStatus = !isOwed ? 'none' : claim === undefined ? 'owed' : 'leased'
     const runningChildren = children.length === 0 ? undefined : Object.freeze(children.map(({ record }) => record.id))
     entry.record = endedRecord(entry.record, settlement, {
-      ...{ delivery, seq, completedAt: journal.now() },
+      delivery,
+      seq,
+      completedAt: journal.now(),
       outputTail,
       runningChildren,
     })
@@ -198,7 +200,10 @@ export class Ledger {
     const questions = this.questions.take(request.questions ?? [], deliveryId, owner)
     if (entries.length === 0 && claimed.length === 0 && questions.length === 0) return undefined
     const lease: Lease = {
-      ...{ id: deliveryId, exclusiveOwner, entries: new Set(), claimed: new Set(claimed) },
+      id: deliveryId,
+      exclusiveOwner,
+      entries: new Set(),
+      claimed: new Set(claimed),
       ...(questions.length > 0 && { questions }),
     }
     this.#leases.set(deliveryId, lease)

@@ -158,7 +158,16 @@ export function endedRecord(
       case 'failed': {
         const { status, error, errorName, errorCode, lateOutput } = end
         return {
-          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt, error },
+          id,
+          subagentName,
+          goalPrompt,
+          owner,
+          status,
+          delivery,
+          launchedAt,
+          seq,
+          completedAt,
+          error,
           ...(errorName !== undefined && { errorName }),
           ...(errorCode !== undefined && { errorCode }),
           ...(lateOutput !== undefined && { lateOutput }),
@@ -167,7 +176,15 @@ export function endedRecord(
       case 'cancelled': {
         const { status, cancelReason } = end
         return {
-          ...{ id, subagentName, goalPrompt, owner, status, delivery, launchedAt, seq, completedAt },
+          id,
+          subagentName,
+          goalPrompt,
+          owner,
+          status,
+          delivery,
+          launchedAt,
+          seq,
+          completedAt,
           ...(cancelReason !== undefined && { cancelReason }),
         }
       }

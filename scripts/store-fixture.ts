@@ -58,8 +58,13 @@ const changes: readonly StoreChange[] = [
   {
     table: 'commandTasks',
     put: {
-      ...{ id: 'command', instanceId: 'browser', status: 'queued', seq: 1, createdAt: 1_790_000_000_000 },
-      ...{ record: { task_name: 'Add' }, submission: { key: 'k' } },
+      id: 'command',
+      instanceId: 'browser',
+      status: 'queued',
+      seq: 1,
+      createdAt: 1_790_000_000_000,
+      record: { task_name: 'Add' },
+      submission: { key: 'k' },
     },
   },
   {

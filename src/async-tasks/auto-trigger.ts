@@ -293,7 +293,9 @@ export class AsyncTaskAutoTrigger {
       }
       const { text, deliveryId, taskIds, questions, isRepeat, acknowledge } = lease
       const delivery = {
-        ...{ deliveryId, taskIds, signal: controller.signal },
+        deliveryId,
+        taskIds,
+        signal: controller.signal,
         ...defined({ questions, isRepeat }),
       }
       Promise.resolve(this.#trigger(text, delivery)).then(() => {

@@ -81,7 +81,10 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
 function failurePayload(task: FailedTaskInfo): object {
   const { id, kind, error, errorName, errorCode, lateOutput, attempt } = task
   return {
-    ...{ agent_id: id, status: 'failed', ...shownCommand(task), error },
+    agent_id: id,
+    status: 'failed',
+    ...shownCommand(task),
+    error,
     ...defined({ error_name: errorName, error_code: errorCode }),
     ...(errorCode === TASK_TIMEOUT && kind !== undefined && { timeout_setting: TIMEOUT_SETTING }),
     ...(lateOutput !== undefined && { late_output: shownOutput(lateOutput, false) }),

@@ -80,7 +80,9 @@ export class Persistence implements DeliveryObserver {
     this.#close = opened.close
     this.#contents = opened.contents
     this.#writer = new StoreWriter({
-      ...{ store, clock, onWritten },
+      store,
+      clock,
+      onWritten,
       report: (error) => report(error, { source: 'store' }),
       pending: this.#sync,
     })

@@ -126,7 +126,9 @@ export class AsyncTaskReminderService {
     const asked = this.#fittingQuestions(owner)
     const notifications = this.#fitting(pending, asked.text.length, true)
     const lease = this.#manager.lease({
-      ...{ owner, exclusive, taskIds: notifications.map(({ task }) => task.id) },
+      owner,
+      exclusive,
+      taskIds: notifications.map(({ task }) => task.id),
       questions: asked.questions.map(refOf),
     })
     if (lease === undefined) return undefined

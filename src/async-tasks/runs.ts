@@ -189,7 +189,12 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
     const { ticket, start } = plan
     registry.persistence?.setDelay(entry, delayMs)
     registry.send({
-      ...{ type: 'task.requeue', entry, ticket, delayMs, graceMs: start.graceMs, error },
+      type: 'task.requeue',
+      entry,
+      ticket,
+      delayMs,
+      graceMs: start.graceMs,
+      error,
       abortController: next,
     })
     if (next !== undefined) listen(registry, next).link(entry)

@@ -165,7 +165,10 @@ export async function connectBriefly(access: RedisAccess, timeoutMs: number): Pr
   const { options, name } = toRedisAddress(access)
   const redis = new Redis({
     ...options,
-    ...{ lazyConnect: true, connectTimeout: timeoutMs, commandTimeout: timeoutMs, retryStrategy: () => null },
+    lazyConnect: true,
+    connectTimeout: timeoutMs,
+    commandTimeout: timeoutMs,
+    retryStrategy: () => null,
   })
   let cause: unknown
   redis.on('error', (error: unknown) => (cause = error))

@@ -43,7 +43,11 @@ export async function giveUp({ redis, name, findJob }: QueueAccess, id: string):
   const { queue, agent } = jobKeys(name, id)
   const token = `given-up:${globalThis.crypto.randomUUID()}`
   const args = {
-    ...{ queue, id, token, lockMs: GIVE_UP_MS, keptSeconds: RETENTION_SECONDS },
+    queue,
+    id,
+    token,
+    lockMs: GIVE_UP_MS,
+    keptSeconds: RETENTION_SECONDS,
     failure: writeFailure(interruptedError(WORKER_DIED)),
   }
   if ((await runScript(redis, GIVE_UP, { agent }, args)) !== 1) return

@@ -208,8 +208,12 @@ export class HostLink {
     // Who sends is told.
     ready.catch(() => undefined)
     this.#connections = {
-      ...{ redis, subscriber, queue, ready },
-      ...{ othersAreBack: othersAreBack(redis), stopLooking: every(lookMs, wakeAll) },
+      redis,
+      subscriber,
+      queue,
+      ready,
+      othersAreBack: othersAreBack(redis),
+      stopLooking: every(lookMs, wakeAll),
     }
     return this.#connections
   }

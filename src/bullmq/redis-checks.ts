@@ -88,7 +88,8 @@ function judgePolicy(policy: string | undefined): RedisFinding {
   return policy === 'noeviction'
     ? { check, state: 'ok', detail: policy }
     : {
-        ...{ check, state: 'lossy' },
+        check,
+        state: 'lossy',
         detail: `It is ${policy}: when its memory is full, Redis drops tasks that it has accepted. Set maxmemory-policy noeviction.`,
       }
 }

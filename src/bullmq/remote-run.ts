@@ -162,10 +162,14 @@ class RemoteRun {
     const { link, jobId } = this.#options
     const { queue, agent, up } = link.keysOf(jobId)
     const args = {
-      ...{ queue, id: jobId, after: this.#cursor, seen: this.#toStore },
+      queue,
+      id: jobId,
+      after: this.#cursor,
+      seen: this.#toStore,
       // A job that another process has sent does not know this one.
       host: this.#options.context.durability?.isResumed === true ? link.channel : '',
-      ...{ keptSeconds: RETENTION_SECONDS, mostEntries: ENTRIES },
+      keptSeconds: RETENTION_SECONDS,
+      mostEntries: ENTRIES,
     }
     const found = (await link.run(LOOK, { agent, up }, args)) as readonly [
       string,
@@ -247,8 +251,15 @@ class RemoteRun {
     const { link, jobId, workers } = this.#options
     const { queue, agent, down } = link.keysOf(jobId)
     const args = {
-      ...{ queue, id: jobId, keptSeconds: RETENTION_SECONDS, workers, what, number, text },
-      ...{ mostEntries: MAX_WAITING_MESSAGES, mostBytes: MAX_WAITING_BYTES },
+      queue,
+      id: jobId,
+      keptSeconds: RETENTION_SECONDS,
+      workers,
+      what,
+      number,
+      text,
+      mostEntries: MAX_WAITING_MESSAGES,
+      mostBytes: MAX_WAITING_BYTES,
     }
     while (!this.#hasEnded) {
       try {

@@ -142,9 +142,15 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         }
       },
       {
-        ...{ connection: redis, prefix, concurrency, lockDuration },
+        connection: redis,
+        prefix,
+        concurrency,
+        lockDuration,
         // Its own check would give up what runs when Redis was away: `giveUpDead` does not.
-        ...{ skipStalledCheck: true, maxStalledCount: 0, maxStartedAttempts: 1, runRetryDelay: 1000 },
+        skipStalledCheck: true,
+        maxStalledCount: 0,
+        maxStartedAttempts: 1,
+        runRetryDelay: 1000,
       },
     )
     findJobs.set(queue, (id) => Job.fromId(worker, id))

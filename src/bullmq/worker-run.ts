@@ -213,7 +213,10 @@ export class WorkerRun {
       ...defined({ trace: data.trace }),
       // No store knows its programs, but they are ended when this process dies.
       durability: {
-        ...{ folder: undefined, key: undefined, isResumed: false, startedAt: systemClock.now() },
+        folder: undefined,
+        key: undefined,
+        isResumed: false,
+        startedAt: systemClock.now(),
         saveProgram: () => undefined,
       },
       report: (progress) => this.#send(() => this.#outgoing.report(JSON.stringify(toPlainData(progress)))),
@@ -313,8 +316,15 @@ export class WorkerRun {
       const items = this.#outgoing.take(WRITE_BYTES)
       const said = items.flatMap(({ what, name, text }) => [what, name, text])
       const args = {
-        ...{ queue: keys.queue, id: keys.id, token, lockMs, host: data.host, keptSeconds: RETENTION_SECONDS },
-        ...{ mostBytes: MAX_UP_BYTES, entryBytes: ENTRY_BYTES, write: `${token}:${(this.#writes += 1)}` },
+        queue: keys.queue,
+        id: keys.id,
+        token,
+        lockMs,
+        host: data.host,
+        keptSeconds: RETENTION_SECONDS,
+        mostBytes: MAX_UP_BYTES,
+        entryBytes: ENTRY_BYTES,
+        write: `${token}:${(this.#writes += 1)}`,
       }
       for (let isWritten = false; !isWritten;) {
         try {
@@ -351,7 +361,8 @@ function toInput({ input: { params, ...input } }: JobData): WorkerInput {
   const { subagentName, goalPrompt } = input
   return Object.freeze({
     ...further,
-    ...{ subagent_name: subagentName, goal_prompt: goalPrompt },
+    subagent_name: subagentName,
+    goal_prompt: goalPrompt,
     ...input,
     ...defined({ params: further }),
   })

@@ -131,7 +131,9 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
   const stopped = new AbortController()
   let isBusy = false
   const tasks = createAgentTasks({
-    ...{ subagents, taskManager, clock },
+    subagents,
+    taskManager,
+    clock,
     maxAsyncTasks: 3,
     whenFull: 'queue',
     isAgentBusy: () => isBusy,

@@ -88,7 +88,14 @@ Examples:
           return
         }
         await serveMcp({
-          ...{ config, http, host, store, session, connection, cluster, env: io.env },
+          config,
+          http,
+          host,
+          store,
+          session,
+          connection,
+          cluster,
+          env: io.env,
           ...(page !== undefined &&
             page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
           ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),

@@ -118,7 +118,10 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
     server = await startTaskServer({
-      ...{ ...settings, instances, cluster, pageUrl: () => page && withoutToken(page.url) },
+      ...settings,
+      instances,
+      cluster,
+      pageUrl: () => page && withoutToken(page.url),
       ...defined({ inspect: inspector }),
     })
     stopReviving = reviveInstances({

@@ -53,7 +53,10 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
     )
   }
   const shared = {
-    ...{ config, folder, configFile, untrusted },
+    config,
+    folder,
+    configFile,
+    untrusted,
     ...(untrusted === undefined && {
       subagents: await sentSubagents(config, env, say),
       taskManager: await readClusterTasks({ connection, cluster }, config, env, say),

@@ -23,11 +23,9 @@ export async function readTask(path: string, readStdin: () => Promise<string>): 
   }
   const { task_name, task_intention, instanceId, commands, metadata } = parseInput(taskSubmitSchema(), json, name)
   return {
-    ...{
-      task_name,
-      task_intention,
-      commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...defined({ timeout }) })),
-    },
+    task_name,
+    task_intention,
+    commands: commands.map(({ timeout, ...rest }) => ({ ...rest, ...defined({ timeout }) })),
     ...defined({ instanceId, metadata }),
   }
 }

@@ -50,7 +50,9 @@ Examples:
       const log = createLog('info', (line) => void io.stderr.write(`${line}\n`))
       const worker = await startWorker({
         ...access,
-        ...{ subagents, concurrency, lockMs },
+        subagents,
+        concurrency,
+        lockMs,
         ...(drainSeconds !== undefined && { drainMs: drainSeconds * 1000 }),
         log: (line) => log('info', line),
       })

@@ -176,7 +176,10 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
       if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
       const inFlight = calls.nameAbandoned()
       send({
-        ...{ type: 'hello', instanceId, secret, tools: descriptions },
+        type: 'hello',
+        instanceId,
+        secret,
+        tools: descriptions,
         ...(inFlight.length > 0 && { calls: inFlight }),
       })
     },

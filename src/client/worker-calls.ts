@@ -110,8 +110,12 @@ async function traced(
   work: () => Promise<ToolCallResult>,
 ): Promise<ToolCallResult> {
   const operation = telemetry.start({
-    ...{ type: 'execute_tool', name: call.name, callId: call.commandId ?? call.callId, taskId: call.taskId },
-    ...{ parent: traceOf(call), input: call.arguments },
+    type: 'execute_tool',
+    name: call.name,
+    callId: call.commandId ?? call.callId,
+    taskId: call.taskId,
+    parent: traceOf(call),
+    input: call.arguments,
   })
   try {
     const result = await operation.run(work)

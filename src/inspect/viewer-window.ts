@@ -35,7 +35,9 @@ export function createViewerTransport({ url, onOpen, onDown }: ViewerOptions): T
       if (isClosed) return
       problem = `at ${url} could not be opened in a window`
       const inspector = createBrowserInspector({
-        ...{ url, maxDeferredEvents: REPLAYED, serialize: (message) => message },
+        url,
+        maxDeferredEvents: REPLAYED,
+        serialize: (message) => message,
         window: openingWindow(),
       })
       // The types of the package differ from what it sends: its `id` is null as well.

@@ -184,7 +184,8 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const pool = createInstancePool(config.instances, { folder, clock, log })
   const taskManager = new TaskManager({
     instances: pool.instances,
-    ...{ clock, telemetry },
+    clock,
+    telemetry,
     engine: createFairEngine(createInProcessEngine({ clock }), clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
@@ -192,7 +193,17 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   return {
     configFile: options.configFile,
     untrusted,
-    ...{ config, folder, projectFolder, clock, telemetry, log, manager, session, taskManager, pool, subagents },
+    config,
+    folder,
+    projectFolder,
+    clock,
+    telemetry,
+    log,
+    manager,
+    session,
+    taskManager,
+    pool,
+    subagents,
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),

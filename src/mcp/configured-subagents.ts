@@ -44,8 +44,15 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
   const runIn = (directory: string) =>
     processRunner({
-      ...{ command: program, args, maxOutputBytes, graceMs, survivesHost, clock, cwd: directory },
-      ...{ stdin, questions: asks },
+      command: program,
+      args,
+      maxOutputBytes,
+      graceMs,
+      survivesHost,
+      clock,
+      cwd: directory,
+      stdin,
+      questions: asks,
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })

@@ -41,8 +41,12 @@ export class Elicitations {
     return {
       begin: (onGivenUp) => {
         const request = {
-          ...{ context, meta, onGivenUp, ended: new AbortController() },
-          ...{ taskIds: new Set<string>(), failed: new Set<string>() },
+          context,
+          meta,
+          onGivenUp,
+          ended: new AbortController(),
+          taskIds: new Set<string>(),
+          failed: new Set<string>(),
         }
         this.#open.add(request)
         return { ask: (task) => this.#askAll(request, task), end: () => this.#end(request) } satisfies Asking

@@ -28,11 +28,15 @@ export function createMcpApp(
   const confirmations = new Confirmations(backend.manager)
   const elicitations = new Elicitations(backend.manager)
   const handles = createTaskHandles({
-    ...{ backend, confirmations },
+    backend,
+    confirmations,
     toEarlierResult: (record) => taskResult(backend, record),
   })
   return {
-    ...{ backend, confirmations, elicitations, createTools },
+    backend,
+    confirmations,
+    elicitations,
+    createTools,
     tasks: createMcpTasks(handles, backend.manager, elicitations),
     close: async () => {
       handles.close()

@@ -75,7 +75,11 @@ export function createMcpServer(
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${preview(name)}.`)
     }
     const callee = {
-      ...{ tool, app, reminders, caller, is2025 },
+      tool,
+      app,
+      reminders,
+      caller,
+      is2025,
       asTask: task !== undefined,
       taskProgress,
       canAsk: is2025 && canElicit(server),

@@ -78,7 +78,8 @@ export function reportProgress(
     value = progress > value ? progress : value + STEP
     sentAt = elapsedMs(clock)
     send({
-      ...{ progressToken, progress: value },
+      progressToken,
+      progress: value,
       ...(total !== undefined && total >= value && { total }),
       ...defined({ message }),
     })

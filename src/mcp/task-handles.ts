@@ -161,7 +161,9 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
       const record = manager.getTask(started.taskId)
       const now = clock.now()
       const handle = add({
-        ...{ started, owner, updatedAt: now },
+        started,
+        owner,
+        updatedAt: now,
         createdAt: record?.launchedAt ?? now,
         deadlineMs: record?.timeoutMs,
       })

@@ -97,8 +97,12 @@ async function tracedCall(
   const { telemetry } = backend
   if (telemetry === undefined) return work()
   const operation = telemetry.start({
-    ...{ type: 'execute_tool', name: tool.name, callId: String(id), isServed: true },
-    ...{ parent: traceOf(_meta), input: args },
+    type: 'execute_tool',
+    name: tool.name,
+    callId: String(id),
+    isServed: true,
+    parent: traceOf(_meta),
+    input: args,
   })
   try {
     const result = await operation.run(work)

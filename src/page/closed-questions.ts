@@ -27,7 +27,11 @@ export function closedQuestion(
 ): ClosedQuestion {
   const content = answer?.content
   return {
-    ...{ id, message: beginningOf(message, MAX_MESSAGE), askedAt, closedAt, action: answer?.action ?? 'withdrawn' },
+    id,
+    message: beginningOf(message, MAX_MESSAGE),
+    askedAt,
+    closedAt,
+    action: answer?.action ?? 'withdrawn',
     ...(answer !== undefined && { by: 'host' }),
     ...(content !== undefined && { content: beginningOfJson(content) }),
   }

@@ -117,13 +117,18 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
   const report = isolateReport(options.onError ?? reportToConsole)
   let bound = port
   const state = new PageState({
-    ...{ manager, taskManager, maxTasks, maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES },
+    manager,
+    taskManager,
+    maxTasks,
+    maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
     now: () => clock.now(),
   })
   try {
     const onFailure = (error: unknown): void => report(error, { source: 'page' })
     const streams = new Streams({
-      ...{ state, clock, onFailure },
+      state,
+      clock,
+      onFailure,
       hello: () => ({
         version: packageVersion,
         hasAsync: manager !== undefined,
@@ -134,13 +139,20 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
       }),
     })
     const access = createAccess({
-      ...{ host, allowedHosts: [], origins: [], tokens: [token] },
+      host,
+      allowedHosts: [],
+      origins: [],
+      tokens: [token],
       pages: () => ({ scheme: 'http', ports: [bound] }),
     })
     const server = createServer(undefined, (request, response) => serve(request, response))
     const connections = limitConnections(server)
     const serve = createRouter({
-      ...{ access, streams, connections, onFailure, files: createStaticFiles(pageFolder()) },
+      access,
+      streams,
+      connections,
+      onFailure,
+      files: createStaticFiles(pageFolder()),
       sources: { state, manager, taskManager, restUrl },
     })
     bound = await listen(server, host, port, { host: 'host', port: 'port' })

@@ -221,10 +221,17 @@ export class Deliveries {
     const state = stateOf(standing)
     return {
       owner: name,
-      ...{ owed, leased, delivered, state },
+      owed,
+      leased,
+      delivered,
+      state,
       ...(standing?.until !== undefined && { until: standing.until }),
       reason: reasonOf({
-        ...{ name, owed, leased, state, standing },
+        name,
+        owed,
+        leased,
+        state,
+        standing,
         isPushed: registry.use(pushSubscribers).has(name),
         isDelivering: ledger.isDelivering(name),
         runId: runOfOwner(name),

@@ -135,7 +135,8 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
         shown(values.get(`result.${index}`), COMMAND_VALUE_BYTES),
       ])
       return {
-        ...{ tool, state },
+        tool,
+        state,
         ...defined({ startedAt, endedAt }),
         args: args ?? cutValue('', 0),
         ...defined({ result }),

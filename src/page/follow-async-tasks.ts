@@ -187,7 +187,11 @@ function earlierHappenings(record: AsyncTaskInfo): Happening[] {
       : { at: launchedAt, event: 'started', state: 'running' },
     ...(startedAt === undefined ? [] : [{ at: startedAt, event: 'started', state: 'running' as const }]),
     ...questions.map(({ askedAt, message }): Happening => ({
-      ...{ at: askedAt, event: 'asked', detail: message, mark: 'question', state: 'asking' },
+      at: askedAt,
+      event: 'asked',
+      detail: message,
+      mark: 'question',
+      state: 'asking',
     })),
     ...(end === undefined ? [] : [{ ...end, event: end.state, detail: record.error ?? record.cancelReason }]),
     ...(end !== undefined && (delivery === 'owed' || delivery === 'leased')

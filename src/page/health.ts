@@ -113,7 +113,11 @@ function shown({ at, started, completed, failed, cancelled, durations, depths }:
   const sorted = [...durations].sort((a, b) => a - b)
   const [p50, p99] = [quantile(sorted, 0.5), quantile(sorted, 0.99)]
   return {
-    ...{ at, started, completed, failed, cancelled },
+    at,
+    started,
+    completed,
+    failed,
+    cancelled,
     ...defined({ p50, p99 }),
     ...depths,
   }

@@ -53,7 +53,10 @@ export class Instances {
       const tools = bytes <= room ? known : []
       if (bytes <= room) room -= bytes
       return {
-        ...{ id, type: kind, state, tools },
+        id,
+        type: kind,
+        state,
+        tools,
         ...defined({ connectedAt }),
         queued: (lane?.size ?? 0) - (lane?.runningId === undefined ? 0 : 1),
         ...(lane?.runningId !== undefined && { running: commandKey(lane.runningId) }),

@@ -54,7 +54,9 @@ export class PageState {
     const notify = (): void => this.changed$.next()
     this.#refreshedAt = now()
     this.journal = new Journal<PageEntry>({
-      ...{ versions: this.#versions, maxTasks, maxBytes },
+      versions: this.#versions,
+      maxTasks,
+      maxBytes,
       onForgotten: (entry) => {
         if (entry.kind === 'async') this.#deliveries?.forget(entry.key, entry.record.owner)
       },
@@ -72,7 +74,9 @@ export class PageState {
       this.#stop.push(() => deliveries.stop())
       this.#stop.push(
         followAsyncTasks({
-          ...{ ...shared, manager, now },
+          ...shared,
+          manager,
+          now,
           onTransition: (entry, transition) => {
             deliveries.note(entry.record, transition)
             if (transition?.kind === 'status') {
@@ -99,7 +103,8 @@ export class PageState {
       this.#stop.push(() => instances.stop())
       this.#stop.push(
         followCommandTasks({
-          ...{ ...shared, taskManager },
+          ...shared,
+          taskManager,
           onChange: (entry, change) => {
             if (change === 'started') this.#health.start()
             if (change === 'ended') {

@@ -86,7 +86,9 @@ function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage 
     const { asyncTaskId: _, ...metadata } = task.metadata ?? {}
     return {
       type: 'task_submit',
-      ...{ instanceId, task_name: task.name, task_intention: task.intention },
+      instanceId,
+      task_name: task.name,
+      task_intention: task.intention,
       commands: task.commands.map(({ tool_name, intention, args, timeout }) => ({
         tool_name,
         intention,

@@ -80,7 +80,8 @@ export class Streams {
       unwritten.push(eventBytes('changes', removed))
     }
     const stream: Stream = {
-      ...{ response, unwritten },
+      response,
+      unwritten,
       pieces: { tasks, next: 0, isSnapshot: missed === undefined },
       // What changes while the pieces are sent follows them.
       version: state.version,

@@ -146,7 +146,10 @@ export const cutValue = (text: string, maxChars: number): CutValue => {
   const shown = cutText(read, maxChars)
   const hasMore = read.length < text.length
   return {
-    ...{ type: 'text', text: shown, bytes: Buffer.byteLength(read), isCut: shown.length < text.length },
+    type: 'text',
+    text: shown,
+    bytes: Buffer.byteLength(read),
+    isCut: shown.length < text.length,
     ...(hasMore && { hasMore }),
   }
 }

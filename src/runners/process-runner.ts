@@ -150,7 +150,9 @@ async function runProgram(
 
 function environmentOf(settings: ProcessSettings, input: RunInput, { trace }: RunContext): NodeJS.ProcessEnv {
   return {
-    ...{ ...process.env, AGENT_TASK_ID: input.id, AGENT_TASK_NAME: input.subagentName },
+    ...process.env,
+    AGENT_TASK_ID: input.id,
+    AGENT_TASK_NAME: input.subagentName,
     ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),
     ...settings.env,
   }
@@ -236,7 +238,11 @@ function startProgram(
     const { spawn } = nodeBuiltin('node:child_process')
     const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
     return spawn(command, args, {
-      ...{ cwd, env, stdio, detached: hasGroups, windowsHide: true },
+      cwd,
+      env,
+      stdio,
+      detached: hasGroups,
+      windowsHide: true,
     }) as StartedProgram
   } catch (cause) {
     // Some failures are thrown, others are emitted as an event.

@@ -66,7 +66,10 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
         if (tools !== undefined) room -= bytes
         const { port, userAgent } = entry.instance.peer ?? {}
         const summary = {
-          ...{ id, kind, isConnected, queued: depths.get(id) ?? 0 },
+          id,
+          kind,
+          isConnected,
+          queued: depths.get(id) ?? 0,
           ...defined({ connectedAt, lastActivity, port, userAgent }),
         }
         return tools === undefined ? summary : { ...summary, tools: tools as NonNullable<InstanceSummary['tools']> }

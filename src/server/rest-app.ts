@@ -153,7 +153,10 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
       if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
       const onEnd = [leave, metrics.connected('event_stream')]
       const stream = openEventStream({
-        ...{ followed, hub, limits: config.limits, metrics },
+        followed,
+        hub,
+        limits: config.limits,
+        metrics,
         cut: () => c.env.outgoing.destroy(),
         onEnd: () => onEnd.forEach((end) => end()),
       })

@@ -87,7 +87,9 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
       enter(socket, 'client')
       let reader: FrameReader | undefined
       const connection = createConnection(socket, request.socket, {
-        ...{ config, metrics, batch },
+        config,
+        metrics,
+        batch,
         onSent: () => reader?.wake(),
       })
       watchLiveness(socket, options.heartbeat, connection, () => reader?.isHeld === true)
@@ -131,7 +133,9 @@ export function createServerSockets(options: ServerSocketOptions): ServerSockets
       enter(socket, 'worker')
       let reader: FrameReader | undefined
       const connection = createConnection(socket, request.socket, {
-        ...{ config, metrics, batch },
+        config,
+        metrics,
+        batch,
         onSent: () => reader?.wake(),
       })
       whenAuthenticated(socket, request, () => {

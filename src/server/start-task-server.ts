@@ -167,7 +167,12 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   }
   const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
   const taskManager = new TaskManager({
-    ...{ ...taskLimits, instances, clock, inspect, telemetry, ...defined({ store }) },
+    ...taskLimits,
+    instances,
+    clock,
+    inspect,
+    telemetry,
+    ...defined({ store }),
     // A node runs what the cluster has accepted, and the cluster keeps it.
     ...(cluster && { maxRetained: 0 }),
     engine: createFairEngine(engine, clock),
@@ -206,24 +211,48 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const workerUrl = (): string => `${publicUrl ?? urlOf(`ws${scheme}`, host, httpPort)}${WORKER_PATH}`
 
   const access = createAccess({
-    ...{ host, allowedHosts: config.allowedHosts, tokens: config.auth.tokens },
+    host,
+    allowedHosts: config.allowedHosts,
+    tokens: config.auth.tokens,
     origins: [...config.cors.origins, EXTENSION_ORIGIN],
     pages: () => ({ scheme: `http${scheme}`, ports: [httpPort, wsPort] }),
   })
   const sockets = createServerSockets({
-    ...{ config, clock, access, service, instances, hub, metrics, heartbeat, log, writeEvent },
+    config,
+    clock,
+    access,
+    service,
+    instances,
+    hub,
+    metrics,
+    heartbeat,
+    log,
+    writeEvent,
     frames: createRateLimiter(limits.framesPerMinute, clock),
     workerFrames: createRateLimiter(limits.framesPerMinute, clock),
     createId: randomUUID,
     sharedWorkers: backend.sharedWorkers,
   })
   const toolCalls = createToolCalls({
-    ...{ service, hub, clock, instances: backend.instances },
+    service,
+    hub,
+    clock,
+    instances: backend.instances,
     limitMs: limits.toolCallMs,
   })
   const app = createRestApp({
-    ...{ config, service, hub, instances: backend.instances, metrics, log, writeEvent, wsUrl: clientUrl, telemetry },
-    ...{ baseUrl: () => backend.publicUrl?.replace(/\/$/, '') ?? httpUrl(), pageUrl, toolCalls },
+    config,
+    service,
+    hub,
+    instances: backend.instances,
+    metrics,
+    log,
+    writeEvent,
+    wsUrl: clientUrl,
+    telemetry,
+    baseUrl: () => backend.publicUrl?.replace(/\/$/, '') ?? httpUrl(),
+    pageUrl,
+    toolCalls,
     countConnected: () => instances.list().filter(({ isConnected }) => isConnected).length,
     isDraining: () => isDraining,
     register: (request, isBrowser) => backend.register(request, { websocketUrl: workerUrl(), isBrowser }),
@@ -252,7 +281,9 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   const wsServer = createServer(
     tls,
     createHttpEntry({
-      ...{ access, requests, onRefused },
+      access,
+      requests,
+      onRefused,
       serve: (_request, response) => {
         const body = { error: 'This port accepts WebSocket connections only', code: 'UPGRADE_REQUIRED' }
         sendJson(response, 426, body, { upgrade: 'websocket', connection: 'close, upgrade' })
@@ -295,12 +326,14 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     upgrades.attach(httpServer, false)
     upgrades.attach(wsServer, true)
     httpPort = await listen(httpServer, host, config.port, {
-      ...{ host: 'HOST', port: 'PORT' },
+      host: 'HOST',
+      port: 'PORT',
       whenTaken: whenTaken(host, '--port, options.port, PORT'),
     })
     if (config.tasks.enabled) {
       wsPort = await listen(wsServer, host, config.tasks.wsPort, {
-        ...{ host: 'HOST', port: 'TASKS_WS_PORT' },
+        host: 'HOST',
+        port: 'TASKS_WS_PORT',
         whenTaken: whenTaken(host, '--ws-port, options.tasks.wsPort, TASKS_WS_PORT'),
       })
     }

@@ -47,7 +47,9 @@ export function addToolRoutes(app: OpenAPIHono<RestEnv>, { instances, toolCalls,
     const caller = watchCaller(c.env.outgoing)
     const answer = await toolCalls
       .call({
-        ...{ ...chosen, name: c.req.valid('param').name, signal: caller.signal },
+        ...chosen,
+        name: c.req.valid('param').name,
+        signal: caller.signal,
         within: (submit) => traced(c.req.header(), submit),
       })
       .finally(caller.stop)

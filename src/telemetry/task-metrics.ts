@@ -27,10 +27,12 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
   gauge('queued', 'Tasks that wait for a slot, or for their instance.')
   gauge('owed', 'Results that no message has carried yet.')
   const deliveries = meter.createCounter('agent_tasks.deliveries', {
-    ...{ description: 'Results that were delivered to an agent.', unit: '{task}' },
+    description: 'Results that were delivered to an agent.',
+    unit: '{task}',
   })
   const retries = meter.createCounter('agent_tasks.retries', {
-    ...{ description: 'Runs of a task after its first.', unit: '{run}' },
+    description: 'Runs of a task after its first.',
+    unit: '{run}',
   })
   return {
     retried: () => retries.add(1),

@@ -31,7 +31,10 @@ export function contextOf({ traceparent, tracestate }: TraceContext, isRemote = 
   // Version ff is invalid; version 00 has four fields.
   if (version === undefined || version === 'ff' || (version === '00' && traceparent.length > 55)) return undefined
   const spanContext: SpanContext = {
-    ...{ traceId, spanId, isRemote, traceFlags: Number.parseInt(flags, 16) & 1 },
+    traceId,
+    spanId,
+    isRemote,
+    traceFlags: Number.parseInt(flags, 16) & 1,
     ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
   }
   return isSpanContextValid(spanContext) ? trace.setSpanContext(ROOT_CONTEXT, spanContext) : undefined

@@ -160,8 +160,15 @@ export class DeliveryAccounts {
       this.#earlier.push(before)
     }
     this.#accounts.set(taskId, {
-      ...{ taskId, owner, endedAs: undefined, owes: false, since: at },
-      ...{ lease: undefined, accepted: 0, unproven: undefined, isPruned: false },
+      taskId,
+      owner,
+      endedAs: undefined,
+      owes: false,
+      since: at,
+      lease: undefined,
+      accepted: 0,
+      unproven: undefined,
+      isPruned: false,
     })
   }
 

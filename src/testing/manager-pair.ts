@@ -120,7 +120,14 @@ type Shown = Pick<ledger.ModelRecord, 'id' | 'owner' | 'status' | 'delivery' | '
 }
 
 const show = ({ id, owner, status, delivery, launchedAt, seq, completedAt, notifiedAt }: Shown) => ({
-  ...{ id, owner, status, delivery, launchedAt, seq, completedAt, notifiedAt },
+  id,
+  owner,
+  status,
+  delivery,
+  launchedAt,
+  seq,
+  completedAt,
+  notifiedAt,
 })
 
 export const idOf = ({ id }: { readonly id: string }): string => id

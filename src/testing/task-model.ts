@@ -226,9 +226,17 @@ export function newTask(
 ): ModelTask {
   return {
     record: { ...fields, status: 'running', delivery: 'none', seq: 0 },
-    ...{ isLaunched, priority, pool: 'task', isDelayed: false },
-    ...{ hasSlot: false, lease: undefined, claims: [] },
-    ...{ isDisowned: false, isAccepted: false, isHandled: false, isUnread: false },
+    isLaunched,
+    priority,
+    pool: 'task',
+    isDelayed: false,
+    hasSlot: false,
+    lease: undefined,
+    claims: [],
+    isDisowned: false,
+    isAccepted: false,
+    isHandled: false,
+    isUnread: false,
   }
 }
 
@@ -361,7 +369,10 @@ export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   const failed = { number: attempt, startedAt: startedAt ?? fields.launchedAt, endedAt: ledger.now, error }
   task.record = {
     ...fields,
-    ...{ status: 'queued', seq: ++ledger.seq, attempt: attempt + 1, attempts: [...attempts, failed] },
+    status: 'queued',
+    seq: ++ledger.seq,
+    attempt: attempt + 1,
+    attempts: [...attempts, failed],
   }
   closeQuestions(ledger, task)
   emit(ledger, task, { kind: 'status', from: 'running', to: 'queued' })

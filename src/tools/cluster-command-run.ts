@@ -69,8 +69,12 @@ export async function submitToCluster(
   const task = await tasks.getTask(commandTaskId).catch(() => undefined)
   const instanceId = task?.instanceId ?? message.instanceId ?? 'of the cluster'
   return {
-    ...{ commandTaskId, instanceId, queuePosition, abortController },
-    ...{ params: { commandTaskId }, runner: commandRunner(tasks, stopListening) },
+    commandTaskId,
+    instanceId,
+    queuePosition,
+    abortController,
+    params: { commandTaskId },
+    runner: commandRunner(tasks, stopListening),
     abandon: () => {
       stopListening()
       cancel()

@@ -62,7 +62,8 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   }
   // A model chose its name, which a subagent may have too.
   return {
-    ...{ commandTaskId: taskId, instanceId: task.instanceId },
+    commandTaskId: taskId,
+    instanceId: task.instanceId,
     queuePosition,
     abortController,
     runner: { run, isBound: true, isUnique: true },

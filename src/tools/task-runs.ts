@@ -302,7 +302,10 @@ function taskMetadata(
   isAsync: boolean,
 ): Record<string, unknown> {
   return {
-    ...{ agentId: id, async: isAsync, status, effectiveTimeoutSeconds: seconds },
+    agentId: id,
+    async: isAsync,
+    status,
+    effectiveTimeoutSeconds: seconds,
     ...(requested !== undefined && { timeoutClamped: true, requestedTimeoutSeconds: requested }),
   }
 }

@@ -49,7 +49,9 @@ async function openJob() {
     return (await runScript(redis, LOOK, { agent, up }, args)) as string[]
   }
   return {
-    ...{ queue, look, expire },
+    queue,
+    look,
+    expire,
     fetch: (token: string) => worker.getNextJob(token, { block: false }),
     begin: (token: string) => runScript(redis, BEGIN_RUN, { agent, down }, { ...at, token, lockMs: LOCK_MS }),
     keep: (token: string) => runScript(redis, KEEP_LOCK, {}, { ...at, token, lockMs: LOCK_MS }),
@@ -85,8 +87,10 @@ describe(`${layout} knows of a job`, () => {
     await queue.add('run', {}, { jobId: 'job' })
     await expire(await fetch('mine'), 'mine')
     const watcher = new Worker(name.queue, () => Promise.resolve(), {
-      ...{ connection: queue.opts.connection, prefix: name.prefix },
-      ...{ stalledInterval: 20, maxStalledCount: 0 },
+      connection: queue.opts.connection,
+      prefix: name.prefix,
+      stalledInterval: 20,
+      maxStalledCount: 0,
     })
     onTestFinished(() => watcher.close())
     await new Promise((resolve) => watcher.once('failed', resolve))
@@ -122,7 +126,10 @@ describe(`${layout} knows of a queue`, () => {
     const keys = clusterKeys('test')
     const cluster = createClusterRedis(redis, keys, { maxRetained: 10 })
     const jobs = createInstanceQueue(keys.queue('w'), {
-      ...{ redis, prefix: keys.prefix, lockMs: LOCK_MS, onError: () => undefined },
+      redis,
+      prefix: keys.prefix,
+      lockMs: LOCK_MS,
+      onError: () => undefined,
     })
     onTestFinished(() => jobs.close())
     await cluster.renew('n', LOCK_MS, [], [])

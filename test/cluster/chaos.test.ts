@@ -36,7 +36,10 @@ it(
       })
     const nodes = Array.from({ length: 3 }, (): Slot => ({ target: 'node', start: startNode }))
     const faults = new Faults({
-      ...{ random: createRandom(seed), slots: [...nodes, ...runs.slots], pauseMs: LOCK, redis: cluster.redis },
+      random: createRandom(seed),
+      slots: [...nodes, ...runs.slots],
+      pauseMs: LOCK,
+      redis: cluster.redis,
       cut: { clients: cluster.cut, redis: redisFront.cut },
     })
     await faults.ready()

@@ -24,7 +24,10 @@ async function setUp(options?: RedisServerOptions) {
   const file = join(folder, 'agent-tasks.config.json')
   const subagents = [
     {
-      ...{ name: 'shell', description: 'runs a goal', command: 'sh', runsOn: 'workers' },
+      name: 'shell',
+      description: 'runs a goal',
+      command: 'sh',
+      runsOn: 'workers',
       args: ['-c', 'echo "$AGENT_TASK_NAME: $1"; sleep 0.5', 'sh', '{goal}'],
     },
   ]

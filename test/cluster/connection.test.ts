@@ -9,7 +9,8 @@ async function connected(options?: RedisServerOptions, waits = true) {
   const server = await startRedis(options)
   const lines: string[] = []
   const redis = openConnection(toRedisAddress({ connection: server.url }), {
-    ...{ use: 'test', waits },
+    use: 'test',
+    waits,
     log: (line) => lines.push(line),
   })
   onTestFinished(async () => {

@@ -35,7 +35,10 @@ async function openCluster(maxRetained = 10) {
   /** A task that a node has fetched. */
   const fetch = async (id: string, token: string) => {
     const jobs = createInstanceQueue(keys.queue('w'), {
-      ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
+      redis,
+      prefix: keys.prefix,
+      lockMs: LIFE_MS,
+      onError: () => undefined,
     })
     onTestFinished(() => jobs.close())
     await jobs.add(id, 't')
@@ -56,7 +59,10 @@ async function openCluster(maxRetained = 10) {
 const claimed = (answer: { epoch: number } | { holder: string }): number => ('epoch' in answer ? answer.epoch : -1)
 
 const write = (seq: number, fields: Record<string, string> = {}, isEnd = false): TaskWrite => ({
-  ...{ fields, isEnd, dropped: [], bytes: 0 },
+  fields,
+  isEnd,
+  dropped: [],
+  bytes: 0,
   events: [{ seq, json: `{"seq":${seq}}` }],
 })
 
@@ -143,7 +149,10 @@ describe('a task', () => {
     const { redis, keys, cluster } = await openCluster()
     await cluster.claim('w', 'n1', await cluster.nextEpoch(), true, 1, {})
     const queue = createInstanceQueue(keys.queue('w'), {
-      ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
+      redis,
+      prefix: keys.prefix,
+      lockMs: LIFE_MS,
+      onError: () => undefined,
     })
     onTestFinished(() => queue.close())
     let isAlive = false
@@ -154,7 +163,11 @@ describe('a task', () => {
         ...cluster,
         confirm: (id) => (isAlive ? cluster.confirm(id) : Promise.reject(new Error('It has died.'))),
       },
-      ...{ limits, queueOf: () => queue, cursors: createCursors(), isDraining: () => false, now: () => 1 },
+      limits,
+      queueOf: () => queue,
+      cursors: createCursors(),
+      isDraining: () => false,
+      now: () => 1,
       expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),
       inTime: (promise) => promise,
       onError: () => undefined,

@@ -21,7 +21,10 @@ function openRedis(url: string, name: string) {
   const keys = clusterKeys(name)
   const queueOf = (instanceId: string) => {
     const queue = createInstanceQueue(keys.queue(instanceId), {
-      ...{ redis, prefix: keys.prefix, lockMs: LIFE_MS, onError: () => undefined },
+      redis,
+      prefix: keys.prefix,
+      lockMs: LIFE_MS,
+      onError: () => undefined,
     })
     onTestFinished(() => queue.close())
     return queue

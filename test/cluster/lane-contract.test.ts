@@ -18,7 +18,10 @@ async function onNodes(): Promise<LaneSubject> {
   const url = `http://127.0.0.1:${front.port}`
   const startNode = () =>
     startTaskServer({
-      ...{ port: 0, env: {}, tasks: { wsPort: 0 }, logLevel: 'error' },
+      port: 0,
+      env: {},
+      tasks: { wsPort: 0 },
+      logLevel: 'error',
       cluster: bullmqCluster({ connection: redis.url, publicUrl: url, lockMs: LOCK_MS }),
     })
   const nodes = await Promise.all([startNode(), startNode()])

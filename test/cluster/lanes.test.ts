@@ -32,7 +32,13 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
     },
   })
   const node = new ClusterNode({
-    ...{ connection: redis, keys, tasks, instances, lockMs: LOCK_MS, clock: systemClock, log: () => undefined },
+    connection: redis,
+    keys,
+    tasks,
+    instances,
+    lockMs: LOCK_MS,
+    clock: systemClock,
+    log: () => undefined,
     redis: recorded(change(cluster, (lock) => redis.del(lock))),
     limits: resolveServerConfig().tasks,
   })
@@ -49,7 +55,12 @@ async function openNode(change: (cluster: ClusterRedis, unlock: (lock: string) =
     return {}
   }
   return {
-    ...{ redis, keys, cluster, node, calls, claims },
+    redis,
+    keys,
+    cluster,
+    node,
+    calls,
+    claims,
     disconnect: () => instances.disconnect('w'),
     connect: () => instances.connect(localInstance({ id: 'w', tools: [{ name: 'do', execute }] })),
     submit: async (mark: string): Promise<string> => {

@@ -26,7 +26,8 @@ describe('a node that dies', () => {
     await nodes[holder]?.kill()
     const other = nodes[1 - holder]?.httpUrl ?? ''
     expect(await untilEnded(other, inFlight)).toMatchObject({
-      ...{ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } },
+      status: 'failed',
+      error: { code: 'INSTANCE_DISCONNECTED' },
     })
     for (const id of queued) expect(await untilEnded(other, id)).toMatchObject({ status: 'completed' })
     expect(worker.started()).toEqual(['in flight', ...queued.map((_, n) => `q${n}`)])
@@ -48,7 +49,8 @@ describe('a node that dies', () => {
     const { body } = await call(second?.httpUrl ?? '', '/instances')
     expect(body['instances']).toMatchObject([{ id: 'w', isConnected: false }])
     expect(await post(second?.httpUrl ?? '', '/tasks', taskFor('w', 'do', { mark: 'x' }))).toMatchObject({
-      ...{ status: 409, body: { code: 'NOT_CONNECTED' } },
+      status: 409,
+      body: { code: 'NOT_CONNECTED' },
     })
   })
 
@@ -185,10 +187,8 @@ describe('Redis', () => {
 
   it('N6: is away: a node that gets SIGTERM ends all the same, and what it had is settled when Redis is back', async () => {
     const { nodes, redis, startNode } = await startMortalCluster(1, {
-      ...{
-        cluster: { publicUrl: undefined, lockMs: 1500 },
-        server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } },
-      },
+      cluster: { publicUrl: undefined, lockMs: 1500 },
+      server: { tasks: { drainMs: 200, instanceGraceMs: 1000 } },
     })
     const url = nodes[0]?.httpUrl ?? ''
     const worker = await connectWatched(url, 'w')
@@ -212,7 +212,8 @@ describe('Redis', () => {
     await untilEnded(url, first)
     await redis.kill()
     expect(await post(url, '/tasks', taskFor('w', 'do', { mark: 'refused' }))).toMatchObject({
-      ...{ status: 503, body: { code: 'NOT_STORED' } },
+      status: 503,
+      body: { code: 'NOT_STORED' },
     })
     await redis.start()
     const after = await until(async () => {

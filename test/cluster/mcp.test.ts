@@ -41,7 +41,8 @@ async function startMcp(folder: string, connection: string) {
 }
 
 const holding = (mark: string, more = {}) => ({
-  ...{ task_name: mark, commands: [{ tool_name: 'hold', intention: '', args: { mark } }] },
+  task_name: mark,
+  commands: [{ tool_name: 'hold', intention: '', args: { mark } }],
   ...more,
 })
 

@@ -98,7 +98,8 @@ describe('several nodes', () => {
     worker.finish('one')
     expect(await ofTask.skipTo('task_complete')).toMatchObject({ status: 'completed' })
     expect(await ofInstance.closed).toEqual({
-      ...{ code: 1013, reason: 'Events may be missing. Reconnect and subscribe again.' },
+      code: 1013,
+      reason: 'Events may be missing. Reconnect and subscribe again.',
     })
   })
 
@@ -218,7 +219,8 @@ describe('several nodes', () => {
     await untilEnded(url, String(same[0]?.body['taskId']))
     expect(worker.started().filter((mark) => mark === 'once')).toHaveLength(1)
     expect(await post(url, '/tasks', taskFor('w', 'do', { mark: 'another' }), key)).toMatchObject({
-      ...{ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } },
+      status: 422,
+      body: { code: 'IDEMPOTENCY_KEY_REUSED' },
     })
   })
 })

@@ -15,7 +15,9 @@ describe('one node', () => {
     expect(worker.mostAtOnce).toBe(1)
     const { body } = await call(url, `/tasks/${String(ids[3])}`)
     expect(body['task']).toMatchObject({
-      ...{ status: 'completed', instanceId: 'w', name: 'm3' },
+      status: 'completed',
+      instanceId: 'w',
+      name: 'm3',
       commands: [{ status: 'success', result: { content: [{ type: 'text', text: 'm3' }] } }],
     })
   })
@@ -43,7 +45,8 @@ describe('one node', () => {
     await worker.untilStarted('running')
     const queued = await submit(url, taskFor('w', 'do', { mark: 'queued' }))
     expect(await post(url, '/tasks', taskFor('w', 'do', { mark: 'too many' }))).toMatchObject({
-      ...{ status: 429, body: { code: 'QUEUE_FULL' } },
+      status: 429,
+      body: { code: 'QUEUE_FULL' },
     })
     expect(await post(url, '/tasks', taskFor('nobody', 'do', { mark: 'x' }))).toMatchObject({ status: 404 })
     expect(await post(url, `/tasks/${queued}/cancel`)).toMatchObject({ status: 200 })

@@ -53,7 +53,8 @@ describe('when Redis goes away', () => {
     const { settled } = await manager.waitFor([id])
     expect(settled).toMatchObject([
       {
-        ...{ status: 'failed', errorCode: 'START_FAILED' },
+        status: 'failed',
+        errorCode: 'START_FAILED',
         error: expect.stringMatching(
           /^The task was not sent to the workers of queue research: Redis at .* within 300 ms\.$/,
         ) as string,
@@ -71,7 +72,8 @@ describe('when Redis goes away', () => {
     const { settled } = await manager.waitFor([id])
     expect(settled).toMatchObject([
       {
-        ...{ status: 'failed', errorCode: 'START_FAILED' },
+        status: 'failed',
+        errorCode: 'START_FAILED',
         error: expect.stringMatching(/ within 1000 ms\. It answered: OOM /) as string,
       },
     ])

@@ -99,13 +99,25 @@ describe('a job', () => {
         WRITE,
         { agent, up },
         {
-          ...{ ...job, token, lockMs: 60_000, host: 'host', keptSeconds: 60, mostBytes: 9999, entryBytes: 64 },
+          ...job,
+          token,
+          lockMs: 60_000,
+          host: 'host',
+          keptSeconds: 60,
+          mostBytes: 9999,
+          entryBytes: 64,
           write: number,
         },
         ['output', '', text],
       )
     return {
-      ...{ redis, jobs, agent, up, down, write, lock: `${queue}:${id}:lock` },
+      redis,
+      jobs,
+      agent,
+      up,
+      down,
+      write,
+      lock: `${queue}:${id}:lock`,
       keep: (token: string) => runScript(redis, KEEP_LOCK, {}, { ...job, token, lockMs: 60_000 }),
       tell: (number: string, text: string) =>
         runScript(
@@ -113,8 +125,14 @@ describe('a job', () => {
           TELL,
           { agent, down },
           {
-            ...{ ...job, keptSeconds: 60, workers: 'workers', what: 'message', number, text },
-            ...{ mostEntries: 9, mostBytes: 999 },
+            ...job,
+            keptSeconds: 60,
+            workers: 'workers',
+            what: 'message',
+            number,
+            text,
+            mostEntries: 9,
+            mostBytes: 999,
           },
         ),
       cancel: () =>

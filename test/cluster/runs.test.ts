@@ -98,7 +98,10 @@ describe('a task on a worker', () => {
     const manager = fleet.manager()
     const { id } = manager.launch(launch, fleet.runnerOf())
     expect(await settled(manager, id)).toMatchObject({
-      ...{ status: 'failed', error: 'out of range', errorName: 'RangeError', errorCode: 'FAR' },
+      status: 'failed',
+      error: 'out of range',
+      errorName: 'RangeError',
+      errorCode: 'FAR',
     })
   })
 })

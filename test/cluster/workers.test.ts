@@ -60,7 +60,9 @@ describe('a worker that dies', () => {
     const second = await workerOf(fleet)
     first.signal('SIGKILL')
     expect(await settled(manager, id)).toMatchObject({
-      ...{ status: 'completed', output: { final_message: 'attempt 2' }, attempt: 2 },
+      status: 'completed',
+      output: { final_message: 'attempt 2' },
+      attempt: 2,
     })
     expect(manager.readOutput(id)?.text).toContain('attempt 2 on a worker')
     const started = [...first.said, ...second.said].filter((line) => 'started' in line)

@@ -40,7 +40,10 @@ async function openStage(ids: readonly string[], options?: BrowserOptions): Prom
   onTestFinished(() => site.close())
   const opened = await Promise.all(ids.map((id) => openBrowser(id, options)))
   const server = await startTaskServer({
-    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
+    port: 0,
+    tasks: { wsPort: 0 },
+    logLevel: 'silent',
+    env: {},
     instances: opened.map(({ instance }) => instance),
   })
   const client = createTaskClient({ url: server.httpUrl })
@@ -53,7 +56,10 @@ async function openStage(ids: readonly string[], options?: BrowserOptions): Prom
   const ends: TaskCompleteMessage[] = []
   server.taskManager.on('complete', (message) => ends.push(message))
   return {
-    ...{ server, client, site, ends },
+    server,
+    client,
+    site,
+    ends,
     browsers: Object.fromEntries(opened.map((browser) => [browser.instance.id, browser])),
     submit: async (instanceId, ...commands) => {
       const { taskId } = await client.submit({ task_name: `On ${instanceId}`, instanceId, commands })

@@ -37,7 +37,10 @@ async function runIn(perform: Perform, origin: string, script: string): Promise<
 it('lets the pages of allowed origins use REST and its events, and no others', async () => {
   const [allowed, other] = [await servePage(), await servePage()]
   const server = await startTaskServer({
-    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
+    port: 0,
+    tasks: { wsPort: 0 },
+    logLevel: 'silent',
+    env: {},
     auth: { tokens: [TOKEN] },
     cors: { origins: [allowed] },
     instances: [createDemoInstance()],

@@ -14,7 +14,10 @@ interface Stage {
 /** A server that serves the page and can add, and another that has the browser. */
 async function openStage(tokens: readonly string[]): Promise<Stage> {
   const server = await startTaskServer({
-    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
+    port: 0,
+    tasks: { wsPort: 0 },
+    logLevel: 'silent',
+    env: {},
     auth: { tokens: [...tokens] },
     instances: [createDemoInstance()],
   })

@@ -28,7 +28,10 @@ beforeAll(async () => {
   site = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
   browser = await startExtensionBrowser()
   server = await startTaskServer({
-    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
+    port: 0,
+    tasks: { wsPort: 0 },
+    logLevel: 'silent',
+    env: {},
     auth: { tokens: [TOKEN] },
   })
   await browser.connect(server.httpUrl, { token: TOKEN })
@@ -45,7 +48,10 @@ afterAll(async () => {
 async function use(tool_name: string, args: Record<string, unknown> = {}): Promise<string> {
   const answer = await waitFor(async () => {
     const submitted = server.taskManager.submitTask({
-      ...{ type: 'task_submit', task_name: 'Attack', task_intention: '', instanceId: 'browser' },
+      type: 'task_submit',
+      task_name: 'Attack',
+      task_intention: '',
+      instanceId: 'browser',
       commands: [{ tool_name, args, intention: '' }],
     })
     return 'taskId' in submitted ? submitted : undefined

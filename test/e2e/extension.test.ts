@@ -92,7 +92,10 @@ const evaluate = (code: string): Command => ({ tool_name: 'browser_evaluate', ar
 
 function submit(server: TaskServer, commands: readonly Command[], instanceId = 'browser'): string {
   const answer = server.taskManager.submitTask({
-    ...{ type: 'task_submit', task_name: 'Act', task_intention: '', instanceId },
+    type: 'task_submit',
+    task_name: 'Act',
+    task_intention: '',
+    instanceId,
     commands: commands.map((command) => ({ ...command, intention: '' })),
   })
   if (!('taskId' in answer)) throw new Error(`${answer.code}: ${answer.error}`)

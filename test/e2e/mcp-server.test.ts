@@ -52,7 +52,10 @@ function configFile(config: object): string {
 }
 
 const node = (name: string, script: string, more: object = {}) => ({
-  ...{ name, description: `Runs ${name}`, command: process.execPath, args: ['-e', script, '--', '{goal}'] },
+  name,
+  description: `Runs ${name}`,
+  command: process.execPath,
+  args: ['-e', script, '--', '{goal}'],
   ...more,
 })
 
@@ -205,7 +208,9 @@ describe('over stdio', () => {
     const lifelines = await openLifelines()
     onTestFinished(lifelines.close)
     const tree = {
-      ...{ name: 'tree', description: 'A program with a child', command: process.execPath },
+      name: 'tree',
+      description: 'A program with a child',
+      command: process.execPath,
       args: lifelines.argumentsOf({
         name: 'parent',
         ignoresSigterm: true,
@@ -230,7 +235,10 @@ describe('over stdio', () => {
     const lifelines = await openLifelines()
     onTestFinished(lifelines.close)
     const stubborn = {
-      ...{ name: 'stubborn', description: 'Ignores SIGTERM', command: process.execPath, graceMs: 3_600_000 },
+      name: 'stubborn',
+      description: 'Ignores SIGTERM',
+      command: process.execPath,
+      graceMs: 3_600_000,
       args: lifelines.argumentsOf({ name: 'stubborn', ignoresSigterm: true }),
     }
     const child = spawn(process.execPath, argumentsFor({ subagents: [stubborn] }), {
@@ -517,8 +525,12 @@ async function openTaskSession(
       const response = await fetch(url, {
         method: 'POST',
         headers: {
-          ...{ authorization, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-          ...{ 'mcp-protocol-version': MODERN, 'mcp-method': method, 'mcp-name': params.taskId ?? params.name ?? '' },
+          authorization,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': MODERN,
+          'mcp-method': method,
+          'mcp-name': params.taskId ?? params.name ?? '',
         },
         body: JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }),
       })

@@ -40,7 +40,9 @@ function setUp() {
   const open = (name: string): void => writeFileSync(gateOf(name), '')
   const script = 'echo "began $1"; until [ -e "$2/gate-$1" ]; do sleep 0.05; done; echo "result of $1"'
   const program = {
-    ...{ description: 'Waits for its gate', command: 'sh', args: ['-c', script, 'sh', '{goal}', folder] },
+    description: 'Waits for its gate',
+    command: 'sh',
+    args: ['-c', script, 'sh', '{goal}', folder],
     graceMs: 100,
   }
   const config = {

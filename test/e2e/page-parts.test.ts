@@ -204,8 +204,13 @@ describe('a page whose server is gone', () => {
     await isLive(page)
     await page.getByRole('treeitem', { name: /^Guard the door/ }).waitFor()
     const seen: Readonly<Record<Part, string>> = {
-      ...{ timeline: 'Guard the door', tasks: 'Guard the door', task: 'Guard the door', delivery: 'Write home' },
-      ...{ machines: 'asyncTask', instances: 'desk', health: 'Tasks a second' },
+      timeline: 'Guard the door',
+      tasks: 'Guard the door',
+      task: 'Guard the door',
+      delivery: 'Write home',
+      machines: 'asyncTask',
+      instances: 'desk',
+      health: 'Tasks a second',
     }
     await host.stopPage()
     await page.locator('[data-connection=lost]').waitFor({ timeout: 2000 })

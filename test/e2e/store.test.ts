@@ -169,7 +169,9 @@ describe('a host that cannot say what its agent has received', () => {
     return { said: said.map((line) => JSON.parse(line) as Line), end: signal ?? status }
   }
   const delivered = (isRepeat: boolean): Line => ({
-    ...{ delivered: [expect.stringMatching(/^shout-/) as string], isRepeat, isMarked: isRepeat },
+    delivered: [expect.stringMatching(/^shout-/) as string],
+    isRepeat,
+    isMarked: isRepeat,
   })
 
   it('K5: gets nothing again after a clean end, three times in a row', () => {

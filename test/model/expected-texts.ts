@@ -70,7 +70,9 @@ function notification(record: ModelRecord): object {
   const children = runningChildren && { running_children: runningChildren }
   if (status === 'failed') {
     return {
-      ...{ agent_id: id, status, error },
+      agent_id: id,
+      status,
+      error,
       ...(errorName !== undefined && { error_name: errorName }),
       ...(errorCode !== undefined && { error_code: errorCode }),
       ...(lateOutput && { late_output: outputFields(lateOutput) }),

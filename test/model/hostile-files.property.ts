@@ -52,7 +52,8 @@ export interface HostileFiles {
 
 export const hostileFiles: fc.Arbitrary<HostileFiles> = fc.record({
   files: fc.uniqueArray(fc.record({ name: fc.constantFrom(...names), kind: fc.constantFrom(...kinds) }), {
-    ...{ maxLength: 3, selector: ({ name }: { name: string }) => name },
+    maxLength: 3,
+    selector: ({ name }: { name: string }) => name,
   }),
   neighbour: fc.option(fc.record({ suffix: fc.constantFrom(...beside), kind: fc.constantFrom(...kinds) }), {
     nil: undefined,

@@ -53,7 +53,10 @@ class Host {
   readonly #clock = createManualClock()
   readonly #store = breakableStore()
   readonly #manager = new AsyncTaskManager({
-    ...{ clock: this.#clock, store: this.#store.store, maxAsyncTasks: -1, onError: () => undefined },
+    clock: this.#clock,
+    store: this.#store.store,
+    maxAsyncTasks: -1,
+    onError: () => undefined,
   })
   readonly #backend = createBackend({ clock: this.#clock, writeLog: () => undefined })
   readonly #handles: TaskHandles
@@ -64,7 +67,8 @@ class Host {
   constructor(alter: AlterHandles) {
     const backend = { ...this.#backend, manager: this.#manager }
     const handles = createTaskHandles({
-      ...{ backend, confirmations: new Confirmations(this.#manager) },
+      backend,
+      confirmations: new Confirmations(this.#manager),
       toEarlierResult: () => ({ content: [] }),
     })
     this.#close = handles.close

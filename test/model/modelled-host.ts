@@ -315,8 +315,17 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const registered = task.record
     const graceMs = fields.graceMs ?? settings.graceMs
     attached.set(task, {
-      ...{ controller, run: undefined, graceMs, isOverdue: false, isLong: false, text: '' },
-      ...{ retry, takesMessages: how.takesMessages === true, inbox: undefined, asked: 0, excess: undefined },
+      controller,
+      run: undefined,
+      graceMs,
+      isOverdue: false,
+      isLong: false,
+      text: '',
+      retry,
+      takesMessages: how.takesMessages === true,
+      inbox: undefined,
+      asked: 0,
+      excess: undefined,
     })
     setDeadline(task, waits ? 'wait' : 'limit')
     // A foreground task leaves the slot of its reservation to what waits.

@@ -72,7 +72,10 @@ export function pageProperty({ state: alterState, access: alterAccess }: AlterPa
     const clock = createManualClock()
     const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock, onError: () => undefined })
     const state = new PageState({
-      ...{ manager, taskManager: undefined, maxTasks: MAX_TASKS, maxBytes: 1024 * 1024 },
+      manager,
+      taskManager: undefined,
+      maxTasks: MAX_TASKS,
+      maxBytes: 1024 * 1024,
       now: () => clock.now(),
     })
     alterState?.(state)
@@ -135,7 +138,10 @@ const TOKEN = 'the-token-of-the-link'
 function checkAccess(alter: (access: Access) => Access, guess: string): void {
   const access = alter(
     createAccess({
-      ...{ host: '127.0.0.1', allowedHosts: [], origins: [], tokens: [TOKEN] },
+      host: '127.0.0.1',
+      allowedHosts: [],
+      origins: [],
+      tokens: [TOKEN],
       pages: () => ({ scheme: 'http', ports: [3320] }),
     }),
   )

@@ -403,7 +403,11 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     const concluding = [...wrapUps].sort(([a], [b]) => a - b).map(([, { aborted }]) => aborted)
     return {
       ...observeNow(),
-      ...{ waits: [...waitResults], disposed, answers: [...answers], taken: [...taken], concluding },
+      waits: [...waitResults],
+      disposed,
+      answers: [...answers],
+      taken: [...taken],
+      concluding,
     }
   }
 

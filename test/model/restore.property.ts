@@ -67,7 +67,12 @@ function expectedOf(given: readonly Kept[], limit: number): Expected[] {
   const all: Expected[] = [
     ...ended.map((record) => ({ ...record, delivery: record.delivery === 'leased' ? 'owed' : record.delivery })),
     ...lost.map((record) => ({
-      ...{ ...record, status: 'failed', error: LOST, errorCode: 'INTERRUPTED', delivery: 'owed', completedAt: NOW },
+      ...record,
+      status: 'failed',
+      error: LOST,
+      errorCode: 'INTERRUPTED',
+      delivery: 'owed',
+      completedAt: NOW,
       seq: ++seq,
     })),
   ]

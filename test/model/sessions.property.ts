@@ -117,7 +117,14 @@ class Session {
 }
 
 const taskRow = (id: string, seq: number): StoredTask => ({
-  ...{ id, owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq, launchedAt: 0, completedAt: 0 },
+  id,
+  owner: 'main',
+  status: 'completed',
+  delivery: 'owed',
+  attempt: 1,
+  seq,
+  launchedAt: 0,
+  completedAt: 0,
   record: {},
 })
 

@@ -96,7 +96,8 @@ export function tracesProperty(
       const headers = trace === 0 ? {} : { traceparent: `00-${traceIdOf(trace)}-${'b'.repeat(16)}-01` }
       const submitted = telemetry.within(traceOf(headers), () =>
         tasks.submitTask({
-          ...{ task_name: 't', instanceId: worker },
+          task_name: 't',
+          instanceId: worker,
           commands: Array.from({ length: commands }, () => ({ tool_name: 'x' })),
         }),
       )

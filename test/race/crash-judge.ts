@@ -69,8 +69,14 @@ export class Judge {
   /** A task is about to be launched. */
   announce(id: string): void {
     this.notes.tasks[id] = {
-      ...{ isAdmitted: false, isRefused: false, isCancelled: false, isConfirmed: false },
-      ...{ stored: undefined, heard: undefined, attempts: [], told: [] },
+      isAdmitted: false,
+      isRefused: false,
+      isCancelled: false,
+      isConfirmed: false,
+      stored: undefined,
+      heard: undefined,
+      attempts: [],
+      told: [],
     }
   }
 

@@ -72,7 +72,9 @@ export class CrashWorld {
     const wasDelivered = this.#wasDelivered()
     const tasks = createAgentTasks({
       store: wrapStore?.(disk) ?? disk,
-      ...{ clock, maxAsyncTasks, notifyCancelled },
+      clock,
+      maxAsyncTasks,
+      notifyCancelled,
       createId: (prefix) => `${prefix}-${life}-${(this.#names += 1)}`,
       onError: (error, { source }) => {
         if (!EXPECTED.includes(source)) this.judge.notes.problems.push(`A2: ${source} reported ${String(error)}`)

@@ -14,7 +14,10 @@ describe('any race of a family', () => {
   it('F5: a cancellation in any of all orders ends a family of three generations', async () => {
     const { inputs: _, setup, actors: _actors, ...race } = familyRace()
     const script: FamilyScript = {
-      ...{ children: [1, 1], waits: true, timeoutMs: undefined, notifyCancelled: false },
+      children: [1, 1],
+      waits: true,
+      timeoutMs: undefined,
+      notifyCancelled: false,
       user: [{ do: 'cancel', nth: 0 }],
     }
     const { orders } = await exploreRaces({

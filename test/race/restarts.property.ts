@@ -212,8 +212,14 @@ class World {
       this.#wiring.createTaskManager ?? ((options) => new TaskManager(options))
     const instances = new InstanceManager({ clock: this.#clock, onError: () => undefined })
     const manager = createTaskManager({
-      ...{ instances, clock: this.#clock, store: this.#store, onError: () => undefined },
-      ...{ commandTimeout: TIMEOUT_MS, abortGraceMs: GRACE_MS, instanceGraceMs: INSTANCE_GRACE_MS, retentionMs: 1e9 },
+      instances,
+      clock: this.#clock,
+      store: this.#store,
+      onError: () => undefined,
+      commandTimeout: TIMEOUT_MS,
+      abortGraceMs: GRACE_MS,
+      instanceGraceMs: INSTANCE_GRACE_MS,
+      retentionMs: 1e9,
     })
     this.#lives.push({ instances, manager })
     const note = (message: TaskProgressMessage | TaskCompleteMessage): void => {
@@ -273,7 +279,12 @@ class World {
     })
     return new Promise((resolve, reject) => {
       const call: Call = {
-        ...{ life, instanceId, taskId, commandId, abortedAt: undefined, hasSettled: false },
+        life,
+        instanceId,
+        taskId,
+        commandId,
+        abortedAt: undefined,
+        hasSettled: false,
         answer: (isError) => {
           call.hasSettled = true
           if (isError) reject(new Error('it broke'))

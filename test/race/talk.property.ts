@@ -33,7 +33,12 @@ interface Disk {
 }
 
 const emptyDisk = (): Disk => ({
-  ...{ taskIds: [], transcript: {}, allowed: {}, answered: [], taken: {}, problems: [] },
+  taskIds: [],
+  transcript: {},
+  allowed: {},
+  answered: [],
+  taken: {},
+  problems: [],
   used: { sent: 0, turns: 0 },
 })
 
@@ -52,7 +57,11 @@ class TalkWorld {
     this.#script = script
     let names = 0
     this.tasks = createAgentTasks({
-      ...{ store: race.store, clock: race.clock, maxAsyncTasks: -1, turnTimeoutMs: Infinity, maxDelayMs: 0 },
+      store: race.store,
+      clock: race.clock,
+      maxAsyncTasks: -1,
+      turnTimeoutMs: Infinity,
+      maxDelayMs: 0,
       createId: (prefix) => `${prefix}-${race.life}-${(names += 1)}`,
       onError: (error, { source }) => {
         if (source !== 'delivery' && source !== 'late-result') this.#problem(`${source} reported ${String(error)}`)

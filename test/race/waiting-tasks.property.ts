@@ -163,7 +163,12 @@ class Real {
       if ('started' in event) this.#note(event.started.id)
     })
     const manager = new AsyncTaskManager({
-      ...{ maxAsyncTasks, engine, clock: this.clock, store: this.store, graceMs: 50, onError: () => undefined },
+      maxAsyncTasks,
+      engine,
+      clock: this.clock,
+      store: this.store,
+      graceMs: 50,
+      onError: () => undefined,
       findRunner: (name) => ({ run: this.runner, ...(name === 'repeated' && { retry }) }),
     })
     this.#alter(manager, engine)
@@ -226,8 +231,12 @@ async function take(model: Model, real: Real, present: Step): Promise<void> {
       const launch = () =>
         manager.launch(
           {
-            ...{ id, subagentName: repeats ? 'repeated' : 'plain', goalPrompt: id, priority },
-            ...{ whenFull: queues ? 'queue' : 'refuse', budget: { steps: 1, wrapUpMs: WRAP_UP_MS } },
+            id,
+            subagentName: repeats ? 'repeated' : 'plain',
+            goalPrompt: id,
+            priority,
+            whenFull: queues ? 'queue' : 'refuse',
+            budget: { steps: 1, wrapUpMs: WRAP_UP_MS },
           },
           { run: real.runner, ...(repeats && { retry }) },
         )
@@ -238,8 +247,15 @@ async function take(model: Model, real: Real, present: Step): Promise<void> {
       assert.equal(launch().status, status)
       const place = model.tasks.length
       const task: ModelTask = {
-        ...{ id, priority, place, repeats, status: 'queued', attempt: 1 },
-        ...{ notBefore: 0, spent: 0, stopAt: Infinity },
+        id,
+        priority,
+        place,
+        repeats,
+        status: 'queued',
+        attempt: 1,
+        notBefore: 0,
+        spent: 0,
+        stopAt: Infinity,
       }
       model.tasks.push(task)
       if (status === 'running') model.start(task)

@@ -44,7 +44,10 @@ export async function attackExtension(options: ExtensionBrowserOptions = {}): Pr
   await once(pages, 'listening')
   const browser = await startExtensionBrowser(options)
   const server = await startTaskServer({
-    ...{ port: 0, tasks: { wsPort: 0 }, logLevel: 'silent', env: {} },
+    port: 0,
+    tasks: { wsPort: 0 },
+    logLevel: 'silent',
+    env: {},
     auth: { tokens: [TOKEN] },
   })
   await browser.connect(server.httpUrl, { token: TOKEN })
@@ -53,7 +56,10 @@ export async function attackExtension(options: ExtensionBrowserOptions = {}): Pr
   async function use(tool_name: string, args: Record<string, unknown> = {}): Promise<string> {
     const answer = await waitFor(async () => {
       const submitted = server.taskManager.submitTask({
-        ...{ type: 'task_submit', task_name: 'Attack', task_intention: '', instanceId: 'browser' },
+        type: 'task_submit',
+        task_name: 'Attack',
+        task_intention: '',
+        instanceId: 'browser',
         commands: [{ tool_name, args, intention: '' }],
       })
       return 'taskId' in submitted ? submitted : undefined
@@ -69,7 +75,8 @@ export async function attackExtension(options: ExtensionBrowserOptions = {}): Pr
   }
 
   return {
-    ...{ browser, use },
+    browser,
+    use,
     site: `http://127.0.0.1:${(pages.address() as AddressInfo).port}`,
     serve: (path, answer) => void answers.set(path, answer),
     evaluate: (code, target) => use('browser_evaluate', { function: code, ...(target !== undefined && { target }) }),

@@ -37,8 +37,13 @@ export async function servePages(programs: readonly string[], peers: readonly st
     absWorkingDir: project,
     entryPoints: programs.map((program) => `${program}.mjs`),
     outdir: join(project, 'served'),
-    ...{ bundle: true, splitting: true, platform: 'browser', format: 'esm', target: 'es2023' },
-    ...{ write: false, logLevel: 'silent' },
+    bundle: true,
+    splitting: true,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2023',
+    write: false,
+    logLevel: 'silent',
   })
   const files = new Map(outputFiles.map((file) => [file.path.slice(join(project, 'served').length), file.text]))
   const requests: string[] = []

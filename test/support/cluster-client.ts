@@ -29,7 +29,9 @@ export const post = (
 
 /** A task of one command for a watched instance. */
 export const taskFor = (instanceId: string, tool: 'do' | 'hold', args: { mark: string } & Record<string, unknown>) => ({
-  ...{ task_name: args.mark, task_intention: 'to be run', instanceId },
+  task_name: args.mark,
+  task_intention: 'to be run',
+  instanceId,
   commands: [{ tool_name: tool, intention: '', args }],
 })
 

@@ -20,7 +20,9 @@ export function fakeCluster(manager: TaskManager, instances: InstanceManager) {
     ),
   )
   const tasks: ClusterTasks = {
-    ...{ submitTask, getTask, listInstances },
+    submitTask,
+    getTask,
+    listInstances,
     cancelTask: (taskId) => {
       cancelled.push(taskId)
       return Promise.resolve(manager.cancelTask(taskId))

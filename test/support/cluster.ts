@@ -111,7 +111,11 @@ export async function startServer(args: readonly string[], env: Record<string, s
   }
   let isPaused = false
   return {
-    ...{ pid: child.pid ?? 0, httpUrl, wsUrl, log, ended: exited },
+    pid: child.pid ?? 0,
+    httpUrl,
+    wsUrl,
+    log,
+    ended: exited,
     get isEnded() {
       return hasEnded(child)
     },

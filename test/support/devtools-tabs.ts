@@ -78,7 +78,9 @@ export async function devtoolsTabs(devtools: DevTools): Promise<DevtoolsTabs> {
   await devtools.send('Target.setDiscoverTargets', { discover: true })
 
   const tabOf = ({ targetId, url, title }: Target): Tab => ({
-    ...{ id: ids.get(targetId) ?? 0, url, title },
+    id: ids.get(targetId) ?? 0,
+    url,
+    title,
     isCurrent: targetId === currentId,
   })
   const targetOf = (id: number): string => {

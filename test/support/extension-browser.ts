@@ -112,7 +112,10 @@ export async function startExtensionBrowser({
   const inOptions = async <T>(body: string): Promise<T> => run<T>(await optionsSession(), body)
 
   const browser: ExtensionBrowser = {
-    ...{ devtools, inTarget, inOptions, optionsSession },
+    devtools,
+    inTarget,
+    inOptions,
+    optionsSession,
     inWorker: (body) => inTarget(WORKER, body),
     connect: async (url, { token = '', name = 'browser' } = {}) => {
       const fields = Object.entries({ url, token, name })

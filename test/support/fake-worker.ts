@@ -94,7 +94,9 @@ export function connectFakeWorker(
     say,
     hello: (calls) =>
       say({
-        ...{ type: 'hello', ...registration, ...(tools && { tools: tools.names.map((name) => ({ name })) }) },
+        type: 'hello',
+        ...registration,
+        ...(tools && { tools: tools.names.map((name) => ({ name })) }),
         ...(calls && { calls: [...calls] }),
       }),
     drop,

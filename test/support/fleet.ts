@@ -54,7 +54,10 @@ export async function startFleet(options?: RedisServerOptions): Promise<Fleet> {
     },
     worker: async (run, more) => {
       const worker = await startWorker({
-        ...{ connection: redis.url, subagents: { research: run }, lockMs: LOCK_MS, log },
+        connection: redis.url,
+        subagents: { research: run },
+        lockMs: LOCK_MS,
+        log,
         ...more,
       })
       ends.push(() => worker.close())

@@ -34,7 +34,9 @@ export function laneSuite(kind: string, open: OpenServers): void {
       )
       await ended(id)
       expect(await task(id)).toMatchObject({
-        ...{ status: 'failed', currentCommandIndex: 1, error: { code: 'BROKEN', message: 'no such button' } },
+        status: 'failed',
+        currentCommandIndex: 1,
+        error: { code: 'BROKEN', message: 'no such button' },
         commands: [
           { status: 'success', result: { content: [{ type: 'text', text: 'one' }] } },
           { status: 'error', error: { code: 'BROKEN', message: 'no such button' } },
@@ -53,7 +55,8 @@ export function laneSuite(kind: string, open: OpenServers): void {
       const next = await submit('w', command('do', { mark: 'next' }))
       await ended(next)
       expect(await task(id)).toMatchObject({
-        ...{ status: 'failed', error: { code: 'COMMAND_TIMEOUT' } },
+        status: 'failed',
+        error: { code: 'COMMAND_TIMEOUT' },
         commands: [{ status: 'error' }, { status: 'skipped' }],
       })
       expect(worker.deeds.map(({ mark, step }) => `${mark} ${step}`).slice(0, 2)).toEqual(['slow start', 'slow end'])
@@ -73,7 +76,9 @@ export function laneSuite(kind: string, open: OpenServers): void {
       expect(await task(queued)).not.toHaveProperty('startedAt')
       expect(await post(`/tasks/${running}/cancel`)).toMatchObject({ status: 200 })
       expect(await task(running)).toMatchObject({
-        ...{ status: 'cancelled', error, commands: [{ status: 'skipped' }, { status: 'skipped' }] },
+        status: 'cancelled',
+        error,
+        commands: [{ status: 'skipped' }, { status: 'skipped' }],
       })
       for (const id of [queued, running]) {
         expect(await post(`/tasks/${id}/cancel`)).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
@@ -81,7 +86,8 @@ export function laneSuite(kind: string, open: OpenServers): void {
       expect(await post('/tasks/task_1_1/cancel')).toMatchObject({ status: 404, body: { code: 'TASK_NOT_FOUND' } })
       expect(await ended(next)).toMatchObject({ status: 'completed' })
       expect(await post(`/tasks/${next}/cancel`)).toMatchObject({
-        ...{ status: 409, body: { code: 'TASK_ENDED', error: 'Task already completed' } },
+        status: 409,
+        body: { code: 'TASK_ENDED', error: 'Task already completed' },
       })
       expect(worker.started()).toEqual(['running', 'next'])
       expect(worker.deeds[1]).toMatchObject({ mark: 'running', step: 'end' })
@@ -121,7 +127,8 @@ export function laneSuite(kind: string, open: OpenServers): void {
       expect(new Set(answers.map(({ body }) => JSON.stringify([body['taskId'], body['queuePosition']]))).size).toBe(1)
       for (const other of [submission('w', [command('do', { mark: 'other' })]), { ...once, instanceId: undefined }]) {
         expect(await post('/tasks', other, key)).toMatchObject({
-          ...{ status: 422, body: { code: 'IDEMPOTENCY_KEY_REUSED' } },
+          status: 422,
+          body: { code: 'IDEMPOTENCY_KEY_REUSED' },
         })
       }
       await ended(String(answers[0]?.body['taskId']))
@@ -137,7 +144,8 @@ export function laneSuite(kind: string, open: OpenServers): void {
       cut()
       await ended(id)
       expect(await task(id)).toMatchObject({
-        ...{ status: 'failed', error: { code: 'INSTANCE_DISCONNECTED' } },
+        status: 'failed',
+        error: { code: 'INSTANCE_DISCONNECTED' },
         commands: [{ status: 'success' }, { status: 'skipped' }],
       })
       const after = submission('w', [command('do', { mark: 'after' })])
@@ -179,7 +187,8 @@ export function laneSuite(kind: string, open: OpenServers): void {
       // Fields that nobody knows are dropped.
       const { body } = await post('/tasks', { ...anywhere, unknown: 1, metadata: { kept: [1] } })
       expect(await ended(String(body['taskId']))).toMatchObject({
-        ...{ status: 'completed', metadata: { kept: [1] } },
+        status: 'completed',
+        metadata: { kept: [1] },
       })
       expect(await ended(String(body['taskId']))).not.toHaveProperty('unknown')
     })

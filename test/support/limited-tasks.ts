@@ -29,14 +29,18 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
   const runs: StartedRun[] = []
   const errors: unknown[] = []
   const manager = new AsyncTaskManager({
-    ...{ maxAsyncTasks: 1, clock, graceMs: 100, onError: (error) => errors.push(error) },
+    maxAsyncTasks: 1,
+    clock,
+    graceMs: 100,
+    onError: (error) => errors.push(error),
     ...options,
   })
   const runner: RunFunction = ({ id }, context) =>
     new Promise((resolve, reject) => {
       context.signal.addEventListener('abort', () => resolve({}))
       runs.push({
-        ...{ id, context },
+        id,
+        context,
         end: (text = 'done') => {
           resolve({ final_message: text })
           return tick()
@@ -49,7 +53,11 @@ export function limitedTasks(options: AsyncTaskManagerOptions = {}) {
     })
   onTestFinished(() => manager.dispose())
   return {
-    ...{ manager, clock, runs, runner, errors },
+    manager,
+    clock,
+    runs,
+    runner,
+    errors,
     /** Launches a task, and lets runs start. */
     launch: async (id: string, input: Partial<LaunchTaskInput> = {}, definition: Partial<RunnerDefinition> = {}) => {
       const record = manager.launch(

@@ -32,7 +32,10 @@ export async function startNearCluster(count: number, setup: NearClusterSetup = 
   const url = `http://127.0.0.1:${port}`
   for (let index = 0; index < count; index += 1) {
     const node = await startTaskServer({
-      ...{ logLevel: 'silent', env: {}, ...setup.server, port: 0 },
+      logLevel: 'silent',
+      env: {},
+      ...setup.server,
+      port: 0,
       tasks: { wsPort: 0, abortGraceMs: 0, ...setup.server?.tasks },
       cluster: bullmqCluster({
         connection: index === 0 ? `redis://127.0.0.1:${slow.port}` : redis.url,

@@ -77,7 +77,9 @@ export async function openOrderSite(): Promise<OrderSite> {
       const step = `${request.method ?? ''} ${url.pathname}`
       const fields = Object.fromEntries(new URLSearchParams(body))
       requests.push({
-        ...{ browser: request.headers['user-agent'] ?? '', order, step },
+        browser: request.headers['user-agent'] ?? '',
+        order,
+        step,
         ...(step === 'POST /order' && { fields }),
       })
       if (step === 'POST /order') names.set(order, fields['name'] ?? '')

@@ -118,7 +118,10 @@ export async function startPageHost({ agent = {}, page: pageOptions = {}, hasIns
     /** Submits one command and returns the key of its task. */
     submit: (instanceId: string, tool_name: string, args: Record<string, unknown>): string => {
       const submitted = taskManager.submitTask({
-        ...{ type: 'task_submit', task_name: tool_name, instanceId, commands: [{ tool_name, args }] },
+        type: 'task_submit',
+        task_name: tool_name,
+        instanceId,
+        commands: [{ tool_name, args }],
       })
       if (!('taskId' in submitted)) throw new Error(submitted.error)
       return `command:${submitted.taskId}`

@@ -18,7 +18,9 @@ export type OpenServers = (options: TaskServerOptions) => Promise<Servers>
 
 /** A command of a watched instance. */
 export const command = (tool_name: 'do' | 'hold', args: object, more: object = {}) => ({
-  ...{ tool_name, intention: '', args },
+  tool_name,
+  intention: '',
+  args,
   ...more,
 })
 
@@ -28,7 +30,10 @@ export async function openServed(open: OpenServers, options: TaskServerOptions =
   let turn = 0
   const next = () => servers.nodes[turn++ % servers.nodes.length]!
   const submission = (instanceId: string, commands: readonly object[]) => ({
-    ...{ task_name: 'a task', task_intention: 'to be run', instanceId, commands },
+    task_name: 'a task',
+    task_intention: 'to be run',
+    instanceId,
+    commands,
   })
   return {
     ...servers,

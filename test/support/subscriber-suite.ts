@@ -104,7 +104,8 @@ export function subscriberSuite(kind: string, open: OpenServers): void {
       expect(await later.ask({ type: 'subscribe_task', taskId: id })).toMatchObject({ task: { status: 'completed' } })
       expect(await later.next()).toEqual(told.at(-1))
       expect(await later.ask({ type: 'subscribe_task', taskId: 'task_1_1' })).toMatchObject({
-        ...{ task: null, code: 'TASK_NOT_FOUND' },
+        task: null,
+        code: 'TASK_NOT_FOUND',
       })
     })
 

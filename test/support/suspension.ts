@@ -97,7 +97,10 @@ export async function suspendAgainAndAgain(options: SuspensionOptions): Promise<
     await browser.connect(server.httpUrl, { name: INSTANCE })
     await browser.phase('connected')
     const opened = taskManager.submitTask({
-      ...{ type: 'task_submit', task_name: 'Open', task_intention: '', instanceId: INSTANCE },
+      type: 'task_submit',
+      task_name: 'Open',
+      task_intention: '',
+      instanceId: INSTANCE,
       commands: [{ tool_name: 'browser_tabs', intention: '', args: { action: 'new' } }],
     })
     if (!('taskId' in opened)) throw new Error(opened.error)

@@ -71,7 +71,10 @@ export async function openToolBrowser(times: Partial<Times> = {}): Promise<ToolB
 
   const address = (path: string): string => `http://127.0.0.1:${port}${path}`
   return {
-    ...{ tabs, address, call, use },
+    tabs,
+    address,
+    call,
+    use,
     serve: (path, page) => void pages.set(path, page),
     show: async (body) => {
       const path = `/shown-${(shown += 1)}`

@@ -33,7 +33,10 @@ export function watchTask(client: TaskClient, taskId: string): WatchedTask {
   const isRunning = (index: number): boolean =>
     events.some((event) => event.type === 'task_progress' && event.commandIndex === index && event.status === 'running')
   return {
-    ...{ taskId, events, ended, before },
+    taskId,
+    events,
+    ended,
+    before,
     runs: async (index) => {
       while (!isRunning(index)) await before(new Promise<void>((resolve) => (onEvent = resolve)))
     },

@@ -30,7 +30,10 @@ export async function useCluster(): Promise<void> {
   startMcpStdioServer({ taskManager })
   const run = findCommandRunner(taskManager)('x')
   const submitted = await taskManager.submitTask({
-    ...{ type: 'task_submit', task_name: 'x', task_intention: '', commands: [] },
+    type: 'task_submit',
+    task_name: 'x',
+    task_intention: '',
+    commands: [],
   })
   const id: string = 'taskId' in submitted ? submitted.taskId : submitted.code
   const { signal } = new AbortController()

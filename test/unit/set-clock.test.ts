@@ -67,7 +67,10 @@ describe.each(bothWays)('a clock that is set by %i ms', (ms) => {
     const sockets = scriptSockets()
     const silences: number[] = []
     const link = createLink({
-      ...{ url: () => 'ws://127.0.0.1:1/ws', clock, reconnection: () => undefined, onMessage: () => undefined },
+      url: () => 'ws://127.0.0.1:1/ws',
+      clock,
+      reconnection: () => undefined,
+      onMessage: () => undefined,
       loadSocket: () => Promise.resolve(sockets.WebSocket),
       onOpen: () => link.ready(),
       onDown: () => false,

@@ -150,7 +150,10 @@ async function joinCluster(
   }
 
   const feed = createFeed({
-    ...{ redis: reading, stream: keys.feed, onEntry, log: say },
+    redis: reading,
+    stream: keys.feed,
+    onEntry,
+    log: say,
     onGap: () => {
       say('This node has missed events of the cluster: subscribers of tasks read them, those of instances begin anew.')
       hub.catchUpAll()
@@ -187,13 +190,21 @@ async function joinCluster(
     await node.start()
     await redis.setLimits(limits)
     const service = createClusterService({
-      ...{ redis, limits, isDraining, expectEnd, inTime, onError },
+      redis,
+      limits,
+      isDraining,
+      expectEnd,
+      inTime,
+      onError,
       cursors: createCursors(Buffer.from(sealKey, 'hex')),
       queueOf: (instanceId) => node.queueOf(instanceId),
       now: () => clock.now(),
     })
     return {
-      ...{ service, hub, publicUrl, close },
+      service,
+      hub,
+      publicUrl,
+      close,
       instances: { read: () => inTime(node.list()) },
       register: (request, worker) => inTime(node.register(request, worker)),
       sharedWorkers: {

@@ -93,7 +93,9 @@ export class ClusterNode {
     if (queue === undefined) {
       const { connection, keys, log } = this.#options
       queue = createInstanceQueue(keys.queue(instanceId), {
-        ...{ redis: connection, prefix: keys.prefix, lockMs: this.#lifeMs },
+        redis: connection,
+        prefix: keys.prefix,
+        lockMs: this.#lifeMs,
         onError: (error) => log('debug', `queue of instance ${instanceId}`, error),
       })
       this.#queues.set(instanceId, queue)
@@ -229,7 +231,8 @@ export class ClusterNode {
     // Empty fields replace those of an earlier connection.
     const { port, userAgent = '' } = instance.peer ?? {}
     const claimed = await redis.claim(instanceId, this.id, epoch, isTaken, clock.now(), {
-      ...{ kind, userAgent },
+      kind,
+      userAgent,
       port: port === undefined ? '' : String(port),
     })
     if (!this.#mayHave(entry)) {
@@ -242,7 +245,12 @@ export class ClusterNode {
     }
     this.#retire(instanceId)
     const lane = new InstanceLane({
-      ...{ instanceId, epoch: claimed.epoch, node: this.id, redis, tasks, instances },
+      instanceId,
+      epoch: claimed.epoch,
+      node: this.id,
+      redis,
+      tasks,
+      instances,
       queue: this.queueOf(instanceId),
       queueKey: keys.queueKey(instanceId),
       lockMs: this.#lifeMs,

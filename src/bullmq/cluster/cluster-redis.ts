@@ -80,7 +80,10 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       most: { queue: number; bytes: number },
     ) =>
       run(scripts.ACCEPT, {
-        ...{ asked: instanceId ?? '', ...of, maxQueue: most.queue, maxBytes: most.bytes },
+        asked: instanceId ?? '',
+        ...of,
+        maxQueue: most.queue,
+        maxBytes: most.bytes,
       }) as Promise<[code: string, taskId: string, instanceId: string, position: number]>,
 
     confirm: async (taskId: string): Promise<boolean> => (await run(scripts.CONFIRM, { task: taskId })) === 1,
@@ -98,8 +101,15 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       const fields = flat(write.fields)
       const events = write.events.flatMap(({ seq, json }) => [seq, json])
       const args = {
-        ...{ id: taskId, queue, token, isEnd: isEnd ? 1 : 0, logMs: LOG_MS, maxRetained: limits.maxRetained, bytes },
-        ...{ fieldParts: fields.length, drops: dropped.length },
+        id: taskId,
+        queue,
+        token,
+        isEnd: isEnd ? 1 : 0,
+        logMs: LOG_MS,
+        maxRetained: limits.maxRetained,
+        bytes,
+        fieldParts: fields.length,
+        drops: dropped.length,
       }
       return run(scripts.RECORD, args, [...fields, ...dropped, ...events]) as Promise<'ok' | 'over' | 'stale'>
     },

@@ -241,7 +241,9 @@ export class HostedTasks implements ClusterTasks {
       const queue =
         queues.get(instanceId) ??
         createInstanceQueue(keys.queue(instanceId), {
-          ...{ redis: connection, prefix: keys.prefix, lockMs: LOOK_MS },
+          redis: connection,
+          prefix: keys.prefix,
+          lockMs: LOOK_MS,
           onError: (error) => log(`Queue of instance ${instanceId}: ${describeFailure(error)}`),
         })
       queues.delete(instanceId)
@@ -254,10 +256,16 @@ export class HostedTasks implements ClusterTasks {
       return queue
     }
     return {
-      ...{ connection, redis, queues },
-      reader: new LogReader({ ...{ connection, reading, keys, log }, read: redis.events }),
+      connection,
+      redis,
+      queues,
+      reader: new LogReader({ connection, reading, keys, log, read: redis.events }),
       service: createClusterService({
-        ...{ redis, queueOf, limits: this.#limits, inTime: this.#inTime, cursors: createCursors() },
+        redis,
+        queueOf,
+        limits: this.#limits,
+        inTime: this.#inTime,
+        cursors: createCursors(),
         isDraining: () => this.#isClosed,
         // A host is told of an end where it follows the task.
         expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),

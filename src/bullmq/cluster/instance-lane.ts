@@ -159,7 +159,9 @@ export class InstanceLane {
     }
     const run = new TaskRun(
       {
-        ...{ taskId: task.id, queue, token: this.token },
+        taskId: task.id,
+        queue,
+        token: this.token,
         write: (write) => redis.record(task.id, queue, this.token, write),
         onLost: () => void tasks.cancelTask(task.id, 'another connection of the instance has it'),
       },

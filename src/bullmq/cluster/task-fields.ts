@@ -82,7 +82,11 @@ export function toTask(id: string, fields: Fields): ClusterTask | undefined {
     return completedAt === undefined ? command : { ...command, status: 'skipped' }
   })
   const task = {
-    ...{ ...submitted, instanceId, commands, status, currentCommandIndex: Number(fields['index']) },
+    ...submitted,
+    instanceId,
+    commands,
+    status,
+    currentCommandIndex: Number(fields['index']),
     ...(startedAt !== undefined && { startedAt: Number(startedAt) }),
     ...(completedAt !== undefined && { completedAt: Number(completedAt), duration: Number(duration) }),
     ...(error !== undefined && { error: JSON.parse(error) as unknown }),
@@ -105,7 +109,8 @@ export const statusFields = ({
   error,
   currentCommandIndex,
 }: Task): Fields => ({
-  ...{ status, index: String(currentCommandIndex) },
+  status,
+  index: String(currentCommandIndex),
   ...(startedAt !== undefined && { startedAt: String(startedAt) }),
   ...(completedAt !== undefined && { completedAt: String(completedAt), duration: String(duration) }),
   ...(error !== undefined && { error: JSON.stringify(error) }),

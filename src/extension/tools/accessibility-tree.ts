@@ -81,7 +81,9 @@ function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): rea
   const url = role === 'link' ? properties.get('url') : undefined
   return [
     {
-      ...{ role, name, states },
+      role,
+      name,
+      states,
       // Otherwise what is in it says so.
       ...(value !== '' && children.length === 0 && { value }),
       ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),

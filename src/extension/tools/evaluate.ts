@@ -52,8 +52,11 @@ export async function evaluate(
     const { result, exceptionDetails } = await debuggee.send(
       'Runtime.callFunctionOn',
       {
-        ...{ objectId, functionDeclaration: wrap(source, element !== undefined) },
-        ...{ awaitPromise: true, returnByValue: true, userGesture: true },
+        objectId,
+        functionDeclaration: wrap(source, element !== undefined),
+        awaitPromise: true,
+        returnByValue: true,
+        userGesture: true,
       },
       { sessionId, signal },
     )

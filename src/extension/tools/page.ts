@@ -117,7 +117,15 @@ export async function openPage(
       // A page in a background tab or window acts as if it had the focus, so that it takes keys.
       await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal: limited })
       return {
-        ...{ id, debuggee, refusal, mainFrameId, console: consoleLog, network, dialogs, refs, loading },
+        id,
+        debuggee,
+        refusal,
+        mainFrameId,
+        console: consoleLog,
+        network,
+        dialogs,
+        refs,
+        loading,
         /** Whether a part of the page has logged, or asked for, more than can be handled. */
         isFlooding: (domain: DispensableDomain): boolean =>
           [...disabled.values()].some((domains) => domains.has(domain)),
@@ -142,6 +150,8 @@ const floodError = (): BrowserError =>
   )
 
 const AUTO_ATTACH = {
-  ...{ autoAttach: true, waitForDebuggerOnStart: false, flatten: true },
+  autoAttach: true,
+  waitForDebuggerOnStart: false,
+  flatten: true,
   filter: [{ type: 'iframe' }],
 }

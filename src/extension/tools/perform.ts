@@ -21,8 +21,12 @@ export interface Times {
 }
 
 export const TIMES: Times = {
-  ...{ actionMs: 3000, settleMs: 100, requestsMs: 2000 },
-  ...{ loadMs: 10_000, navigationMs: 60_000, waitMs: 30_000 },
+  actionMs: 3000,
+  settleMs: 100,
+  requestsMs: 2000,
+  loadMs: 10_000,
+  navigationMs: 60_000,
+  waitMs: 30_000,
 }
 
 export interface Performance {

@@ -47,7 +47,9 @@ export async function takePicture(
   let scale = Math.min(1, MAX_SIDE / Math.max(width, height))
   while (scale >= MIN_SCALE) {
     const params = {
-      ...{ format, clip: { ...unzoomed, scale: scale / pixelRatio }, captureBeyondViewport: isBeyondWindow },
+      format,
+      clip: { ...unzoomed, scale: scale / pixelRatio },
+      captureBeyondViewport: isBeyondWindow,
       ...(format !== 'png' && { quality: 80 }),
     }
     const { data } = await within(PAINT_MS, notPainted, signal, (limited) =>

@@ -35,7 +35,8 @@ export async function takeSnapshot(
   const main = await readFrames(page, within?.frame, contents, frameIdOf, signal)
   const nodes = within === undefined ? main : findNode(main, within.backendNodeId)
   const { text, left } = renderTree(nodes, {
-    ...{ maxBytes: MAX_BYTES, depth },
+    maxBytes: MAX_BYTES,
+    depth,
     refOf: (node) => {
       const frameId = frameIdOf.get(node)
       const { backendNodeId } = node

@@ -48,7 +48,9 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
   const { name, description, inputSchema, isForDialogs = false } = tool
   const { tabs, times, isMac } = toolkit
   return instanceTool({
-    ...{ name, description, inputSchema },
+    name,
+    description,
+    inputSchema,
     async execute(input, context) {
       const page = await toolkit.openCurrent(context.signal)
       const signal = AbortSignal.any([whileAttached(page, context.signal), page.crashed])

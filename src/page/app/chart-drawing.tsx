@@ -22,11 +22,11 @@ export function ChartDrawing({ chart, label, counts, path }: ChartDrawingProps):
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
     <svg class="chart" role="img" aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-      {states.map((node) => (node.kind === 'compound' ? <State {...{ node, counts, path }} /> : null))}
+      {states.map((node) => (node.kind === 'compound' ? <State node={node} counts={counts} path={path} /> : null))}
       {lines.map(({ edge, isTaken }) => (
-        <Line {...{ edge, isTaken }} />
+        <Line edge={edge} isTaken={isTaken} />
       ))}
-      {states.map((node) => (node.kind === 'compound' ? null : <State {...{ node, counts, path }} />))}
+      {states.map((node) => (node.kind === 'compound' ? null : <State node={node} counts={counts} path={path} />))}
       {lines.map(({ edge, isTaken }) => edge.labels.map((one) => <Label label={one} isTaken={isTaken} />))}
     </svg>
   )

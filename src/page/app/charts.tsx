@@ -24,7 +24,7 @@ export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
   return (
     <div class="charts">
       {shown.map((chart) => (
-        <Machine key={chart.id} {...{ chart, counts, path, level }} />
+        <Machine key={chart.id} chart={chart} counts={counts} path={path} level={level} />
       ))}
     </div>
   )
@@ -73,7 +73,7 @@ function Machine({ chart, counts, path: named, level }: MachineProps): VNode {
       </div>
       <details>
         <summary>As a table</summary>
-        <StateTable {...{ chart, counted, path }} />
+        <StateTable chart={chart} counted={counted} path={path} />
       </details>
     </section>
   )

@@ -54,7 +54,8 @@ export async function startBenchCluster(
   const startNode = async (own: readonly string[]): Promise<BenchNode> => {
     const connection = isCluster ? server.url : undefined
     const node = await startProcess({
-      ...{ checkout, instances: own },
+      checkout,
+      instances: own,
       ...(connection !== undefined && { connection }),
       ...(lockMs !== undefined && { lockMs }),
     })
@@ -63,7 +64,10 @@ export async function startBenchCluster(
   }
   for (const own of instances) await startNode(own)
   const cluster: BenchCluster = {
-    ...{ redis, port: server.port, nodes, startNode },
+    redis,
+    port: server.port,
+    nodes,
+    startNode,
     redisCpuUs: async () => {
       const info = await redis.info('cpu')
       const read = (field: string): number => Number(new RegExp(`^${field}:(.*)$`, 'm').exec(info)?.[1])
@@ -93,7 +97,8 @@ async function startProcess(spec: ServerSpec): Promise<BenchNode> {
     return (await answer)[0]
   }
   return {
-    ...{ process: child, socket },
+    process: child,
+    socket,
     cpuUs: () => ask('cpuUs'),
     rss: () => ask('rss'),
     kill: async () => {
@@ -109,7 +114,10 @@ async function startProcess(spec: ServerSpec): Promise<BenchNode> {
 /** A task of one command. */
 export const taskFrame = (instanceId: string, tool: 'nothing' | 'hold'): string =>
   JSON.stringify({
-    ...{ type: 'task_submit', task_name: 'task', task_intention: 'do nothing', instanceId },
+    type: 'task_submit',
+    task_name: 'task',
+    task_intention: 'do nothing',
+    instanceId,
     commands: [{ tool_name: tool, intention: 'do nothing', args: {} }],
   })
 

@@ -78,7 +78,9 @@ async function startHost(tasks: number, eventsPerSecond: number, checkout: strin
     live.push(id)
     // The time is in the title: the page says how long ago that was.
     manager.registerTask({
-      ...{ id, subagentName: 'worker', owner: `owner ${count % 8}` },
+      id,
+      subagentName: 'worker',
+      owner: `owner ${count % 8}`,
       goalPrompt: `sent at ${performance.timeOrigin + performance.now()}`,
       abortController: new AbortController(),
     })

@@ -59,7 +59,10 @@ const add = {
 }
 const { clock, skip } = createSkippingClock()
 const server = await startTaskServer({
-  ...{ port: 0, env: {}, logLevel: 'silent', clock },
+  port: 0,
+  env: {},
+  logLevel: 'silent',
+  clock,
   ...fuzzOptions,
   tasks: { ...fuzzOptions.tasks, wsPort: 0 },
   instances: [localInstance({ id: 'calc', tools: [add] })],

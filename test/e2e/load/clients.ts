@@ -140,8 +140,13 @@ export function createTypedClient(name: string, random: Random, stage: Stage): C
 
   async function watch(taskId: string, fromStart: boolean): Promise<void> {
     const watched: Watched = {
-      ...{ client: name, taskId, messages: [], fromStart },
-      ...{ cutsBefore: cuts, cutsAfter: cuts, error: undefined },
+      client: name,
+      taskId,
+      messages: [],
+      fromStart,
+      cutsBefore: cuts,
+      cutsAfter: cuts,
+      error: undefined,
     }
     watches.push(watched)
     try {

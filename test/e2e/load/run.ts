@@ -29,7 +29,9 @@ export async function runLoad({ seed, tasks, clients, instances }: LoadOptions):
   const begun = performance.now()
   const random = createRandom(seed)
   const server = await startTaskServer({
-    ...{ port: 0, logLevel: 'silent', env: {} },
+    port: 0,
+    logLevel: 'silent',
+    env: {},
     tasks: { wsPort: 0, abortGraceMs: GRACE_MS, maxQueueSize: MAX_QUEUE, maxRetained: tasks * 2 },
   })
   const messages: TaskMessage[] = []

@@ -44,8 +44,14 @@ export function startForeigner(): Foreigner {
 
 function task(subagentName: string, run: object): StoredTask {
   const row: Omit<StoredTask, 'record'> = {
-    ...{ id: `planted-${randomUUID()}`, owner: 'main', status: 'running', delivery: 'none' },
-    ...{ attempt: 1, seq: 1, launchedAt: Date.now(), run: { graceMs: 0, params: {}, ...run } },
+    id: `planted-${randomUUID()}`,
+    owner: 'main',
+    status: 'running',
+    delivery: 'none',
+    attempt: 1,
+    seq: 1,
+    launchedAt: Date.now(),
+    run: { graceMs: 0, params: {}, ...run },
   }
   const { run: _, ...fields } = row
   return { ...row, record: { ...fields, subagentName, goalPrompt: 'none' } }

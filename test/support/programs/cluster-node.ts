@@ -12,7 +12,9 @@ const setup = JSON.parse(process.env['NODE_SETUP'] ?? '{}') as {
 
 const server = await startTaskServer({
   ...setup.server,
-  ...{ port: 0, env: {}, cluster: bullmqCluster(setup.cluster) },
+  port: 0,
+  env: {},
+  cluster: bullmqCluster(setup.cluster),
   tasks: { wsPort: 0, ...setup.server.tasks },
   instances:
     setup.local === undefined

@@ -23,7 +23,9 @@ const definition: RunnerDefinition = {
   retry: { attempts: 50, on: ['interrupted'], backoff: { initialMs: 0 } },
 }
 const manager = new AsyncTaskManager({
-  ...{ store: sqliteStore(file), maxAsyncTasks: -1, findRunner: () => definition },
+  store: sqliteStore(file),
+  maxAsyncTasks: -1,
+  findRunner: () => definition,
   onError: (error) => console.error(error),
 })
 await manager.recovered

@@ -29,8 +29,10 @@ async function run({ id, goalPrompt }: WorkerInput, context: RunContext): Promis
 }
 
 const worker = await startWorker({
-  ...{ connection: url, subagents: { research: run } },
-  ...{ lockMs: Number(lockMs), concurrency: Number(concurrency) },
+  connection: url,
+  subagents: { research: run },
+  lockMs: Number(lockMs),
+  concurrency: Number(concurrency),
   log: (log) => say({ log }),
 })
 process.on('SIGTERM', () => {

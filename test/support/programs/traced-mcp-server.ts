@@ -13,7 +13,9 @@ const server = startMcpStdioServer({
   config: {
     subagents: [
       {
-        ...{ name: 'echo', description: 'Prints its span.', command: process.execPath },
+        name: 'echo',
+        description: 'Prints its span.',
+        command: process.execPath,
         args: ['-p', 'process.env.TRACEPARENT'],
       },
     ],

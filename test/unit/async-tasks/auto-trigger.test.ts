@@ -654,7 +654,9 @@ describe('what is left of a trigger', () => {
       for (const how of ['unsubscribed', 'disposed']) {
         let isBusy = state === 'polling'
         const { clock, complete, createTrigger, turns, manager, deliveryOf } = setUpTrigger({
-          ...{ isAgentBusy: () => isBusy, coalesceMs: state === 'gathering' ? 100 : 0, deliveryTimeoutMs: 60_000 },
+          isAgentBusy: () => isBusy,
+          coalesceMs: state === 'gathering' ? 100 : 0,
+          deliveryTimeoutMs: 60_000,
         })
         const end = createTrigger().subscribe()
         if (state !== 'dormant') complete('a')

@@ -86,7 +86,8 @@ describe('a task over its budget', () => {
     await tick()
     expect(runs[0]?.context.signal.aborted).toBe(true)
     expect(manager.getTask('a')).toMatchObject({
-      ...{ status: 'failed', errorCode: 'BUDGET_EXCEEDED' },
+      status: 'failed',
+      errorCode: 'BUDGET_EXCEEDED',
       error: 'Budget exceeded: its limit is 2 steps. Spent: cost 0.1, 3 steps.',
     })
   })
@@ -98,7 +99,9 @@ describe('a task over its budget', () => {
     expect(manager.getTask('a')?.status).toBe('running')
     await pass(100)
     expect(manager.getTask('a')).toMatchObject({
-      ...{ status: 'failed', errorCode: 'BUDGET_EXCEEDED', spent: { seconds: 1.6 } },
+      status: 'failed',
+      errorCode: 'BUDGET_EXCEEDED',
+      spent: { seconds: 1.6 },
       error: 'Budget exceeded: its limit is 1 seconds.',
     })
   })

@@ -92,7 +92,10 @@ describe('an accepted message, with a clean end of its host', () => {
   it.each(Object.entries(paths))('K5: of %s is not repeated', async (_, deliver) => {
     const store = memoryStore()
     const tasks = createAgentTasks({
-      ...{ store, clock, subagents: {}, maxDelayMs: 0 },
+      store,
+      clock,
+      subagents: {},
+      maxDelayMs: 0,
       onError: () => undefined,
     })
     lives.push(tasks)

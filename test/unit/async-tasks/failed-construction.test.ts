@@ -87,7 +87,9 @@ it('K11: a command task that is none is named, and the store is free', () => {
 it('K7, K11: nothing is ended or written for a store with a row that is none', async () => {
   const token = globalThis.crypto.randomUUID()
   const child = spawn('sh', ['-c', 'echo ready; exec sleep 60'], {
-    ...{ env: { ...process.env, [RUN_TOKEN]: token }, detached: true, stdio: ['ignore', 'pipe', 'ignore'] as const },
+    env: { ...process.env, [RUN_TOKEN]: token },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'] as const,
   })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   onTestFinished(async () => {
@@ -120,7 +122,9 @@ it('K9: telemetry that throws leaves the store free, and no timer', () => {
   const store = memoryStore()
   const clock = createManualClock()
   const telemetry = {
-    ...{ start: () => ({}), within: () => undefined, current: () => undefined },
+    start: () => ({}),
+    within: () => undefined,
+    current: () => undefined,
     watch: () => {
       throw new Error('no meter')
     },

@@ -749,7 +749,7 @@ describe('restoring', () => {
   })
 
   it('refuses a sequence number after which later ones would not be exact', () => {
-    const record = { ...{ id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1 }, status: 'completed' as const }
+    const record = { id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1, status: 'completed' as const }
     expect(() => AsyncTaskManager.restore([{ ...record, seq: 2 ** 53 - 1 }])).toThrow(
       /^records\[0\]\.seq: got 9007199254740991, expected /,
     )

@@ -63,7 +63,10 @@ describe('a run that has failed', () => {
     await pass(1)
     await runs[2]?.fail(new Error('for good'))
     expect(manager.getTask('a')).toMatchObject({
-      ...{ status: 'failed', error: 'for good', attempt: 3, startedAt: 1_350 },
+      status: 'failed',
+      error: 'for good',
+      attempt: 3,
+      startedAt: 1_350,
       attempts: [
         { number: 1, startedAt: 1_000, endedAt: 1_000, error: 'slow down' },
         { number: 2, startedAt: 1_100, endedAt: 1_100, error: 'slow down' },

@@ -34,8 +34,11 @@ function afterCrash(store: MemoryStore, options: AsyncTaskManagerOptions) {
 it('K6: a program that could not be stored is not stored by a later write', () => {
   const { store, memory, state } = breakableStore()
   const persistence = new Persistence({
-    ...{ store, clock: createManualClock(), report: () => undefined },
-    ...{ onWritten: () => undefined, onConfirmed: () => undefined },
+    store,
+    clock: createManualClock(),
+    report: () => undefined,
+    onWritten: () => undefined,
+    onConfirmed: () => undefined,
   })
   const record = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt: 0 }
   const entry = { record, serial: 1 } as unknown as TaskEntry

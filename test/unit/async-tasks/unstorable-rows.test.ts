@@ -57,7 +57,11 @@ describe('a row that the store cannot hold', () => {
     expect(next.getPendingNotifications()).toMatchObject([
       { id: 'a', status: 'completed' },
       {
-        ...{ id: 'b', status: 'completed', subagentName: 'agent', goalPrompt: 'goal', timeoutMs: 60_000 },
+        id: 'b',
+        status: 'completed',
+        subagentName: 'agent',
+        goalPrompt: 'goal',
+        timeoutMs: 60_000,
         output: { final_message: 'The store could not hold the output.' },
       },
       { id: 'c', status: 'failed', error: 'no luck' },

@@ -15,8 +15,11 @@ describe('what hosts and workers agree on', () => {
   it('are three keys for each job, beside those of BullMQ', () => {
     const keys = jobKeys({ prefix: 'bull', queue: 'research' }, 'x-1')
     expect(keys).toEqual({
-      ...{ id: 'x-1', queue: 'bull:research', agent: 'bull:research:x-1:agent' },
-      ...{ up: 'bull:research:x-1:up', down: 'bull:research:x-1:down' },
+      id: 'x-1',
+      queue: 'bull:research',
+      agent: 'bull:research:x-1:agent',
+      up: 'bull:research:x-1:up',
+      down: 'bull:research:x-1:down',
     })
     expect(workersChannel({ prefix: 'bull', queue: 'research' })).toBe('bull:research:agent-workers')
     expect(hostChannel({ prefix: 'bull', queue: 'research' }, 'h')).toBe('bull:research:agent-host:h')

@@ -49,11 +49,15 @@ function open(looks: readonly Look[], { seesDead = true, cancelled = 'active' } 
   const base = createRunContext()
   const follow = (more: Partial<RunContext> = {}) =>
     followRun({
-      ...{ link: link as unknown as HostLink, jobId: 'job', workers: 'workers', input: runInput() },
-      ...{ context: { ...base, ...more }, log: (line) => void lines.push(line) },
+      link: link as unknown as HostLink,
+      jobId: 'job',
+      workers: 'workers',
+      input: runInput(),
+      context: { ...base, ...more },
+      log: (line) => void lines.push(line),
     })
   const resumed = (startedAt = Date.now()): Partial<RunContext> => ({
-    durability: { ...{ folder: undefined, key: 'k', isResumed: true, startedAt }, saveProgram: () => undefined },
+    durability: { folder: undefined, key: 'k', isResumed: true, startedAt, saveProgram: () => undefined },
   })
   return { base, done, sent, lines, follow, resumed, wake: (output?: string) => runs.get('job')?.(output), runs }
 }

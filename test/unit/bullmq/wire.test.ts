@@ -49,15 +49,13 @@ describe('a failure', () => {
       status: 429,
     })
     expect(across(reason)).toMatchObject({
-      ...{
-        message: 'wrong',
-        name: 'TypeError',
-        code: 'X',
-        exitCode: 3,
-        signal: 'SIGKILL',
-        retryAfterMs: 5,
-        status: 429,
-      },
+      message: 'wrong',
+      name: 'TypeError',
+      code: 'X',
+      exitCode: 3,
+      signal: 'SIGKILL',
+      retryAfterMs: 5,
+      status: 429,
     })
   })
 

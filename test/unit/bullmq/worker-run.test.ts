@@ -20,10 +20,14 @@ function open(answers: Readonly<Record<string, (sent: SentScript) => unknown>> =
   const run = new WorkerRun({
     redis: scripted.redis,
     keys: jobKeys({ prefix: 'bull', queue: 'q' }, 'job'),
-    ...{ token: 'mine', lockMs: LOCK_MS, log: (line: string) => void lines.push(line) },
+    token: 'mine',
+    lockMs: LOCK_MS,
+    log: (line: string) => void lines.push(line),
     data: {
       input: { id: 't', subagentName: 'research', goalPrompt: 'find', params: { depth: 2 } },
-      ...{ owner: 'main', attempt: 1, host: 'host-channel' },
+      owner: 'main',
+      attempt: 1,
+      host: 'host-channel',
     },
   })
   /** What it has written, in order. */
@@ -49,12 +53,21 @@ describe('a run on a worker', () => {
       takesMessages: true,
     }
     expect(await run.run(runner)).toEqual({
-      ...{ subagent_name: 'research', goal_prompt: 'find', params: { depth: 2 }, depth: 2 },
-      ...{ message: 'early', taskId: 't', why: 'soon' },
+      subagent_name: 'research',
+      goal_prompt: 'find',
+      params: { depth: 2 },
+      depth: 2,
+      message: 'early',
+      taskId: 't',
+      why: 'soon',
     })
     expect(of('BEGIN_RUN')[0]?.values).toEqual({
-      ...{ agent: 'bull:q:job:agent', down: 'bull:q:job:down', queue: 'bull:q', id: 'job' },
-      ...{ token: 'mine', lockMs: LOCK_MS },
+      agent: 'bull:q:job:agent',
+      down: 'bull:q:job:down',
+      queue: 'bull:q',
+      id: 'job',
+      token: 'mine',
+      lockMs: LOCK_MS,
     })
     // It has said nothing, and its lock is as good as new.
     expect(sent.map(({ script }) => script)).toEqual(['BEGIN_RUN'])
@@ -94,8 +107,16 @@ describe('a run on a worker', () => {
     ])
     expect(of('WRITE').map(({ values }) => values)).toEqual([
       {
-        ...{ agent: 'bull:q:job:agent', up: 'bull:q:job:up', queue: 'bull:q', id: 'job', token: 'mine' },
-        ...{ lockMs: LOCK_MS, host: 'host-channel', keptSeconds: 86_400, mostBytes: 1_048_576, entryBytes: 64 },
+        agent: 'bull:q:job:agent',
+        up: 'bull:q:job:up',
+        queue: 'bull:q',
+        id: 'job',
+        token: 'mine',
+        lockMs: LOCK_MS,
+        host: 'host-channel',
+        keptSeconds: 86_400,
+        mostBytes: 1_048_576,
+        entryBytes: 64,
         write: 'mine:1',
       },
     ])

@@ -55,7 +55,10 @@ export function signal(name: 'SIGINT' | 'SIGTERM'): void {
 /** A server with the demo instance, and command lines that connect to it. */
 export async function startCommandLine(options: TaskServerOptions = {}) {
   const server: TaskServer = await startTaskServer({
-    ...{ port: 0, env: {}, logLevel: 'silent', instances: [createDemoInstance()] },
+    port: 0,
+    env: {},
+    logLevel: 'silent',
+    instances: [createDemoInstance()],
     ...options,
     tasks: { wsPort: 0, ...options.tasks },
   })

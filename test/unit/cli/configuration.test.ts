@@ -209,13 +209,17 @@ describe('doctor', () => {
     const { exitCode, of } = await findings({}, { ...freePorts, HOST: '203.0.113.1', AUTH_TOKENS: 'token' })
     expect(exitCode).toBe(6)
     expect(of('port 0')).toEqual({
-      ...{ check: 'port 0', state: 'missing', detail: 'cannot listen on 203.0.113.1 (EADDRNOTAVAIL)' },
+      check: 'port 0',
+      state: 'missing',
+      detail: 'cannot listen on 203.0.113.1 (EADDRNOTAVAIL)',
     })
   })
 
   it('notes a package that is not installed', () => {
     expect(checkPackage('no-such-package', 'nothing here', '/')).toEqual({
-      ...{ check: 'no-such-package', state: 'note', detail: 'not installed; needed only for nothing here' },
+      check: 'no-such-package',
+      state: 'note',
+      detail: 'not installed; needed only for nothing here',
     })
   })
 

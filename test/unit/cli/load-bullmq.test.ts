@@ -5,7 +5,8 @@ import { loadBullmq } from '../../../src/cli/load-bullmq.js'
 it('names the packages that are missing, and how to install them', async () => {
   const cause = Object.assign(new Error("Cannot find package 'bullmq'"), { code: 'ERR_MODULE_NOT_FOUND' })
   await expect(loadBullmq(() => Promise.reject(cause))).rejects.toMatchObject({
-    ...{ code: 'PACKAGES_MISSING', cause },
+    code: 'PACKAGES_MISSING',
+    cause,
     message: expect.stringContaining('Run: npm install bullmq@6 ioredis@5') as unknown,
   })
 })

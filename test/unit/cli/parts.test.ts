@@ -81,7 +81,11 @@ describe('a followed task', () => {
     return { written, stream: { isTTY: true, columns: 100, write: (text: string) => (written.text += text) } }
   }
   const complete = (result: unknown): TaskCompleteMessage => ({
-    ...{ type: 'task_complete', taskId: 't1', instanceId: 'calc', status: 'completed', timestamp: 0 },
+    type: 'task_complete',
+    taskId: 't1',
+    instanceId: 'calc',
+    status: 'completed',
+    timestamp: 0,
     summary: { totalCommands: 1, successfulCommands: 1, duration: 1 },
     results: [{ commandId: 'cmd_1', status: 'success', result }],
   })
@@ -146,15 +150,19 @@ describe('a followed task', () => {
     )
     const view = createTaskView(terminal)
     view.show({
-      ...{
-        type: 'task_progress',
-        taskId: 't1',
-        instanceId: 'calc',
-        commandId: 'cmd_2',
-        commandIndex: 1,
-        totalCommands: 2,
-      },
-      ...{ status: 'running', timestamp: 0, tool_name: 'slow', intention: '', progress: 1, total: 4, message: 'a bit' },
+      type: 'task_progress',
+      taskId: 't1',
+      instanceId: 'calc',
+      commandId: 'cmd_2',
+      commandIndex: 1,
+      totalCommands: 2,
+      status: 'running',
+      timestamp: 0,
+      tool_name: 'slow',
+      intention: '',
+      progress: 1,
+      total: 4,
+      message: 'a bit',
     })
     view.end()
     expect(written.text).toContain('     [....................] pending')

@@ -35,7 +35,14 @@ function setUp() {
   })
   const settle = () => new Promise((done) => setImmediate(done))
   return {
-    ...{ clock, instances, lines, start, stop, settle, create, close },
+    clock,
+    instances,
+    lines,
+    start,
+    stop,
+    settle,
+    create,
+    close,
     lose: (reason = 'MCP server "x" is gone: it exited with code 1.') => lost(reason),
     refuse: (error: Error | undefined) => (problem = error),
     advance: async (ms: number) => {

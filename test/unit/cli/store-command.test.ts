@@ -32,7 +32,13 @@ function fill(file: string): void {
     {
       table: 'tasks',
       put: {
-        ...{ id: 'a', owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0 },
+        id: 'a',
+        owner: 'main',
+        status: 'completed',
+        delivery: 'owed',
+        attempt: 1,
+        seq: 1,
+        launchedAt: 0,
         record: { goalPrompt: 'look\u001b[31m into it' },
       },
     },

@@ -9,9 +9,12 @@ function setUp(options: Partial<LinkOptions> = {}) {
   const sockets = scriptSockets()
   const ends: LinkEnd[] = []
   const link = createLink({
-    ...{ url: () => 'ws://127.0.0.1:1/ws', clock, reconnection: () => 100 },
+    url: () => 'ws://127.0.0.1:1/ws',
+    clock,
+    reconnection: () => 100,
     loadSocket: () => Promise.resolve(sockets.WebSocket),
-    ...{ onOpen: () => undefined, onMessage: () => undefined },
+    onOpen: () => undefined,
+    onMessage: () => undefined,
     onDown: (end) => ends.push(end) > 0,
     ...options,
   })

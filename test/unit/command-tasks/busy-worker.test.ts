@@ -141,7 +141,9 @@ it.each([
   onTestFinished(() => tasks.dispose())
   const callTool = vi.fn(() => Promise.resolve({ content: [] }))
   instances.connect({
-    ...{ id: 'mine', kind: 'websocket', callTool },
+    id: 'mine',
+    kind: 'websocket',
+    callTool,
     listTools: () => Promise.resolve([]),
     onLost: () => undefined,
     close: () => Promise.resolve(),
@@ -166,7 +168,9 @@ it('S3: an instance that is busy again when it was freed is waited for once more
   const free: (() => void)[] = []
   let asked = 0
   instances.connect({
-    ...{ id: 'mine', kind: 'websocket', callTool },
+    id: 'mine',
+    kind: 'websocket',
+    callTool,
     listTools: () => Promise.resolve([]),
     onLost: () => undefined,
     close: () => Promise.resolve(),

@@ -18,7 +18,8 @@ function setUp(onReconnected: (instances: InstanceManager) => void = () => undef
   const connect = () =>
     instances.connect(
       localInstance({
-        ...{ id: 'one', clock },
+        id: 'one',
+        clock,
         tools: [
           {
             name: 'step',

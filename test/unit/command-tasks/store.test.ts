@@ -492,7 +492,8 @@ describe('the tools of stored workers', () => {
     const store = memoryStore()
     const { persistence } = hostOn(store).tasks
     const worker = (id: string, mebibytes: number) => ({
-      ...{ id, secretSha256: '' },
+      id,
+      secretSha256: '',
       registration: { tools: [{ name: 'a', description: 'x'.repeat(mebibytes * 1024 * 1024) }] },
     })
     for (const [id, size] of [

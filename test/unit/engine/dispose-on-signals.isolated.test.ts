@@ -22,14 +22,17 @@ async function startHost(options: { graceMs: number; limitMs?: number }) {
   onTestFinished(lifelines.close)
   const spec = JSON.stringify([stubborn.map((program) => lifelines.argumentsOf(program)), options])
   const host = spawn(process.execPath, ['--import', 'tsx', script, spec], {
-    ...{ cwd: root, detached: true, stdio: ['pipe', 'inherit', 'inherit'] },
+    cwd: root,
+    detached: true,
+    stdio: ['pipe', 'inherit', 'inherit'],
   })
   onTestFinished(() => void host.kill('SIGKILL'))
   const exited = once(host, 'exit').then(([code, signal]) => (code ?? signal) as unknown)
   const names = ['first', 'second', 'third', 'child']
   const programs = await Promise.all(names.map((name) => lifelines.program(name)))
   return {
-    ...{ host, exited },
+    host,
+    exited,
     toGroup: (signal: NodeJS.Signals) => process.kill(-(host as Required<ChildProcess>).pid!, signal),
     heardSigterm: () => Promise.all(programs.map((program) => program.heard('SIGTERM'))),
     gone: () => Promise.all(programs.map((program) => program.gone)),

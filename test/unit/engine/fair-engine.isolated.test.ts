@@ -14,7 +14,8 @@ it('in a browser, work after 10 ms of work waits for a message, of which no port
   const ran: string[] = []
   const runs = ['a', 'b'].map((id) =>
     engine.start({
-      ...{ id, graceMs: 100 },
+      id,
+      graceMs: 100,
       run: () => {
         ran.push(id)
         clock.advance(10)

@@ -10,7 +10,8 @@ function setUp() {
   const ran: string[] = []
   const start = (id: string, ms: number) =>
     engine.start({
-      ...{ id, graceMs: 100 },
+      id,
+      graceMs: 100,
       run: () => {
         ran.push(id)
         clock.advance(ms)

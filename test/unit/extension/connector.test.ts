@@ -21,7 +21,11 @@ function attemptOf(url: string, options: Parameters<Connect>[1]) {
   })
   const closed = new Promise<AgentTasksError | undefined>((resolve) => (end = resolve))
   const attempt = {
-    ...{ url, options, promise, fail, end },
+    url,
+    options,
+    promise,
+    fail,
+    end,
     isClosed: false,
     connect: async () => {
       options.onConnection?.(true)

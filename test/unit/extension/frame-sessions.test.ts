@@ -53,7 +53,8 @@ it('has one session for a frame that was attached again', () => {
   const { sessions, attach } = setUp()
   attach('viewer', VIEWER)
   sessions.take({
-    ...{ method: 'Target.attachedToTarget', sessionId: undefined },
+    method: 'Target.attachedToTarget',
+    sessionId: undefined,
     params: { sessionId: 'again', targetInfo: { targetId: 'frame of viewer', url: 'https://example.org/' } },
   } as never)
   expect(sessions.allowed).toEqual([undefined, 'again'])

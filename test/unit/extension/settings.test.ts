@@ -6,7 +6,10 @@ const entered = { url: 'http://127.0.0.1:3300', token: '', name: 'browser' }
 
 it('takes what is valid, without the spaces around it', () => {
   expect(checkSettings({ url: ' https://tasks.example:8443/base ', token: ' secret\n', name: ' work ' })).toEqual({
-    ...{ url: 'https://tasks.example:8443/base', token: 'secret', name: 'work', isOn: true },
+    url: 'https://tasks.example:8443/base',
+    token: 'secret',
+    name: 'work',
+    isOn: true,
   })
 })
 

@@ -475,7 +475,10 @@ describe('command tasks of the host', () => {
     const taskManager = new TaskManager({ instances, clock })
     instances.connect(localInstance({ id: 'calc', tools: [{ name: 'answer', execute: () => '42' }], clock }))
     const tasks = createAgentTasks({
-      ...{ clock, taskManager, owner: 'browser-agent', settings: { 'task-default-timeout-seconds': 60 } },
+      clock,
+      taskManager,
+      owner: 'browser-agent',
+      settings: { 'task-default-timeout-seconds': 60 },
       isAgentBusy: () => false,
       triggerAgentTurn: (text) => void messages.push(text),
     })

@@ -17,7 +17,11 @@ describe('a launch', () => {
     expect(handle.id).toBe('w-1')
     expect(handle.record).toBe(manager.getTask('w-1'))
     expect(handle.record).toMatchObject({
-      ...{ status: 'running', subagentName: 'worker', goalPrompt: 'work', owner: 'anna', timeoutMs: 1000 },
+      status: 'running',
+      subagentName: 'worker',
+      goalPrompt: 'work',
+      owner: 'anna',
+      timeoutMs: 1000,
     })
     await settle()
     runs[0]?.resolve('done')
@@ -33,7 +37,8 @@ describe('a launch', () => {
     await settle()
     expect(runs).toHaveLength(1)
     expect(tasks.launch('echo', 'hi', { parentId: parent.id }).record).toMatchObject({
-      ...{ owner: ownerOfRun(parent.id), parentId: parent.id },
+      owner: ownerOfRun(parent.id),
+      parentId: parent.id,
     })
   })
 

@@ -11,7 +11,9 @@ function setUp(options: AgentTasksOptions = {}) {
   const clock = createManualClock()
   const turns: string[] = []
   const tasks = createAgentTasks({
-    ...{ clock, onError: vi.fn(), maxAsyncTasks: -1 },
+    clock,
+    onError: vi.fn(),
+    maxAsyncTasks: -1,
     isAgentBusy: new BehaviorSubject(true),
     triggerAgentTurn: (text: string) => void turns.push(text),
     ...options,

@@ -51,7 +51,10 @@ describe('a result that is read before the end', () => {
     const error: unknown = await result.catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(TaskFailedError)
     expect(error).toMatchObject({
-      ...{ name: 'TaskFailedError', code: 'TASK_FAILED', message: 'broken', cause: reason },
+      name: 'TaskFailedError',
+      code: 'TASK_FAILED',
+      message: 'broken',
+      cause: reason,
       record: { id, status: 'failed', errorName: 'TypeError', errorCode: 'E1' },
     })
     expect(manager.getTask(id)?.delivery).toBe('delivered')

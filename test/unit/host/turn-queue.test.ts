@@ -184,7 +184,10 @@ describe('the disposal of turns', () => {
     const { turns, respond } = setUp()
     const [clock, onError] = [createManualClock(), vi.fn()]
     const tasks = createAgentTasks({
-      ...{ clock, onError, isAgentBusy: turns.isBusy$, triggerAgentTurn: turns.triggerAgentTurn },
+      clock,
+      onError,
+      isAgentBusy: turns.isBusy$,
+      triggerAgentTurn: turns.triggerAgentTurn,
       subagents: { echo: () => 'done' },
     })
     onTestFinished(() => tasks.dispose())
@@ -205,8 +208,11 @@ describe('turns for results', () => {
     const clock = createManualClock()
     const { isBusy$, triggerAgentTurn } = turns.turns
     const tasks = createAgentTasks({
-      ...{ clock, onError: vi.fn() },
-      ...{ isAgentBusy: isBusy$, triggerAgentTurn, autoTrigger: { deliveryTimeoutMs: 1000 } },
+      clock,
+      onError: vi.fn(),
+      isAgentBusy: isBusy$,
+      triggerAgentTurn,
+      autoTrigger: { deliveryTimeoutMs: 1000 },
       subagents: { echo: ({ goal_prompt }: { readonly goal_prompt: string }) => goal_prompt },
     })
     onTestFinished(() => tasks.dispose())

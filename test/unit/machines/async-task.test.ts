@@ -18,7 +18,9 @@ function start(timeoutMs?: number, machine = asyncTaskMachine) {
     void published.push(questions.map(({ id }) => id))
   const actor = createActor(machine, {
     input: {
-      ...{ id: 'a', subagentName: 'helper', host: { requestAbort, requestWrapUp, setQuestions } },
+      id: 'a',
+      subagentName: 'helper',
+      host: { requestAbort, requestWrapUp, setQuestions },
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
   })

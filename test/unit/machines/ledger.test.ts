@@ -173,8 +173,16 @@ describe('the history', () => {
     actor.send({
       type: 'task.restore',
       record: {
-        ...{ id: 'old', subagentName: 's', goalPrompt: 'g', owner: 'main', launchedAt: 0, completedAt: 1, seq: 7 },
-        ...{ status: 'failed', error: 'lost', delivery: 'delivered' },
+        id: 'old',
+        subagentName: 's',
+        goalPrompt: 'g',
+        owner: 'main',
+        launchedAt: 0,
+        completedAt: 1,
+        seq: 7,
+        status: 'failed',
+        error: 'lost',
+        delivery: 'delivered',
       },
     })
     expect(ids()).toEqual([])

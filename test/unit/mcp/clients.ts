@@ -43,8 +43,10 @@ export async function overHttp(config: AgentConfigInput = {}, client: Record<str
     const sent = httpRequest(server.url, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-        ...{ ...client, ...headers },
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...client,
+        ...headers,
       },
     })
     sent.on('error', () => undefined)
@@ -87,7 +89,11 @@ export function overStdio(config: AgentConfigInput = {}) {
   const clock = createManualClock(Date.UTC(2026, 0, 1))
   const [input, output] = [new PassThrough(), new PassThrough()]
   const server = startMcpStdioServer({
-    ...{ input, output, clock, config, writeLog: () => undefined },
+    input,
+    output,
+    clock,
+    config,
+    writeLog: () => undefined,
     subagents: { slow: { run: subagent.run } },
   })
   onTestFinished(() => server.close())

@@ -170,8 +170,11 @@ describe('over HTTP', () => {
     const response = await fetch(url, {
       method: 'POST',
       headers: {
-        ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-        ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list', authorization: 'Bearer alice' },
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/list',
+        authorization: 'Bearer alice',
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } }),
     })
@@ -201,7 +204,9 @@ describe('over HTTP', () => {
     onTestFinished(() => sessions.close())
     const caller = { owner: 'token', isAnonymous: false }
     const initialize = {
-      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
     }
     const arrived: (() => void)[] = []

@@ -92,11 +92,15 @@ async function openSession(url: string, token?: string): Promise<readonly [numbe
   const response = await fetch(url, {
     method: 'POST',
     headers: {
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream', connection: 'close' },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      connection: 'close',
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     body: JSON.stringify({
-      ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
       params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
     }),
   })
@@ -178,7 +182,9 @@ describe('a subscription', () => {
     const listen = async (chars: number): Promise<number> => {
       const bodyOf = (uri: string) =>
         JSON.stringify({
-          ...{ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen' },
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'subscriptions/listen',
           params: { notifications: { resourceSubscriptions: [uri] } },
         })
       const response = await fetch(server.url, {

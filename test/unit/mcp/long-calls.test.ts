@@ -113,7 +113,8 @@ describe('over HTTP', () => {
       const sent = httpRequest(server.url, {
         method: 'POST',
         headers: {
-          ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
           ...(isModern ? { 'mcp-protocol-version': version, 'mcp-method': 'tools/call', 'mcp-name': 'task' } : session),
         },
       })

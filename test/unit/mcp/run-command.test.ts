@@ -37,7 +37,9 @@ describe('run_command', () => {
     const answer = await ask(1, 'tools/call', sh('pwd -P; echo $NAME', { env: { NAME: 'set' } }))
     expect(textOf(answer)).toContain(JSON.stringify(`${realpathSync(tmpdir())}\nset`))
     expect(answer.structuredContent).toMatchObject({
-      ...{ status: 'completed', async: false, exit_code: 0 },
+      status: 'completed',
+      async: false,
+      exit_code: 0,
       task_id: expect.any(String) as string,
     })
     const failed = await ask(2, 'tools/call', sh('echo why >&2; exit 4'))
@@ -54,7 +56,10 @@ describe('run_command', () => {
     await initialize()
     const answer = await ask(1, 'tools/call', sh('sleep 60 >/dev/null 2>&1 &', { timeout_seconds: 7200 }))
     expect(answer.structuredContent).toMatchObject({
-      ...{ timeout_clamped: true, requested_timeout_seconds: 7200, exit_code: 0, ended_processes: 1 },
+      timeout_clamped: true,
+      requested_timeout_seconds: 7200,
+      exit_code: 0,
+      ended_processes: 1,
     })
     expect(textOf(answer)).toContain('The timeout was cut to the limit of 3600 seconds (asked: 7200).')
   })

@@ -22,7 +22,9 @@ function setUp() {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const logged: string[] = []
   const server = startMcpStdioServer({
-    ...{ input, output, clock },
+    input,
+    output,
+    clock,
     subagents: { hangs: { run: hanging } },
     writeLog: (line) => logged.push(line),
   })

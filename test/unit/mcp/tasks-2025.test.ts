@@ -175,7 +175,9 @@ describe('a client of 2025-11-25', () => {
         ({ manager }) =>
         (owner) => [
           {
-            ...{ name: 'breaks', description: 'Breaks', inputSchema: z.object({}) },
+            name: 'breaks',
+            description: 'Breaks',
+            inputSchema: z.object({}),
             call: () => Promise.reject(new Error('a bug')),
             start: () => {
               const { id } = manager.launch({ subagentName: 'breaks', goalPrompt: '', owner }, () => ({}))
@@ -260,7 +262,10 @@ describe('a call as a task', () => {
 
   it('is needed for a tool that requires one', async () => {
     const tool: McpTool = {
-      ...{ name: 'always', description: 'Always a task', inputSchema: z.object({}), requiresTask: true },
+      name: 'always',
+      description: 'Always a task',
+      inputSchema: z.object({}),
+      requiresTask: true,
       call: () => Promise.reject(new Error('must not be called')),
       start: () => Promise.reject(new Error('must not be called')),
     }

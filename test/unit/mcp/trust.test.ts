@@ -34,7 +34,12 @@ function setUp(content: unknown = { maxAsyncTasks: 7 }) {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
   const load = (cwd = project, from = env) => loadAgentConfig(undefined, cwd, from)
   return {
-    ...{ at, home, project, env, file, load },
+    at,
+    home,
+    project,
+    env,
+    file,
+    load,
     trust: (path = file, to = env) => trustFile(path, to, () => undefined),
     isUsed: (cwd = project, from = env) => load(cwd, from).config.maxAsyncTasks === 7,
     why: () => load().untrusted?.reason,

@@ -22,7 +22,9 @@ async function connect(roots: readonly string[] | undefined) {
   const program = { description: 'd', command: process.execPath, args: ['-e', 'console.log(process.cwd())'] }
   const [input, output] = [new PassThrough(), new PassThrough()]
   const server = startMcpStdioServer({
-    ...{ input, output, writeLog: () => undefined },
+    input,
+    output,
+    writeLog: () => undefined,
     folder: join(folder, 'config'),
     projectFolder: join(folder, 'server'),
     config: {

@@ -7,7 +7,14 @@ import type { OwnerDelivery } from '../../../src/page/wire.js'
 import { pageTask } from './page-tasks.js'
 
 const owner = (more: Partial<OwnerDelivery> = {}): OwnerDelivery => ({
-  ...{ owner: 'main', owed: 0, leased: 0, delivered: 0, state: 'idle', reason: '', messages: [], waiting: [] },
+  owner: 'main',
+  owed: 0,
+  leased: 0,
+  delivered: 0,
+  state: 'idle',
+  reason: '',
+  messages: [],
+  waiting: [],
   ...more,
 })
 const owed = pageTask({ delivery: 'owed', endedAt: 5 })
@@ -63,7 +70,8 @@ describe('how far a task has come', () => {
     const task = pageTask({ kind: 'command', commands, commandCount: 4 })
     expect(progressOf(task)).toEqual({ text: '2 of 4: slow', part: 0.25 })
     expect(progressOf({ ...task, progress: { progress: 1, total: 2 } })).toEqual({
-      ...{ text: '2 of 4: slow · 50 %', part: 0.375 },
+      text: '2 of 4: slow · 50 %',
+      part: 0.375,
     })
     expect(progressOf({ ...task, commands: commands.slice(1), commandCount: 1, progress })?.text).toBe('25 % · Reading')
   })

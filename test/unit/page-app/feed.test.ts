@@ -6,10 +6,24 @@ import type { HealthPoint, OwnerDelivery } from '../../../src/page/wire.js'
 import { pageTask } from './page-tasks.js'
 
 const owner = (name: string, owed = 0): OwnerDelivery => ({
-  ...{ owner: name, owed, leased: 0, delivered: 0, state: 'idle', reason: '', messages: [], waiting: [] },
+  owner: name,
+  owed,
+  leased: 0,
+  delivered: 0,
+  state: 'idle',
+  reason: '',
+  messages: [],
+  waiting: [],
 })
 const point = (at: number, started = 0): HealthPoint => ({
-  ...{ at, started, completed: 0, failed: 0, cancelled: 0, running: 0, queued: 0, owed: 0 },
+  at,
+  started,
+  completed: 0,
+  failed: 0,
+  cancelled: 0,
+  running: 0,
+  queued: 0,
+  owed: 0,
 })
 const NOTHING = { owners: [], instances: [], machines: {}, health: [] }
 
@@ -88,8 +102,11 @@ describe('the feed of the page', () => {
     hello()
     take('ready', { ...NOTHING, owners: [owner('a'), owner('b')], health: [point(10), point(20)] })
     const step = take('changes', {
-      ...{ now: 9, owners: [owner('b', 2), owner('c')], removedOwners: ['a'] },
-      ...{ machines: { asyncTask: { running: 1 } }, health: [point(20, 4), point(30)] },
+      now: 9,
+      owners: [owner('b', 2), owner('c')],
+      removedOwners: ['a'],
+      machines: { asyncTask: { running: 1 } },
+      health: [point(20, 4), point(30)],
     })
     expect(step).toEqual({ now: 9, isWhole: false, hasChanged: true })
     expect(feed.known().owners.map(({ owner: name, owed }) => [name, owed])).toEqual([

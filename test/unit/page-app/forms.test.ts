@@ -21,8 +21,13 @@ describe('the fields of a form', () => {
     )
     expect(fields).toEqual([
       {
-        ...{ name: 'name', label: 'Your name', description: 'In full.', isRequired: true },
-        ...{ type: 'text', isLong: false, initial: 'Ada' },
+        name: 'name',
+        label: 'Your name',
+        description: 'In full.',
+        isRequired: true,
+        type: 'text',
+        isLong: false,
+        initial: 'Ada',
       },
       { name: 'text', label: 'text', isRequired: false, type: 'text', isLong: true, initial: '' },
       { name: 'mail', label: 'mail', isRequired: false, type: 'text', isLong: false, initial: '', format: 'email' },

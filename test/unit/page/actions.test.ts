@@ -238,7 +238,8 @@ describe('run again', () => {
     expect((await get('tasks/async:a')).body['can']).toEqual({ cancel: false, runAgain: true })
     for (let index = 0; manager.getTask('a') !== undefined; index += 1) await launch(`b${index}`)
     expect((await get('tasks/async:a')).body['can']).toMatchObject({
-      ...{ runAgain: false, whyNot: expect.stringContaining('has forgotten this one') as unknown },
+      runAgain: false,
+      whyNot: expect.stringContaining('has forgotten this one') as unknown,
     })
     expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
     // Another task has its id now.
@@ -306,7 +307,10 @@ describe('run again', () => {
     const { get, post } = await startPage({ taskManager })
     const submit = async (args: Record<string, unknown>): Promise<string> => {
       const submitted = taskManager.submitTask({
-        ...{ type: 'task_submit', task_name: 'Note', task_intention: 'why', instanceId: 'calc' },
+        type: 'task_submit',
+        task_name: 'Note',
+        task_intention: 'why',
+        instanceId: 'calc',
         commands: [{ tool_name: 'note', args, intention: 'because', timeout: 5000 }],
       })
       const id = 'taskId' in submitted ? submitted.taskId : ''
@@ -320,7 +324,9 @@ describe('run again', () => {
     await expect.poll(() => taskManager.getTask(idOf(body['key']))?.status).toBe('completed')
     expect(given.at(-1)).toEqual({ final_message: 'x' })
     expect(taskManager.getTask(idOf(body['key']))).toMatchObject({
-      ...{ name: 'Note', intention: 'why', commands: [{ tool_name: 'note', intention: 'because', timeout: 5000 }] },
+      name: 'Note',
+      intention: 'why',
+      commands: [{ tool_name: 'note', intention: 'because', timeout: 5000 }],
     })
     expect((await get(`tasks/command:${large}`)).body).toMatchObject({
       can: { runAgain: false, whyNot: expect.stringContaining('no longer kept') as unknown },

@@ -75,10 +75,17 @@ describe('a question that is closed', () => {
     )
     expect([long.message.length, long.content?.text.length, long.content?.isCut]).toEqual([2000, 4000, true])
     const journal = new Journal<JournalEntry>({
-      ...{ versions: new Versions(), maxTasks: 10, maxBytes: 1e9, onForgotten: () => undefined },
+      versions: new Versions(),
+      maxTasks: 10,
+      maxBytes: 1e9,
+      onForgotten: () => undefined,
     })
     const entry: JournalEntry = {
-      ...{ key: 'async:a', kind: 'async', isEnded: false, state: 'running', heldBytes: 0 },
+      key: 'async:a',
+      kind: 'async',
+      isEnded: false,
+      state: 'running',
+      heldBytes: 0,
       row: () => ({ id: 'a', title: 'a', group: 'main', createdAt: 0 }),
     }
     journal.add(entry)

@@ -105,7 +105,11 @@ describe('the owners', () => {
       { owed: 1, waiting: ['async:task-of-a'] },
     ])
     const later = new PageState({
-      ...{ manager, taskManager: undefined, maxTasks: 10, maxBytes: MIB, now: () => clock.now() },
+      manager,
+      taskManager: undefined,
+      maxTasks: 10,
+      maxBytes: MIB,
+      now: () => clock.now(),
     })
     onTestFinished(() => later.stop())
     expect(later.ready().owners).toMatchObject([
@@ -232,12 +236,19 @@ describe('why a result waits', () => {
   ])('%s', async (_why, how, reason) => {
     const clock = createManualClock()
     const tasks = createAgentTasks({
-      ...{ clock, onError: () => undefined, isAgentBusy: () => false, triggerAgentTurn: () => undefined },
+      clock,
+      onError: () => undefined,
+      isAgentBusy: () => false,
+      triggerAgentTurn: () => undefined,
       ...how,
     })
     const manager = tasks.getAsyncTaskManager()
     const state = new PageState({
-      ...{ manager, taskManager: undefined, maxTasks: 10, maxBytes: MIB, now: () => clock.now() },
+      manager,
+      taskManager: undefined,
+      maxTasks: 10,
+      maxBytes: MIB,
+      now: () => clock.now(),
     })
     onTestFinished(async () => {
       state.stop()

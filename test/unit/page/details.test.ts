@@ -121,7 +121,10 @@ describe('a task', () => {
     const inside = (await get('tasks/async:a/value/result?offset=22')).body as unknown as ValuePiece
     expect([inside.offset, inside.text.slice(0, 3)]).toEqual([24, '😀0'])
     expect((await get('tasks/async:a/value/result?offset=999999999')).body).toEqual({
-      ...{ text: '', offset: Buffer.byteLength(whole), bytes: Buffer.byteLength(whole), isEnd: true },
+      text: '',
+      offset: Buffer.byteLength(whole),
+      bytes: Buffer.byteLength(whole),
+      isEnd: true,
     })
     expect(await get('tasks/async:a/value/result?offset=-1')).toMatchObject({ status: 400 })
     expect(await get('tasks/async:a/value/nothing?offset=0')).toMatchObject({ status: 404 })
@@ -138,7 +141,9 @@ describe('a task', () => {
     const piece = (await get(`tasks/async:a/value/result?offset=${5 * MIB}`)).body as unknown as ValuePiece
     expect([piece.text.length, piece.isEnd, piece.hasMore]).toEqual([MIB, false, true])
     expect((await get(`tasks/async:a/value/result?offset=${50 * MIB}`)).body).toMatchObject({
-      ...{ text: '', isEnd: true, hasMore: true },
+      text: '',
+      isEnd: true,
+      hasMore: true,
     })
     forget(manager, 'a')
     const kept = await detail('a')

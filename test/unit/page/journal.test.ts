@@ -18,11 +18,14 @@ function follow(manager: AsyncTaskManager, { maxTasks = 10_000, maxBytes = 64 * 
   const forgotten: string[] = []
   const journal = new Journal<PageEntry>({
     versions: new Versions(),
-    ...{ maxTasks, maxBytes },
+    maxTasks,
+    maxBytes,
     onForgotten: ({ key }) => forgotten.push(key),
   })
   const stop = followAsyncTasks({
-    ...{ manager, journal, maxTaskBytes },
+    manager,
+    journal,
+    maxTaskBytes,
     now: () => 0,
     onTransition: () => undefined,
     onForgotten: () => undefined,
@@ -101,11 +104,17 @@ describe('the journal', () => {
   it('G2: counts of a task what it keeps of its events, marks and answers, and nothing of what it has dropped', () => {
     const forgotten: string[] = []
     const journal = new Journal<JournalEntry>({
-      ...{ versions: new Versions(), maxTasks: 1, maxBytes: MIB },
+      versions: new Versions(),
+      maxTasks: 1,
+      maxBytes: MIB,
       onForgotten: ({ key }) => forgotten.push(key),
     })
     const entryOf = (key: string): JournalEntry => ({
-      ...{ key, kind: 'async', isEnded: false, state: 'running', heldBytes: 7 },
+      key,
+      kind: 'async',
+      isEnded: false,
+      state: 'running',
+      heldBytes: 7,
       row: () => ({}) as ReturnType<JournalEntry['row']>,
     })
     const [entry, other] = [entryOf('a'), entryOf('b')]
@@ -113,7 +122,10 @@ describe('the journal', () => {
     const question = { message: 'm'.repeat(1000), askedAt: 0, closedAt: 0, action: 'accept' } as const
     const note = (index: number): void =>
       journal.update(entry, {
-        ...{ at: index, event: 'e', detail: 'd'.repeat(index < 300 ? 200 : 10), mark: 'message' },
+        at: index,
+        event: 'e',
+        detail: 'd'.repeat(index < 300 ? 200 : 10),
+        mark: 'message',
         answer: { ...question, id: `q${index % 10}`, message: index < 300 ? question.message : 'm' },
       })
     for (let index = 0; index < 200; index += 1) note(index)

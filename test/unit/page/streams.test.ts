@@ -20,12 +20,16 @@ async function readUntilReady(reader: ReadableStreamDefaultReader<Uint8Array>): 
 /** Streams of their own server, so that their responses can be looked at. */
 async function withStreams(manager: AsyncTaskManager, clock: ManualClock, maxTasks = 20_000) {
   const state = new PageState({
-    ...{ manager, taskManager: undefined, maxTasks, maxBytes: 100_000 * KIB },
+    manager,
+    taskManager: undefined,
+    maxTasks,
+    maxBytes: 100_000 * KIB,
     now: () => clock.now(),
   })
   const failures: unknown[] = []
   const streams = new Streams({
-    ...{ state, clock },
+    state,
+    clock,
     hello: () => ({ version: '0', hasAsync: true, hasCommands: false, maxTasks: 1, hints: 'code' }),
     onFailure: (error) => failures.push(error),
   })

@@ -38,7 +38,10 @@ describe('a value', () => {
   it('says how long it is where it ends within that', async () => {
     const value: ShownValue = { type: 'text', isLost: false, pieces: () => ['aé', 'x'.repeat(5000)] }
     expect(await readBeginning(value, 2000)).toEqual({
-      ...{ type: 'text', text: `aé${'x'.repeat(1997)}`, bytes: 5003, isCut: true },
+      type: 'text',
+      text: `aé${'x'.repeat(1997)}`,
+      bytes: 5003,
+      isCut: true,
     })
     expect(await readBeginning(value, 6000)).toMatchObject({ bytes: 5003, isCut: false })
   })

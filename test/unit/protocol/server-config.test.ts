@@ -29,14 +29,18 @@ describe('resolveServerConfig', () => {
 
   it('reads every variable', () => {
     const env = {
-      ...{ HOST: 'localhost', PORT: '0', TASKS_WS_PORT: '1', TASKS_ENABLED: 'false', TASKS_COMMAND_TIMEOUT: '5' },
-      ...{
-        TASKS_MAX_QUEUE_SIZE: '0',
-        AUTH_TOKENS: 'a, b,',
-        CORS_ORIGINS: 'https://a.example,null',
-        LOG_LEVEL: 'debug',
-      },
-      ...{ TLS_CERT_PATH: '/cert', TLS_KEY_PATH: '/key', ALLOWED_HOSTS: 'a.internal' },
+      HOST: 'localhost',
+      PORT: '0',
+      TASKS_WS_PORT: '1',
+      TASKS_ENABLED: 'false',
+      TASKS_COMMAND_TIMEOUT: '5',
+      TASKS_MAX_QUEUE_SIZE: '0',
+      AUTH_TOKENS: 'a, b,',
+      CORS_ORIGINS: 'https://a.example,null',
+      LOG_LEVEL: 'debug',
+      TLS_CERT_PATH: '/cert',
+      TLS_KEY_PATH: '/key',
+      ALLOWED_HOSTS: 'a.internal',
     }
     expect(resolveServerConfig({ env })).toMatchObject({
       host: 'localhost',

@@ -77,7 +77,9 @@ it('a name with line breaks is one line of every list', () => {
 
 it('what a tool shows a person has no control characters', async () => {
   const tool = defineTool({
-    ...{ name: 't', description: 'd', inputSchema: z.strictObject({}) },
+    name: 't',
+    description: 'd',
+    inputSchema: z.strictObject({}),
     run: () => ({ llmContent: 'x', returnDisplay: 'a\u001b]52;c;aGk=\u0007b\nc' }),
   })
   expect((await tool.execute({})).returnDisplay).toBe('a ]52;c;aGk= b\nc')

@@ -64,7 +64,8 @@ function leave(status: 'running' | 'cancelled', run: StoredJson): string {
 async function nextHost(options: AsyncTaskManagerOptions = {}) {
   const errors: string[] = []
   const manager = new AsyncTaskManager({
-    ...{ store: sqliteStore(file), onError: (error: unknown) => void errors.push(String(error)) },
+    store: sqliteStore(file),
+    onError: (error: unknown) => void errors.push(String(error)),
     findRunner: () => processRunner({ command: 'true', survivesHost: true }),
     ...options,
   })
@@ -195,7 +196,8 @@ describe.each(Object.entries(kinds))('%s in place of a file', (kind, make) => {
     'K8: does not keep a survivor from being followed to its end (%s)',
     async (name) => {
       const runFolder = leave('running', {
-        ...{ graceMs: 0, params: {} },
+        graceMs: 0,
+        params: {},
         program: { identity: { ...identityOf(process.pid), start: '1' }, token: 'token' },
       })
       make(join(runFolder, name))

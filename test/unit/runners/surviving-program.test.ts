@@ -168,7 +168,8 @@ describe('a survivor whose output does not fit on the disk', () => {
     // A limit on the size of files stands in for a full disk; SIGXFSZ would end the process.
     const command = `trap '' XFSZ; ulimit -f 1000; exec "$0" --import "$1" --input-type=module -e "$2"`
     const { stdout } = spawnSync('bash', ['-c', command, process.execPath, tsx, script], {
-      ...{ encoding: 'utf8', timeout: 60_000 },
+      encoding: 'utf8',
+      timeout: 60_000,
     })
     return JSON.parse(stdout) as {
       readonly tail: string

@@ -21,7 +21,10 @@ beforeEach(() => {
 async function followed(options: Partial<ProcessRunnerOptions> = {}) {
   const runner = processRunner({ command: 'true', survivesHost: true, maxOutputBytes: KEPT, ...options })
   const manager = new AsyncTaskManager({
-    ...{ store: sqliteStore(file), findRunner: () => runner, onError: () => undefined, outputBytes: 4 * KEPT },
+    store: sqliteStore(file),
+    findRunner: () => runner,
+    onError: () => undefined,
+    outputBytes: 4 * KEPT,
   })
   onTestFinished(() => manager.dispose())
   expect(await manager.recovered).toMatchObject({ adopted: ['a'] })

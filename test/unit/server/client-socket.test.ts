@@ -20,7 +20,11 @@ describe('the client socket', () => {
     client.send({ ...submit('add', 'echo'), requestId: 7 })
     const response = await client.next()
     expect(response).toEqual({
-      ...{ type: 'task_submit_response', requestId: 7, success: true, status: 'accepted', queuePosition: 1 },
+      type: 'task_submit_response',
+      requestId: 7,
+      success: true,
+      status: 'accepted',
+      queuePosition: 1,
       taskId: expect.stringMatching(/^task_\d+_1$/) as string,
     })
     const told = [
@@ -65,8 +69,12 @@ describe('the client socket', () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ ...submit('add'), instanceId: 'nobody' })).toEqual({
-      ...{ type: 'task_submit_response', requestId: 'test-1', success: false, status: 'rejected' },
-      ...{ error: 'Instance not found: nobody. Known instances: calc.', code: 'INVALID_INSTANCE' },
+      type: 'task_submit_response',
+      requestId: 'test-1',
+      success: false,
+      status: 'rejected',
+      error: 'Instance not found: nobody. Known instances: calc.',
+      code: 'INVALID_INSTANCE',
     })
     expect(await client.ask(submit())).toMatchObject({ success: false, status: 'rejected', code: 'NO_COMMANDS' })
   })
@@ -75,7 +83,9 @@ describe('the client socket', () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ type: 'task_list', cursor: '2' })).toMatchObject({
-      ...{ type: 'error', requestId: 'test-1', code: 'INVALID_CURSOR' },
+      type: 'error',
+      requestId: 'test-1',
+      code: 'INVALID_CURSOR',
       message: 'cursor: expected the nextCursor of an earlier page of this server.',
     })
   })
@@ -88,7 +98,9 @@ describe('the client socket', () => {
     await server.held()
     const page = await client.ask({ type: 'task_list', limit: 1 })
     expect(page).toEqual({
-      ...{ type: 'task_list_response', requestId: 'test-3', nextCursor: expect.any(String) as string },
+      type: 'task_list_response',
+      requestId: 'test-3',
+      nextCursor: expect.any(String) as string,
       tasks: [expect.objectContaining({ id: second, status: 'queued', totalCommands: 1 })],
     })
     expect(await client.ask({ type: 'task_list', cursor: page['nextCursor'] })).toMatchObject({
@@ -105,7 +117,10 @@ describe('the client socket', () => {
       task: { id: taskId, status: 'running' },
     })
     expect(await client.ask({ type: 'task_status', taskId: 'none' })).toEqual({
-      ...{ type: 'task_status_response', requestId: 'test-8', task: null, error: 'Task not found' },
+      type: 'task_status_response',
+      requestId: 'test-8',
+      task: null,
+      error: 'Task not found',
     })
     expect(await client.ask({ type: 'task_cancel', taskId })).toEqual({
       type: 'task_cancel_response',
@@ -153,7 +168,8 @@ describe('the client socket', () => {
     const held = await server.held()
     const client = await server.client()
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
-      ...{ type: 'subscribe_ack', taskId: body['taskId'] },
+      type: 'subscribe_ack',
+      taskId: body['taskId'],
       task: { status: 'running', currentCommandIndex: 1, commands: [{ status: 'success' }, { status: 'running' }] },
     })
     held.finish()
@@ -178,14 +194,12 @@ describe('the client socket', () => {
     const server = await startTestServer()
     const client = await server.client()
     expect(await client.ask({ type: 'subscribe_task', taskId: 'task_0_1' })).toEqual({
-      ...{
-        type: 'subscribe_ack',
-        requestId: 'test-1',
-        taskId: 'task_0_1',
-        task: null,
-        error: 'Task not found',
-        code: 'TASK_NOT_FOUND',
-      },
+      type: 'subscribe_ack',
+      requestId: 'test-1',
+      taskId: 'task_0_1',
+      task: null,
+      error: 'Task not found',
+      code: 'TASK_NOT_FOUND',
     })
   })
 
@@ -202,7 +216,9 @@ describe('the client socket', () => {
       taskId,
     })
     expect(await client.ask({ type: 'unsubscribe_instance', instanceId: 'calc' })).toEqual({
-      ...{ type: 'unsubscribe_ack', requestId: 'test-4', instanceId: 'calc' },
+      type: 'unsubscribe_ack',
+      requestId: 'test-4',
+      instanceId: 'calc',
     })
     held.finish()
     const watcher = await server.client()
@@ -299,7 +315,9 @@ describe('the client socket', () => {
       const client = await server.client()
       client.send(frame)
       expect(await client.next()).toEqual({
-        ...{ type: 'error', code, error },
+        type: 'error',
+        code,
+        error,
         message: typeof message === 'string' ? message : (expect.stringMatching(message) as string),
       })
       expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })

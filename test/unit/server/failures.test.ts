@@ -70,7 +70,10 @@ describe('a client socket', () => {
     await client.next()
     clock.advance(5000)
     expect(await client.next()).toEqual({
-      ...{ type: 'error', message: 'No token was sent in time.', error: 'Not authenticated', code: 'UNAUTHORIZED' },
+      type: 'error',
+      message: 'No token was sent in time.',
+      error: 'Not authenticated',
+      code: 'UNAUTHORIZED',
     })
     expect(await client.closed).toMatchObject({ code: 1008 })
   })
@@ -80,7 +83,9 @@ describe('a client socket', () => {
     const client = await server.client({ headers: { authorization: 'Bearer right' } })
     expect(await client.ask({ type: 'authenticate', token: 'right' })).toMatchObject({ success: true })
     expect(await client.ask({ type: 'authenticate', token: 'wrong' })).toMatchObject({
-      ...{ success: false, error: 'Invalid token.', code: 'UNAUTHORIZED' },
+      success: false,
+      error: 'Invalid token.',
+      code: 'UNAUTHORIZED',
     })
     expect(await client.ask({ type: 'task_list' })).toMatchObject({ tasks: [] })
     const open = await (await startTestServer()).client()
@@ -93,7 +98,9 @@ describe('a client socket', () => {
     const client = await server.client()
     await client.ask({ type: 'subscribe_instance', instanceId: 'a' })
     expect(await client.ask({ type: 'subscribe_task', taskId: body['taskId'] })).toMatchObject({
-      ...{ type: 'error', code: 'TOO_MANY_SUBSCRIPTIONS', error: 'Too many subscriptions' },
+      type: 'error',
+      code: 'TOO_MANY_SUBSCRIPTIONS',
+      error: 'Too many subscriptions',
       message: 'This connection has reached its limit of 1 subscriptions.',
     })
     await client.ask({ type: 'unsubscribe_instance', instanceId: 'a' })
@@ -110,7 +117,9 @@ describe('a client socket', () => {
       throw new Error('out of order')
     })
     expect(await client.ask({ type: 'task_status', taskId: 'x' })).toMatchObject({
-      ...{ type: 'error', code: 'INTERNAL_ERROR', message: 'The server failed to answer this message.' },
+      type: 'error',
+      code: 'INTERNAL_ERROR',
+      message: 'The server failed to answer this message.',
     })
     broken.mockRestore()
     expect(lines).toEqual(['agent-tasks error: A message failed: out of order'])
@@ -129,7 +138,10 @@ describe('a client socket', () => {
     const onRefused = vi.fn()
     const upgrades = createUpgrades({
       access: { checkSource: () => undefined } as never,
-      ...{ frameBytes: 1000, admit, onRefused, onSocket: () => expect.unreachable() },
+      frameBytes: 1000,
+      admit,
+      onRefused,
+      onSocket: () => expect.unreachable(),
     })
     const server = createServer().listen(0, '127.0.0.1')
     onTestFinished(() => void server.close())
@@ -224,15 +236,25 @@ describe('the events of a task', () => {
   it('end once for a reader that is too slow for the missed events', () => {
     const log = createEventLog({ clock: createManualClock(), isKnown: () => true })
     const message: TaskProgressMessage = {
-      ...{ type: 'task_progress', taskId: 'task_1', instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0 },
-      ...{ totalCommands: 1, status: 'running', timestamp: 0, tool_name: 'add', intention: 'x'.repeat(100) },
+      type: 'task_progress',
+      taskId: 'task_1',
+      instanceId: 'calc',
+      commandId: 'cmd_1',
+      commandIndex: 0,
+      totalCommands: 1,
+      status: 'running',
+      timestamp: 0,
+      tool_name: 'add',
+      intention: 'x'.repeat(100),
     }
     const missed = Array.from({ length: 4 }, () => log.append(message))
     const leave = vi.fn()
     const metrics = { droppedFrame: vi.fn(), closedSlowReader: vi.fn() }
     const [cut, onEnd] = [vi.fn(), vi.fn()]
     const stream = openEventStream({
-      ...{ cut, onEnd, metrics: metrics as never },
+      cut,
+      onEnd,
+      metrics: metrics as never,
       followed: { task: { id: 'task_1' } as never, seq: 4, missed, idOf: (seq) => log.idOf(seq) },
       hub: { join: () => ({ leave, addTask: () => expect.unreachable() }) } as never,
       limits: { slowReaderBytes: 1000, deadReaderBytes: 100 } as never,
@@ -253,7 +275,9 @@ describe('the events of a task', () => {
       return { leave, addTask: () => true }
     }
     const stream = openEventStream({
-      ...{ cut, onEnd, metrics: {} as never },
+      cut,
+      onEnd,
+      metrics: {} as never,
       followed: { task: { id: 'task_1' } as never, seq: 0, missed: [], idOf: String },
       hub: { join } as never,
       limits: { slowReaderBytes: 1000, deadReaderBytes: 1000 } as never,

@@ -11,11 +11,25 @@ import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, taskOf } from './test-server.js'
 
 const progress = (taskId: string, more: Partial<TaskProgressMessage> = {}): TaskProgressMessage => ({
-  ...{ type: 'task_progress', taskId, instanceId: 'calc', commandId: 'cmd_1', commandIndex: 0, totalCommands: 1 },
-  ...{ status: 'running', timestamp: 0, tool_name: 'add', intention: '', ...more },
+  type: 'task_progress',
+  taskId,
+  instanceId: 'calc',
+  commandId: 'cmd_1',
+  commandIndex: 0,
+  totalCommands: 1,
+  status: 'running',
+  timestamp: 0,
+  tool_name: 'add',
+  intention: '',
+  ...more,
 })
 const complete = (taskId: string): TaskCompleteMessage => ({
-  ...{ type: 'task_complete', taskId, instanceId: 'calc', status: 'completed', timestamp: 0, results: [] },
+  type: 'task_complete',
+  taskId,
+  instanceId: 'calc',
+  status: 'completed',
+  timestamp: 0,
+  results: [],
   summary: { totalCommands: 1, successfulCommands: 1, duration: 0 },
 })
 

@@ -162,14 +162,14 @@ describe('GET /tasks', () => {
       wsEndpoint: server.wsUrl,
       tasks: [
         {
-          ...{
-            id: expect.stringMatching(/_2$/) as string,
-            name: 'second',
-            intention: 'to be run',
-            status: 'queued',
-            instanceId: 'calc',
-          },
-          ...{ currentCommandIndex: 0, totalCommands: 2, createdAt: expect.any(Number) as number },
+          id: expect.stringMatching(/_2$/) as string,
+          name: 'second',
+          intention: 'to be run',
+          status: 'queued',
+          instanceId: 'calc',
+          currentCommandIndex: 0,
+          totalCommands: 2,
+          createdAt: expect.any(Number) as number,
         },
         expect.objectContaining({
           name: 'a task',
@@ -213,7 +213,9 @@ describe('GET /tasks', () => {
   it('has 100 tasks in a page, or up to 1,000, each with the longest texts in fewer than 12,000 characters', async () => {
     const server = await startTestServer({ tasks: { maxQueueSize: 2000 } })
     const longest = {
-      ...{ task_name: 'n'.repeat(1000), task_intention: 'i'.repeat(10_000), metadata: { note: 'm'.repeat(100_000) } },
+      task_name: 'n'.repeat(1000),
+      task_intention: 'i'.repeat(10_000),
+      metadata: { note: 'm'.repeat(100_000) },
       commands: [{ tool_name: 'hold', intention: 'c'.repeat(1000), args: { filler: 'a'.repeat(1000) } }],
     }
     for (let count = 0; count <= 1000; count += 1) server.taskManager.submitTask(longest)
@@ -339,8 +341,15 @@ describe('the other routes', () => {
     const server = await startTestServer({ auth: { tokens: ['t'] } })
     await server.client()
     expect((await server.call('/health')).body).toEqual({
-      ...{ status: 'ok', version: '0.1.0', connectedInstances: 1, taskClients: 1, sseClients: 0 },
-      ...{ auth: 'enabled', tls: 'disabled', rateLimit: 'enabled', rateLimitMax: 60_000 },
+      status: 'ok',
+      version: '0.1.0',
+      connectedInstances: 1,
+      taskClients: 1,
+      sseClients: 0,
+      auth: 'enabled',
+      tls: 'disabled',
+      rateLimit: 'enabled',
+      rateLimitMax: 60_000,
     })
   })
 
@@ -352,8 +361,11 @@ describe('the other routes', () => {
     await worker.skipTo('welcome')
     const listed = async () => ((await server.call('/instances')).body['instances'] as Record<string, unknown>[])[1]!
     expect(await listed()).toMatchObject({
-      ...{ id: 'w', port: Number(new URL(server.httpUrl).port), userAgent: 'a worker' },
-      ...{ connectedAt: expect.any(Number) as number, lastActivity: expect.any(Number) as number },
+      id: 'w',
+      port: Number(new URL(server.httpUrl).port),
+      userAgent: 'a worker',
+      connectedAt: expect.any(Number) as number,
+      lastActivity: expect.any(Number) as number,
     })
     expect(await listed()).not.toHaveProperty('address')
   })
@@ -370,7 +382,9 @@ describe('the other routes', () => {
     expect(info).toMatchObject({
       status: 200,
       body: {
-        ...{ name: 'agent-tasks', version: '0.1.0', auth: { required: true, method: 'Bearer token' } },
+        name: 'agent-tasks',
+        version: '0.1.0',
+        auth: { required: true, method: 'Bearer token' },
         endpoints: {
           docs: `${server.httpUrl}/docs`,
           page: pageUrl,

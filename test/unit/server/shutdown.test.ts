@@ -121,7 +121,9 @@ describe('close', () => {
     )
     const other = startTaskServer({ port, env: {}, logLevel: 'silent', tasks: { wsPort: 0 } })
     await expect(other).rejects.toMatchObject({
-      ...{ code: 'INVALID_SETTING', setting: 'PORT', received: port },
+      code: 'INVALID_SETTING',
+      setting: 'PORT',
+      received: port,
       message: expect.stringContaining('(--port, options.port, PORT)') as string,
     })
     const wsPort = Number(new URL(server.wsUrl).port)

@@ -17,7 +17,10 @@ const open: OpenServers = async (options) => {
   subscribe('net.server.socket', onSocket)
   onTestFinished(() => void unsubscribe('net.server.socket', onSocket))
   const server = await startTaskServer({
-    ...{ logLevel: 'silent', env: {}, ...options, port: 0 },
+    logLevel: 'silent',
+    env: {},
+    ...options,
+    port: 0,
     tasks: { wsPort: 0, abortGraceMs: 0, ...options.tasks },
   })
   onTestFinished(() => server.close({ drainMs: 0 }))

@@ -232,7 +232,9 @@ describe('a call whose task does not end', () => {
     let miss: () => void = () => undefined
     const cancel = vi.fn(() => Promise.reject(new Error('Redis is away.')))
     const calls = createToolCalls({
-      ...{ clock, limitMs: 1000, instances: { read: () => Promise.resolve([]) } },
+      clock,
+      limitMs: 1000,
+      instances: { read: () => Promise.resolve([]) },
       service: { submit: () => ({ taskId: 't1', queuePosition: 1 }), cancel } as unknown as TaskService,
       hub: {
         join: (_deliver: unknown, _most: number, onMissed: () => void) => {

@@ -17,7 +17,14 @@ function newFolder(): string {
 }
 
 const task = (id: string): StoredTask => ({
-  ...{ id, owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0, record: {} },
+  id,
+  owner: 'main',
+  status: 'completed',
+  delivery: 'owed',
+  attempt: 1,
+  seq: 1,
+  launchedAt: 0,
+  record: {},
 })
 
 it('K9: a session with a damaged file leaves none of its other files open', () => {

@@ -21,7 +21,14 @@ function sessionIn(folder: string, key = 'the key', isKept = () => true): Sessio
 }
 
 const task = (id: string, more: Partial<StoredTask> = {}): StoredTask => ({
-  ...{ id, owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0, record: {} },
+  id,
+  owner: 'main',
+  status: 'completed',
+  delivery: 'owed',
+  attempt: 1,
+  seq: 1,
+  launchedAt: 0,
+  record: {},
   ...more,
 })
 

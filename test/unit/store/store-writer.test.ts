@@ -40,7 +40,10 @@ function setUp() {
     },
   })
   return {
-    ...{ clock, written, reported, writer },
+    clock,
+    written,
+    reported,
+    writer,
     change: (...ids: string[]) => void changes.push(...ids.map(put)),
     failWith: (make: typeof fail) => (fail = make),
     clearings: () => clearings,

@@ -8,7 +8,11 @@ const deed = (from: number, to: number | undefined, more: Partial<Deed> = {}): D
 }
 
 const work = (name: string, more: Partial<Work> = {}): Work => ({
-  ...{ name, lane: 'lane', sentAt: 0, answeredAt: 10, deeds: [deed(20, 30)] },
+  name,
+  lane: 'lane',
+  sentAt: 0,
+  answeredAt: 10,
+  deeds: [deed(20, 30)],
   ends: [{ status: 'completed', at: 40, attempt: 1 }],
   ...more,
 })

@@ -131,7 +131,11 @@ describe('a subagent', () => {
       spans().map((span) => [String(span.attributes['gen_ai.agent.name']), span.attributes['error.type']] as const),
     )
     expect(errors).toEqual({
-      ...{ works: undefined, fails: 'TypeError', codes: 'EXIT_3', cancelled: 'cancelled', late: 'timeout' },
+      works: undefined,
+      fails: 'TypeError',
+      codes: 'EXIT_3',
+      cancelled: 'cancelled',
+      late: 'timeout',
     })
     expect(spans().filter(hasFailed)).toHaveLength(4)
     const durations = (await metrics()).get('gen_ai.invoke_agent.duration')
@@ -209,7 +213,9 @@ describe('one trace', () => {
   it('F12: goes from a host over MCP to the run of a subagent, for clients of both generations', async () => {
     const { telemetry, inSpan, spans, span } = recordTelemetry()
     const server = await startMcpHttpServer({
-      ...{ port: 0, telemetry, writeLog: () => undefined },
+      port: 0,
+      telemetry,
+      writeLog: () => undefined,
       subagents: { helper: { run: () => ({ final_message: 'done' }) } },
     })
     onTestFinished(() => server.close())
@@ -347,7 +353,9 @@ describe('a command', () => {
     expect(spans().map(({ attributes }) => attributes['error.type'])).toEqual(['NO_DISK', 'CANCELLED'])
     expect(spans()[0]?.attributes).toMatchObject({ 'gen_ai.tool.call.id': 'cmd_1', 'gen_ai.tool.name': 'fails' })
     expect((await metrics()).get('gen_ai.execute_tool.duration')).toContainEqual({
-      ...{ 'gen_ai.tool.name': 'fails', 'error.type': 'NO_DISK', value: 1 },
+      'gen_ai.tool.name': 'fails',
+      'error.type': 'NO_DISK',
+      value: 1,
     })
   })
 })

@@ -286,7 +286,7 @@ describe('a life that has ended', () => {
       return 'done'
     }
     const sending = race({ actors: { a: [send] } })
-    const { timeline } = await replayRace({ ...sending, ...{ order: ['a', 'crash after append'] } })
+    const { timeline } = await replayRace({ ...sending, order: ['a', 'crash after append'] })
     expect({ seen, timers: dead[0]?.clock.pending }).toEqual({ seen: [], timers: 0 })
     expect(timeline).not.toContain('done')
   })
@@ -454,7 +454,10 @@ describe('a failure with crashes', () => {
   it('has the input of its run', async () => {
     const error = await failureOf(
       exploreRaces<Race<Disk>, number, Disk>({
-        ...{ disk, setup: open, crashes: true, inputs: fc.nat(9) },
+        disk,
+        setup: open,
+        crashes: true,
+        inputs: fc.nat(9),
         actors: (_, count) => ({ a: Array.from({ length: count + 1 }, () => () => undefined) }),
         atEnd: { 'one life': ({ life }) => life === 1 },
       }),

@@ -310,7 +310,9 @@ it('T4: a peek has the code of a task whose deadline has passed, and the name of
   })
   await manager.waitFor(['bad'])
   expect(JSON.parse((await call({ task_id: 'bad' })).llmContent)).toMatchObject({
-    ...{ error: 'bad', errorName: 'TypeError', errorCode: 'E_BAD' },
+    error: 'bad',
+    errorName: 'TypeError',
+    errorCode: 'E_BAD',
   })
 })
 

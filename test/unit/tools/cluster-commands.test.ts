@@ -40,7 +40,9 @@ function setUp() {
   })
   const host = (store?: Store) => {
     const tasks = createAgentTasks({
-      ...{ taskManager: cluster.tasks, clock, maxAsyncTasks: 2 },
+      taskManager: cluster.tasks,
+      clock,
+      maxAsyncTasks: 2,
       ...(store && { store }),
     })
     onTestFinished(() => tasks.dispose())

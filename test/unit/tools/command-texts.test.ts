@@ -4,8 +4,17 @@ import { progressText } from '../../../src/tools/command-texts.js'
 
 const said = (result: unknown): string =>
   progressText({
-    ...{ type: 'task_progress', taskId: 't', instanceId: 'i', commandId: 'cmd_1', commandIndex: 0, totalCommands: 2 },
-    ...{ status: 'success', timestamp: 0, tool_name: 'look', intention: '', result },
+    type: 'task_progress',
+    taskId: 't',
+    instanceId: 'i',
+    commandId: 'cmd_1',
+    commandIndex: 0,
+    totalCommands: 2,
+    status: 'success',
+    timestamp: 0,
+    tool_name: 'look',
+    intention: '',
+    result,
   })
 
 it.each([

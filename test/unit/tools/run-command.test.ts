@@ -61,8 +61,14 @@ describe('a command in place', () => {
     })
     expect(error).toBeUndefined()
     expect(task).toMatchObject({
-      ...{ kind: 'command', subagentName: 'sh', goalPrompt: "sh -c 'echo hello'", command: ['sh', '-c', 'echo hello'] },
-      ...{ status: 'completed', exitCode: 0, pid: expect.any(Number) as number, delivery: 'delivered' },
+      kind: 'command',
+      subagentName: 'sh',
+      goalPrompt: "sh -c 'echo hello'",
+      command: ['sh', '-c', 'echo hello'],
+      status: 'completed',
+      exitCode: 0,
+      pid: expect.any(Number) as number,
+      delivery: 'delivered',
     })
     expect(task).not.toHaveProperty('outputTail')
   })
@@ -72,9 +78,12 @@ describe('a command in place', () => {
     const { llmContent, error, metadata } = await sh('echo made; echo broken >&2; exit 3')
     expect(JSON.parse(llmContent)).toEqual({
       agent_id: metadata?.['agentId'],
-      ...{ status: 'failed', command: "sh -c 'echo made; echo broken >&2; exit 3'", exit_code: 3 },
+      status: 'failed',
+      command: "sh -c 'echo made; echo broken >&2; exit 3'",
+      exit_code: 3,
       error: expect.stringMatching(/^Command ".*sh" exited with code 3\. The end of its stderr:\nbroken$/) as string,
-      ...{ error_name: 'ProcessError', error_code: 'PROCESS_FAILED' },
+      error_name: 'ProcessError',
+      error_code: 'PROCESS_FAILED',
       output_tail: expect.stringContaining('made') as string,
     })
     expect(error?.type).toBe('execution_failed')
@@ -371,7 +380,9 @@ describe('the deadline of a command', () => {
     const { sh } = setUp({ maxTimeoutSeconds: 3600 })
     const { metadata, llmContent } = await sh('true', { async, timeout_seconds: 7200 })
     expect(metadata).toMatchObject({
-      ...{ effectiveTimeoutSeconds: 3600, timeoutClamped: true, requestedTimeoutSeconds: 7200 },
+      effectiveTimeoutSeconds: 3600,
+      timeoutClamped: true,
+      requestedTimeoutSeconds: 7200,
     })
     expect(llmContent).toContain('The timeout was cut to the limit of 3600 seconds (asked: 7200).')
     const { metadata: standard } = await sh('true', { async })
@@ -452,7 +463,10 @@ describe('a command in a store', () => {
     const next = setUp({ store: store.copy(), subagents: { sh } })
     expect(await next.recovered).toMatchObject({ interrupted: [id] })
     expect(next.manager.getTask(id)).toMatchObject({
-      ...{ kind: 'command', command: ['sh', '-c', 'echo up; exec sleep 60'], status: 'failed', delivery: 'owed' },
+      kind: 'command',
+      command: ['sh', '-c', 'echo up; exec sleep 60'],
+      status: 'failed',
+      delivery: 'owed',
       errorCode: 'INTERRUPTED',
     })
     await until(() => !isAlive(pid))

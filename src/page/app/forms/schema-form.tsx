@@ -41,7 +41,9 @@ export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit,
   return (
     <form ref={form} class="schema-form" onSubmit={submit} noValidate>
       <SchemaFields
-        {...{ id, fields, errors }}
+        id={id}
+        fields={fields}
+        errors={errors}
         entries={entries.value}
         onEntries={(changed) => (entries.value = changed)}
       />

@@ -87,7 +87,9 @@ export function SubmitForm({ instance, onClose }: Props) {
               )}
               <CommandFields
                 id={`${formId}-${draft.id}`}
-                {...{ draft, tools, fields }}
+                draft={draft}
+                tools={tools}
+                fields={fields}
                 errors={{
                   ...own.value.get(draft.id),
                   ...(told !== undefined && error !== undefined && { [told]: error }),

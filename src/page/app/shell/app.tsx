@@ -38,7 +38,10 @@ export function App() {
   useSignalEffect(() => {
     const { part } = currentAddress.value
     document.title = pageTitle({
-      ...{ part, asking: asking.value.many, state: connection.value.state, host: location.host },
+      part,
+      asking: asking.value.many,
+      state: connection.value.state,
+      host: location.host,
     })
   })
   return (

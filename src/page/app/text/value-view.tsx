@@ -39,7 +39,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
       const offset = new TextEncoder().encode(text).length
       const piece = await api.get<ValuePiece>(`${path}?offset=${offset}`)
       const { isEnd, bytes, hasMore = false } = piece
-      more.value = { ...{ of: value.text, text: rest.text + piece.text }, isEnd, bytes, hasMore }
+      more.value = { of: value.text, text: rest.text + piece.text, isEnd, bytes, hasMore }
     })
   const { isBusy, error } = reading.state.value
   return (

@@ -25,7 +25,8 @@ function open() {
     read: (taskId, after) =>
       new Promise((resolve, reject) => {
         reads.push({
-          ...{ taskId, after },
+          taskId,
+          after,
           answer: async (events) => {
             if (events instanceof Error) reject(events)
             else resolve(events)

@@ -28,7 +28,8 @@ describe('a cluster sends', () => {
     const { sent, cluster } = open('run')
     expect(await cluster.begin('t', queue, 'n:1', 1, 5)).toBe('run')
     expect(sent[0]).toEqual({
-      ...{ script: 'BEGIN', further: [] },
+      script: 'BEGIN',
+      further: [],
       values: { own, id: 't', queue, token: 'n:1', epoch: 1, at: 5 },
     })
   })
@@ -50,8 +51,16 @@ describe('a cluster sends', () => {
     expect(sent[0]).toEqual({
       script: 'RECORD',
       values: {
-        ...{ own, id: 't', queue, token: 'n:1', isEnd: 1, logMs: 300_000, maxRetained: 10, bytes: 9 },
-        ...{ fieldParts: 4, drops: 2 },
+        own,
+        id: 't',
+        queue,
+        token: 'n:1',
+        isEnd: 1,
+        logMs: 300_000,
+        maxRetained: 10,
+        bytes: 9,
+        fieldParts: 4,
+        drops: 2,
       },
       further: ['a', 'b', 'c', 'd', 1, 2, 3, '{}', 4, '[]'],
     })

@@ -26,7 +26,9 @@ function open(newest: Entries = []) {
     disconnect: () => (isConnected = false),
   }
   const feed = createFeed({
-    ...{ redis: redis as unknown as Redis, stream: 'feed', log: (line: string) => void lines.push(line) },
+    redis: redis as unknown as Redis,
+    stream: 'feed',
+    log: (line: string) => void lines.push(line),
     onEntry: (entry) => {
       entries.push(entry)
       return onEntry(entry)
@@ -39,7 +41,12 @@ function open(newest: Entries = []) {
     return reads.shift() ?? expect.unreachable()
   }
   return {
-    ...{ feed, entries, lines, read, gaps: () => gaps, isConnected: () => isConnected },
+    feed,
+    entries,
+    lines,
+    read,
+    gaps: () => gaps,
+    isConnected: () => isConnected,
     whenEntry: (run: typeof onEntry) => (onEntry = run),
   }
 }

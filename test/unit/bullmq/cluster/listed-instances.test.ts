@@ -6,7 +6,12 @@ import { listInstances } from '../../../../src/bullmq/cluster/listed-instances.j
 const listed = (instances: readonly ListedInstance[]) =>
   listInstances({ instances: () => Promise.resolve(instances) } as unknown as ClusterRedis)
 const instance = (more: Partial<ListedInstance>): ListedInstance => ({
-  ...{ id: 'w', kind: 'websocket', isConnected: true, queued: 1, tools: '[{"name":"do"}]', ...more },
+  id: 'w',
+  kind: 'websocket',
+  isConnected: true,
+  queued: 1,
+  tools: '[{"name":"do"}]',
+  ...more,
 })
 
 it('N3: have their tools while they are connected', async () => {

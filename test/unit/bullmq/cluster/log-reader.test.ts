@@ -20,7 +20,9 @@ function open({ kept = [] as readonly KeptEvent[] } = {}) {
         const named = args.slice(args.indexOf('STREAMS') + 1) as string[]
         const answer = (found: Found | null | Error): void => (found instanceof Error ? reject(found) : resolve(found))
         reads.push({
-          ...{ streams: named.slice(0, named.length / 2), places: named.slice(named.length / 2), answer },
+          streams: named.slice(0, named.length / 2),
+          places: named.slice(named.length / 2),
+          answer,
         })
       }),
     disconnect: () => (isConnected = false),
@@ -34,12 +36,14 @@ function open({ kept = [] as readonly KeptEvent[] } = {}) {
     exec: () => Promise.resolve([]),
   }
   const reader = new LogReader({
-    ...{ connection: { multi: () => bell } as unknown as Redis, reading: reading as unknown as Redis },
+    connection: { multi: () => bell } as unknown as Redis,
+    reading: reading as unknown as Redis,
     read: (taskId, after) => {
       asked.push([taskId, after])
       return Promise.resolve(kept)
     },
-    ...{ keys: clusterKeys('c'), log: (line: string) => void lines.push(line) },
+    keys: clusterKeys('c'),
+    log: (line: string) => void lines.push(line),
   })
   const next = async () => {
     for (let turn = 0; reads.length === 0 && turn < 100; turn += 1) await Promise.resolve()

@@ -15,14 +15,26 @@ import {
 } from '../../../../src/bullmq/cluster/task-fields.js'
 
 const submission = {
-  ...{ name: 'two', intention: 'to be run', metadata: { by: 'me' } },
+  name: 'two',
+  intention: 'to be run',
+  metadata: { by: 'me' },
   commands: ['cmd_1', 'cmd_2'].map((id) => ({
-    ...{ id, tool_name: 'do', intention: '', args: { a: 1 }, status: 'pending' as const },
+    id,
+    tool_name: 'do',
+    intention: '',
+    args: { a: 1 },
+    status: 'pending' as const,
   })),
 }
 const queued = {
-  ...{ record: submissionField(submission), summary: summaryField(submission), instanceId: 'w', status: 'queued' },
-  ...{ createdAt: '1', index: '0', place: '3', seq: '2' },
+  record: submissionField(submission),
+  summary: summaryField(submission),
+  instanceId: 'w',
+  status: 'queued',
+  createdAt: '1',
+  index: '0',
+  place: '3',
+  seq: '2',
 }
 
 function found(fields: Record<string, string>): ClusterTask {
@@ -43,7 +55,9 @@ describe('a task in Redis', () => {
         commands: submission.commands,
         metadata: { by: 'me' },
       },
-      ...{ place: 3, seq: 2, cancel: undefined },
+      place: 3,
+      seq: 2,
+      cancel: undefined,
     })
     expect(
       toSummary(
@@ -51,8 +65,14 @@ describe('a task in Redis', () => {
         SUMMARY_FIELDS.map((name) => (queued as Record<string, string>)[name] ?? null),
       ),
     ).toEqual({
-      ...{ id: 't', name: 'two', intention: 'to be run', status: 'queued', instanceId: 'w' },
-      ...{ totalCommands: 2, currentCommandIndex: 0, createdAt: 1 },
+      id: 't',
+      name: 'two',
+      intention: 'to be run',
+      status: 'queued',
+      instanceId: 'w',
+      totalCommands: 2,
+      currentCommandIndex: 0,
+      createdAt: 1,
     })
     expect(toSummary('t', [null])).toBeUndefined()
   })

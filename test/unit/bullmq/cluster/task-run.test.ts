@@ -6,25 +6,37 @@ import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../../..
 
 const task = (status: Task['status'], outcome: object = {}): Task =>
   ({
-    ...{
-      id: 't',
-      instanceId: 'w',
-      name: 't',
-      intention: '',
-      createdAt: 1,
-      startedAt: 2,
-      status,
-      currentCommandIndex: 0,
-    },
+    id: 't',
+    instanceId: 'w',
+    name: 't',
+    intention: '',
+    createdAt: 1,
+    startedAt: 2,
+    status,
+    currentCommandIndex: 0,
     commands: [{ id: 'cmd_1', tool_name: 'do', intention: '', args: {}, status: 'pending', ...outcome }],
     ...(status === 'completed' && { completedAt: 5, duration: 3 }),
   }) as Task
 const progress = (more: Partial<TaskProgressMessage> = {}): TaskProgressMessage => ({
-  ...{ type: 'task_progress', taskId: 't', instanceId: 'w', commandId: 'cmd_1', commandIndex: 0, totalCommands: 1 },
-  ...{ status: 'running', timestamp: 2, tool_name: 'do', intention: '', ...more },
+  type: 'task_progress',
+  taskId: 't',
+  instanceId: 'w',
+  commandId: 'cmd_1',
+  commandIndex: 0,
+  totalCommands: 1,
+  status: 'running',
+  timestamp: 2,
+  tool_name: 'do',
+  intention: '',
+  ...more,
 })
 const complete = {
-  ...{ type: 'task_complete', taskId: 't', instanceId: 'w', timestamp: 5, status: 'completed', results: [] },
+  type: 'task_complete',
+  taskId: 't',
+  instanceId: 'w',
+  timestamp: 5,
+  status: 'completed',
+  results: [],
   summary: { totalCommands: 1, successfulCommands: 1, duration: 3 },
 } as TaskCompleteMessage
 
@@ -34,7 +46,9 @@ function open(seq = 0) {
   let lost = 0
   const run = new TaskRun(
     {
-      ...{ taskId: 't', queue: 'queue', token: 'n:1' },
+      taskId: 't',
+      queue: 'queue',
+      token: 'n:1',
       write: (write) => {
         writes.push(write)
         return new Promise((resolve, reject) =>

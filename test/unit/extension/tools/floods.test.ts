@@ -12,7 +12,8 @@ function setUp() {
     now: () => now,
   })
   return {
-    ...{ seen, floods },
+    seen,
+    floods,
     wait: (ms: number) => void (now += ms),
     /** Makes events. Returns how many of them were left alone. */
     make: (method: string, count: number, params: object = {}, sessionId?: string): number => {

@@ -19,7 +19,9 @@ function nodesOf(root: Given): Nodes {
   const add = (given: Given): string => {
     const nodeId = String(nodes.length + 1)
     const node = {
-      ...{ nodeId, ignored: given.ignored ?? false, backendDOMNodeId: nodes.length + 1 },
+      nodeId,
+      ignored: given.ignored ?? false,
+      backendDOMNodeId: nodes.length + 1,
       role: { type: 'role', value: given.role },
       name: { type: 'computedString', value: given.name ?? '' },
       ...(given.value !== undefined && { value: { type: 'string', value: given.value } }),
