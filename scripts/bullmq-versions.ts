@@ -12,5 +12,5 @@ testVersions({
     ...['bullmq-layout', 'engine-contract', 'lane-contract', 'fences', 'returns', 'hints', 'runs.test'],
   ],
   advice:
-    'What this package knows of the keys of BullMQ is in src/bullmq/lua/bullmq-layout.lua: where test/cluster/bullmq-layout.test.ts fails, change that file.',
+    'What this package knows of the keys of BullMQ is in src/bullmq/bullmq-layout.ts: where test/cluster/bullmq-layout.test.ts fails, change that file.',
 })

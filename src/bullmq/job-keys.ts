@@ -9,7 +9,7 @@ export interface QueueName {
 /** The names that belong to one job. */
 export interface JobKeys {
   readonly id: string
-  /** What BullMQ's keys of the queue begin with: only scripts know more of them (`lua/bullmq-layout.lua`). */
+  /** What BullMQ's keys of the queue begin with: only scripts know more of them (`bullmq-layout.ts`). */
   readonly queue: string
   /** What its run and its host say to each other that is not a sequence: cancellation, questions, answers, sums. */
   readonly agent: string

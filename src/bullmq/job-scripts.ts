@@ -1,69 +1,11 @@
-/** Made from the files of `lua/` by `npm run lua`: change those. */
+/** The scripts of jobs and their runs. */
+import { bullmqLayout } from './bullmq-layout.js'
 import { script } from './script.js'
 
-const bullmqLayout = `
-local bull = {}
-function bull.read(queue, id)
-  local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
-  if not job[1] then return 'missing', '' end
-  if job[3] then
-    if job[4] then return 'completed', job[4] end
-    return tonumber(job[6] or 0) > 0 and 'interrupted' or 'failed', job[5] or ''
-  end
-  if not job[2] then return 'waiting', '' end
-  return bull.holder(queue, id) and 'active' or 'silent', ''
-end
-function bull.holder(queue, id)
-  return redis.call('GET', queue .. ':' .. id .. ':lock')
-end
-local function lock(queue, id, token, ms)
-  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
-  return true
-end
-function bull.seize(queue, id, token, ms)
-  return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
-end
-function bull.replace(queue, id, token, ms)
-  local state = bull.read(queue, id)
-  return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
-end
-function bull.keep(queue, id, token, ms)
-  local holder = bull.holder(queue, id)
-  if holder then return holder == token end
-  return bull.seize(queue, id, token, ms)
-end
-function bull.extend(queue, id, token, ms)
-  if bull.holder(queue, id) ~= token then return false end
-  redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
-  return true
-end
-function bull.hasWaiting(queue)
-  return redis.call('LLEN', queue .. ':wait') > 0
-end
-function bull.isIdle(queue)
-  return redis.call('LLEN', queue .. ':active') == 0
-end
-function bull.silent(queue)
-  local found = {}
-  for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
-    if not bull.holder(queue, id) then found[#found + 1] = id end
-  end
-  return found
-end
-function bull.obliterate(queue)
-  local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
-  for _, set in ipairs({ 'completed', 'failed' }) do
-    for _, id in ipairs(redis.call('ZRANGE', queue .. ':' .. set, 0, -1)) do jobs[#jobs + 1] = id end
-  end
-  for _, id in ipairs(jobs) do
-    redis.call('DEL', queue .. ':' .. id, queue .. ':' .. id .. ':lock', queue .. ':' .. id .. ':logs')
-  end
-  for _, key in ipairs({ 'meta', 'events', 'id', 'marker', 'pc', 'wait', 'paused', 'completed', 'failed', 'stalled', 'stalled-check' }) do
-    redis.call('DEL', queue .. ':' .. key)
-  end
-end
-`
-
+/**
+ * What a host has said to a run: the reason of a cancellation, why to conclude, answers as number and text, and the messages after one.
+ * The messages up to that one have arrived: they are removed.
+ */
 const news = `
 local function news(agent, down, after)
   local fields = redis.call('HGETALL', agent)
@@ -92,8 +34,6 @@ export const ANNOUNCE = script(
   ['agent'],
   ['queue', 'id', 'host', 'mostBytes'],
   `${bullmqLayout}
-local agent = unpack(KEYS)
-local queue, id, host, mostBytes = unpack(ARGV)
 local state, output = bull.read(queue, id)
 local said = redis.call('HMGET', agent, 'host', 'bytes')
 local message = id
@@ -111,8 +51,6 @@ export const BEGIN_RUN = script(
   ['agent', 'down'],
   ['queue', 'id', 'token', 'lockMs'],
   `${bullmqLayout}${news}
-local agent, down = unpack(KEYS)
-local queue, id, token, lockMs = unpack(ARGV)
 if not bull.extend(queue, id, token, lockMs) and not bull.seize(queue, id, token, lockMs) then return false end
 return news(agent, down, '0-0')
 `,
@@ -126,8 +64,6 @@ export const CANCEL = script(
   ['agent'],
   ['queue', 'id', 'reason', 'keptSeconds', 'workers'],
   `${bullmqLayout}
-local agent = unpack(KEYS)
-local queue, id, reason, keptSeconds, workers = unpack(ARGV)
 local state = bull.read(queue, id)
 if state == 'completed' or state == 'failed' or state == 'interrupted' then return state end
 redis.call('HSET', agent, 'cancel', reason)
@@ -145,7 +81,6 @@ export const FIND_SILENT = script(
   [],
   ['queue'],
   `${bullmqLayout}
-local queue = unpack(ARGV)
 return bull.silent(queue)
 `,
 )
@@ -158,8 +93,6 @@ export const GIVE_UP = script(
   ['agent'],
   ['queue', 'id', 'token', 'lockMs', 'failure', 'keptSeconds'],
   `${bullmqLayout}
-local agent = unpack(KEYS)
-local queue, id, token, lockMs, failure, keptSeconds = unpack(ARGV)
 if not bull.seize(queue, id, token, lockMs) then return 0 end
 redis.call('HSET', agent, 'failure', failure)
 redis.call('EXPIRE', agent, keptSeconds)
@@ -175,7 +108,6 @@ export const KEEP_LOCK = script(
   [],
   ['queue', 'id', 'token', 'lockMs'],
   `${bullmqLayout}
-local queue, id, token, lockMs = unpack(ARGV)
 return bull.keep(queue, id, token, lockMs) and 1 or 0
 `,
 )
@@ -190,8 +122,6 @@ export const LOOK = script(
   ['agent', 'up'],
   ['queue', 'id', 'after', 'host', 'seen', 'keptSeconds', 'mostEntries'],
   `${bullmqLayout}
-local agent, up = unpack(KEYS)
-local queue, id, after, host, seen, keptSeconds, mostEntries = unpack(ARGV)
 local state, ending = bull.read(queue, id)
 if state == 'missing' then return { state } end
 if host ~= '' then redis.call('HSET', agent, 'host', host) end
@@ -219,8 +149,6 @@ export const TAKE = script(
   ['agent', 'down'],
   ['after'],
   `${news}
-local agent, down = unpack(KEYS)
-local after = unpack(ARGV)
 return news(agent, down, after)
 `,
 )
@@ -234,8 +162,6 @@ export const TELL = script(
   ['agent', 'down'],
   ['queue', 'id', 'keptSeconds', 'workers', 'what', 'number', 'text', 'mostEntries', 'mostBytes'],
   `${bullmqLayout}
-local agent, down = unpack(KEYS)
-local queue, id, keptSeconds, workers, what, number, text, mostEntries, mostBytes = unpack(ARGV)
 local state = bull.read(queue, id)
 if state == 'completed' or state == 'failed' or state == 'interrupted' then return 0 end
 if what == 'answer' then
@@ -268,8 +194,6 @@ export const WRITE = script(
   ['agent', 'up'],
   ['queue', 'id', 'token', 'lockMs', 'host', 'keptSeconds', 'mostBytes', 'entryBytes', 'write'],
   `${bullmqLayout}
-local agent, up = unpack(KEYS)
-local queue, id, token, lockMs, host, keptSeconds, mostBytes, entryBytes, write = unpack(ARGV, 1, 9)
 local items = 10
 if not bull.keep(queue, id, token, lockMs) then return 0 end
 if redis.call('HGET', agent, 'written') == write then return 1 end

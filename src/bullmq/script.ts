@@ -1,4 +1,4 @@
-/** Scripts that Redis runs: each reads and changes several keys as one step. They are the `.lua` files beside this one and in `cluster/lua`. */
+/** Scripts that Redis runs: each reads and changes several keys as one step. */
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
@@ -20,14 +20,20 @@ export type ScriptValue = string | number
 
 /**
  * @param keys the names of its keys
- * @param args the names of its arguments
- * @param lua its text
+ * @param args the names of its arguments; the script may take further values after them
+ * @param body its text, in which keys and arguments are local variables of these names
  */
-export const script = <Key extends string, Argument extends string>(
+export function script<Key extends string, Argument extends string>(
   keys: readonly Key[],
   args: readonly Argument[],
-  lua: string,
-): Script<Key, Argument> => ({ keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') })
+  body: string,
+): Script<Key, Argument> {
+  const lua = `${locals(keys, 'KEYS')}${locals(args, 'ARGV')}${body}`
+  return { keys, args, lua, sha: createHash('sha1').update(lua).digest('hex') }
+}
+
+const locals = (names: readonly string[], from: string): string =>
+  names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${from}, 1, ${names.length})\n`
 
 /**
  * Runs a script. Scripts that must keep an order wait for each other: one that Redis does not know yet is sent a second time.

@@ -1,5 +1,5 @@
 /**
- * What `src/bullmq/lua/bullmq-layout.lua` knows of BullMQ's keys, compared with what BullMQ does. When a test of this file fails with a new version of BullMQ,
+ * What `src/bullmq/bullmq-layout.ts` knows of BullMQ's keys, compared with what BullMQ does. When a test of this file fails with a new version of BullMQ,
  * change that file.
  */
 import { Queue, Worker, type Job } from 'bullmq'
@@ -15,7 +15,7 @@ import { startRedis } from '../support/redis-server.js'
 
 const LOCK_MS = 60_000
 const name = { prefix: 'bull', queue: 'q' }
-const layout = 'src/bullmq/lua/bullmq-layout.lua'
+const layout = 'src/bullmq/bullmq-layout.ts'
 
 async function connect() {
   const server = await startRedis({ appendfsync: 'no file' })

@@ -13,7 +13,7 @@ export interface ClusterKeys {
   log(taskId: string): string
   /** The name of the queue of an instance. */
   queue(instanceId: string): string
-  /** What BullMQ's keys of that queue begin with: only scripts know more of them (`lua/bullmq-layout.lua`). */
+  /** What BullMQ's keys of that queue begin with: only scripts know more of them (`bullmq-layout.ts`). */
   queueKey(instanceId: string): string
 }
 

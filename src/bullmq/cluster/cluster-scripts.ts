@@ -1,9 +1,13 @@
-/** Made from the files of `lua/` by `npm run lua`: change those. */
+/** The scripts of a cluster. */
+import { bullmqLayout } from '../bullmq-layout.js'
 import { script } from '../script.js'
 
+/**
+ * What the scripts of a cluster share. Times are those of Redis, so that the clocks of the nodes do not matter.
+ */
 const cluster = `
-local own = unpack(KEYS)
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + math.floor(t[2] / 1000) end
+-- The same name as in cluster-keys.ts.
 local function queueOf(prefix, inst)
   return prefix..':i-'..inst:gsub("[^%w%-_.!~*'()]", function(c) return string.format('%%%02X', c:byte()) end)
 end
@@ -46,69 +50,6 @@ local function keepEnd(id, inst, logMs, maxRetained)
 end
 `
 
-const bullmqLayout = `
-local bull = {}
-function bull.read(queue, id)
-  local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
-  if not job[1] then return 'missing', '' end
-  if job[3] then
-    if job[4] then return 'completed', job[4] end
-    return tonumber(job[6] or 0) > 0 and 'interrupted' or 'failed', job[5] or ''
-  end
-  if not job[2] then return 'waiting', '' end
-  return bull.holder(queue, id) and 'active' or 'silent', ''
-end
-function bull.holder(queue, id)
-  return redis.call('GET', queue .. ':' .. id .. ':lock')
-end
-local function lock(queue, id, token, ms)
-  redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
-  return true
-end
-function bull.seize(queue, id, token, ms)
-  return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
-end
-function bull.replace(queue, id, token, ms)
-  local state = bull.read(queue, id)
-  return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
-end
-function bull.keep(queue, id, token, ms)
-  local holder = bull.holder(queue, id)
-  if holder then return holder == token end
-  return bull.seize(queue, id, token, ms)
-end
-function bull.extend(queue, id, token, ms)
-  if bull.holder(queue, id) ~= token then return false end
-  redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
-  return true
-end
-function bull.hasWaiting(queue)
-  return redis.call('LLEN', queue .. ':wait') > 0
-end
-function bull.isIdle(queue)
-  return redis.call('LLEN', queue .. ':active') == 0
-end
-function bull.silent(queue)
-  local found = {}
-  for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
-    if not bull.holder(queue, id) then found[#found + 1] = id end
-  end
-  return found
-end
-function bull.obliterate(queue)
-  local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
-  for _, set in ipairs({ 'completed', 'failed' }) do
-    for _, id in ipairs(redis.call('ZRANGE', queue .. ':' .. set, 0, -1)) do jobs[#jobs + 1] = id end
-  end
-  for _, id in ipairs(jobs) do
-    redis.call('DEL', queue .. ':' .. id, queue .. ':' .. id .. ':lock', queue .. ':' .. id .. ':logs')
-  end
-  for _, key in ipairs({ 'meta', 'events', 'id', 'marker', 'pc', 'wait', 'paused', 'completed', 'failed', 'stalled', 'stalled-check' }) do
-    redis.call('DEL', queue .. ':' .. key)
-  end
-end
-`
-
 /**
  * Gives up a task that did not become a job, and that was not answered yet.
  * @returns 1, or 0 when it is confirmed, begun, or younger than `leastAgeMs`.
@@ -117,7 +58,6 @@ export const ABANDON = script(
   ['own'],
   ['task', 'leastAgeMs'],
   `${cluster}
-local task, leastAgeMs = unpack(ARGV)
 local since = redis.call('ZSCORE', own..'joining', task)
 if not since or since + leastAgeMs > now() or redis.call('HGET', own..'task:'..task, 'status') ~= 'queued' then return 0 end
 forget(task)
@@ -134,7 +74,6 @@ export const ACCEPT = script(
   ['own'],
   ['asked', 'record', 'summary', 'createdAt', 'maxQueue', 'bytes', 'maxBytes', 'key'],
   `${cluster}
-local asked, record, summary, createdAt, maxQueue, bytes, maxBytes, key = unpack(ARGV)
 local inst = asked
 if key ~= '' then
   local known = redis.call('GET', own..'key:'..key)
@@ -182,7 +121,6 @@ export const ANNOUNCE_WORK = script(
   ['own'],
   ['inst'],
   `${cluster}
-local inst = unpack(ARGV)
 announce('t', 'work', 'inst', inst)
 return 1
 `,
@@ -196,7 +134,6 @@ export const ASK_CANCEL = script(
   ['own'],
   ['task', 'reason'],
   `${cluster}
-local task, reason = unpack(ARGV)
 local status = redis.call('HGET', own..'task:'..task, 'status')
 if status ~= 'running' then return 0 end
 redis.call('HSET', own..'task:'..task, 'cancel', reason)
@@ -214,7 +151,6 @@ export const BEGIN = script(
   ['own'],
   ['id', 'queue', 'token', 'epoch', 'at'],
   `${bullmqLayout}${cluster}
-local id, queue, token, epoch, at = unpack(ARGV)
 local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'owner')
 if not task[1] then return 'gone' end
 if isOver(task[1]) then return 'over' end
@@ -235,7 +171,6 @@ export const CLAIM = script(
   ['own'],
   ['inst', 'node', 'epoch', 'force', 'at'],
   `${cluster}
-local inst, node, epoch, force, at = unpack(ARGV, 1, 5)
 local fields = 6
 local key = own..'inst:'..inst
 local holder, latest = unpack(redis.call('HMGET', key, 'node', 'epoch'))
@@ -259,7 +194,6 @@ export const CONFIRM = script(
   ['own'],
   ['task'],
   `${cluster}
-local task = unpack(ARGV)
 local inst = redis.call('HGET', own..'task:'..task, 'instanceId')
 if not inst then return 0 end
 redis.call('ZREM', own..'joining', task)
@@ -275,7 +209,6 @@ export const DESCRIBE = script(
   ['own'],
   ['inst', 'epoch', 'tools'],
   `${cluster}
-local inst, epoch, tools = unpack(ARGV)
 if redis.call('HGET', own..'inst:'..inst, 'epoch') ~= epoch then return 0 end
 return redis.call('HSET', own..'inst:'..inst, 'tools', tools)
 `,
@@ -289,7 +222,6 @@ export const END_QUEUED = script(
   ['own'],
   ['id', 'logMs', 'maxRetained', 'message'],
   `${cluster}
-local id, logMs, maxRetained, message = unpack(ARGV, 1, 4)
 local fields = 5
 local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'seq')
 if task[1] ~= 'queued' then return 0 end
@@ -309,7 +241,6 @@ export const LEAVE = script(
   ['own'],
   ['node'],
   `${cluster}
-local node = unpack(ARGV)
 return redis.call('DEL', own..'node:'..node)
 `,
 )
@@ -322,7 +253,6 @@ export const LOSE = script(
   ['own'],
   ['inst', 'node', 'epoch'],
   `${cluster}
-local inst, node, epoch = unpack(ARGV)
 local key = own..'inst:'..inst
 local one = redis.call('HMGET', key, 'node', 'epoch')
 if one[1] ~= node or one[2] ~= epoch then return 0 end
@@ -340,13 +270,13 @@ export const RECORD = script(
   ['own'],
   ['id', 'queue', 'token', 'isEnd', 'logMs', 'maxRetained', 'bytes', 'fieldParts', 'drops'],
   `${bullmqLayout}${cluster}
-local id, queue, token, isEnd, logMs, maxRetained, bytes, fieldParts, drops = unpack(ARGV, 1, 9)
 local fields = 10
 local dropped = fields + fieldParts
 local events = dropped + drops
 local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'seq')
 if not task[1] then return 'over' end
 local isMine = bull.holder(queue, id) == token
+-- A connection that was lost sends again what it got no answer to.
 if isOver(task[1]) then return isMine and isEnd == '1' and tonumber(task[3]) >= tonumber(ARGV[#ARGV - 1]) and 'ok' or 'over' end
 if not isMine then return 'stale' end
 for i = fields, dropped - 1, 2 do redis.call('HSET', own..'task:'..id, ARGV[i], ARGV[i + 1]) end
@@ -374,7 +304,6 @@ export const REGISTER = script(
   ['own'],
   ['inst', 'secret', 'registration', 'graceMs', 'most'],
   `${cluster}
-local inst, secret, registration, graceMs, most = unpack(ARGV)
 local key = own..'inst:'..inst
 local registeredAt = redis.call('HGET', key, 'registeredAt')
 if isConnected(inst) then return 'IN_USE' end
@@ -399,7 +328,6 @@ export const RENEW = script(
   ['own'],
   ['node', 'life', 'instances'],
   `${bullmqLayout}${cluster}
-local node, life, instances = unpack(ARGV, 1, 3)
 redis.call('SET', own..'node:'..node, 1, 'PX', life)
 local answers = {}
 local at = 4
@@ -430,7 +358,6 @@ export const SEIZE_FROM_EARLIER = script(
   ['own'],
   ['queue', 'id', 'token', 'lifeMs', 'inst', 'epoch'],
   `${bullmqLayout}${cluster}
-local queue, id, token, lifeMs, inst, epoch = unpack(ARGV)
 if redis.call('HGET', own..'inst:'..inst, 'epoch') ~= epoch or bull.holder(queue, id) == token then return 0 end
 return bull.replace(queue, id, token, lifeMs) and 1 or 0
 `,
@@ -444,7 +371,6 @@ export const SEIZE = script(
   [],
   ['queue', 'id', 'token', 'lifeMs'],
   `${bullmqLayout}
-local queue, id, token, lifeMs = unpack(ARGV)
 return bull.seize(queue, id, token, lifeMs) and 1 or 0
 `,
 )
@@ -458,7 +384,6 @@ export const SURVEY = script(
   ['own'],
   ['prefix', 'graceMs', 'joinMs', 'retentionMs', 'againMs'],
   `${bullmqLayout}${cluster}
-local prefix, graceMs, joinMs, retentionMs, againMs = unpack(ARGV)
 if tonumber(againMs) > 0 and not redis.call('SET', own..'surveyed', 1, 'NX', 'PX', againMs) then return {} end
 local at = now()
 local found = {}

@@ -6,27 +6,23 @@ import { describe, expect, it } from 'vitest'
 import * as clusterScripts from '../../../src/bullmq/cluster/cluster-scripts.js'
 import * as jobScripts from '../../../src/bullmq/job-scripts.js'
 import { runScript, script, type Script } from '../../../src/bullmq/script.js'
-import { writtenScripts } from '../../../scripts/lua-scripts.js'
 
 const all: [string, Script][] = Object.entries({ ...jobScripts, ...clusterScripts })
 
 describe('the scripts', () => {
-  it('are those of the .lua files (npm run lua)', () => {
-    for (const { file, text } of writtenScripts()) expect(readFileSync(file, 'utf8')).toBe(text)
-  })
-
-  it('touch the keys and fields of BullMQ in bullmq-layout.lua alone', () => {
+  it('touch the keys and fields of BullMQ in bullmq-layout.ts alone', () => {
     const known =
       /:(?:wait|active|lock|stalled|completed|failed)\b|processedOn|finishedOn|returnvalue|failedReason|'stc'/
-    const written = writtenScripts().map(({ file }) => file)
-    const files = readdirSync('src/bullmq', { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(?:lua|ts)$/.test(name) && !written.some((file) => file.endsWith(name)))
-      .filter((name) => known.test(readFileSync(join('src/bullmq', name), 'utf8')))
-    expect(files).toEqual([join('lua', 'bullmq-layout.lua')])
+    const files = readdirSync('src/bullmq', { recursive: true, encoding: 'utf8' }).filter(
+      (name) => name.endsWith('.ts') && known.test(readFileSync(join('src/bullmq', name), 'utf8')),
+    )
+    expect(files).toEqual(['bullmq-layout.ts'])
   })
 
-  it.each(all)('%s names each of its keys and arguments once', (_name, { keys, args }) => {
+  it.each(all)('%s names each of its keys and arguments once, and uses them', (_name, { keys, args, lua }) => {
     expect(new Set([...keys, ...args]).size).toBe(keys.length + args.length)
+    for (const name of [...keys, ...args])
+      expect(lua.match(new RegExp(`\\b${name}\\b`, 'g'))?.length, name).toBeGreaterThan(1)
   })
 })
 
@@ -54,7 +50,12 @@ describe('a script', () => {
     const unknown = new Error('NOSCRIPT No matching script. Please use EVAL.')
     const { sent, ran } = call((what) => (what === 'evalsha' ? Promise.reject(unknown) : Promise.resolve('done')))
     expect(await ran).toBe('done')
-    expect(sent[1]).toEqual(['eval', 'return 1', 2, 'f', 't', 2, 'x', 'more', 3])
+    expect(sent[1]).toEqual(['eval', one.lua, 2, 'f', 't', 2, 'x', 'more', 3])
+  })
+
+  it('has its keys and arguments as local variables', () => {
+    expect(one.lua).toBe('local from, to = unpack(KEYS, 1, 2)\nlocal count, text = unpack(ARGV, 1, 2)\nreturn 1')
+    expect(script([], [], 'return 1').lua).toBe('return 1')
   })
 
   it.each([new Error('OOM command not allowed'), 'NOSCRIPT'])('fails as Redis does: %s', async (failure) => {

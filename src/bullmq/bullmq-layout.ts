@@ -1,24 +1,27 @@
--- All that this package knows of BullMQ's keys. What BullMQ's API does is done with that.
---
--- Read from BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
--- (test/cluster/bullmq-layout.test.ts).
---
--- key                     type              used for
--- <queue>                                   `<prefix>:<name of the queue>`
--- <queue>:wait            list              its length, in `hasWaiting`
--- <queue>:active          list              its jobs, in `silent` and `isIdle`
--- <queue>:<id>            hash of a job     its fields, in `read`
--- <queue>:<id>:lock       string            the token of the worker that runs the job; it expires when that worker does not renew it
---
--- field of a job          set
--- name                    when it is added
--- processedOn             when a worker has fetched it
--- finishedOn              when it has completed or failed
--- returnvalue             when it has completed: JSON
--- failedReason            when it has failed: a text
--- stc                     counts how often BullMQ's own check has found the job without a lock
---
--- `obliterate` deletes all keys of a queue and of its jobs: they are listed there.
+/**
+ * All that this package knows of BullMQ's keys. What BullMQ's API does is done with that.
+ *
+ * Read from BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
+ * (test/cluster/bullmq-layout.test.ts).
+ *
+ * key                     type              used for
+ * <queue>                                   `<prefix>:<name of the queue>`
+ * <queue>:wait            list              its length, in `hasWaiting`
+ * <queue>:active          list              its jobs, in `silent` and `isIdle`
+ * <queue>:<id>            hash of a job     its fields, in `read`
+ * <queue>:<id>:lock       string            the token of the worker that runs the job; it expires when that worker does not renew it
+ *
+ * field of a job          set
+ * name                    when it is added
+ * processedOn             when a worker has fetched it
+ * finishedOn              when it has completed or failed
+ * returnvalue             when it has completed: JSON
+ * failedReason            when it has failed: a text
+ * stc                     counts how often BullMQ's own check has found the job without a lock
+ *
+ * `obliterate` deletes all keys of a queue and of its jobs: they are listed there.
+ */
+export const bullmqLayout = `
 local bull = {}
 
 -- How a job stands, and how it ended: its output as JSON, or why it failed.
@@ -88,7 +91,7 @@ function bull.silent(queue)
   return found
 end
 
--- Deletes a queue that has no active job. `Queue.obliterate` takes several steps, between which jobs may be added.
+-- Deletes a queue that has no active job. \`Queue.obliterate\` takes several steps, between which jobs may be added.
 function bull.obliterate(queue)
   local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
   for _, set in ipairs({ 'completed', 'failed' }) do
@@ -101,3 +104,4 @@ function bull.obliterate(queue)
     redis.call('DEL', queue .. ':' .. key)
   end
 end
+`

@@ -1,4 +1,0 @@
--- A node has ended.
--- include: cluster.lua
-local node = unpack(ARGV)
-return redis.call('DEL', own..'node:'..node)
