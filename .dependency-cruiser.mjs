@@ -41,6 +41,8 @@ const everyoneMayUse = [
 const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
+/** It is part of the build, beside what it builds. */
+const viteConfig = '/vite[.]config[.]ts$'
 const ours = '^(src|machines|test|docs|scripts)/'
 const folder = (name) => `^src/${name}/`
 
@@ -202,11 +204,11 @@ export default {
       comment:
         'src/page/app runs in a browser: of ours it may import what it exchanges with its server, and what shows control characters.',
       severity: 'error',
-      from: { path: '^src/page/app/' },
+      from: { path: '^src/page/app/', pathNot: viteConfig },
       to: {
         pathNot: [
           '^src/page/app/',
-          '^src/(page/wire|control-characters)[.]ts$',
+          '^src/(page/wire|control-characters|defined)[.]ts$',
           '^node_modules/(preact|@preact/[^/]+)/',
           '^virtual:',
         ],
@@ -223,7 +225,7 @@ export default {
       name: 'extension-needs-only-client-and-protocol',
       comment: 'src/extension runs in a browser, as a worker like any other.',
       severity: 'error',
-      from: { path: '^src/extension/' },
+      from: { path: '^src/extension/', pathNot: viteConfig },
       to: {
         pathNot: [
           '^src/extension/',
@@ -246,7 +248,7 @@ export default {
       name: 'library-does-not-import-dev-dependencies',
       severity: 'error',
       // Vite bundles what the page imports.
-      from: { path: '^(src|machines)/', pathNot: '^src/page/app/' },
+      from: { path: '^(src|machines)/', pathNot: ['^src/page/app/', viteConfig] },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer', 'npm-optional'] },
     },
     {

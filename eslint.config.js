@@ -141,7 +141,7 @@ export default defineConfig(
   },
   {
     name: 'configuration files',
-    files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '*.config.ts'],
+    files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '**/*.config.{ts,mjs}'],
     rules: { 'no-restricted-syntax': ['error', noEnum, noLiteralSpread] },
   },
   {

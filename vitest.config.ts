@@ -1,10 +1,27 @@
-// The default test run: everything but test/e2e. It needs no build: the package's own name resolves to its sources.
+// All tests, as projects. `npm test` runs `shared` and `isolated`; they need no build: the package's own name resolves to its sources.
 import { defineConfig } from 'vitest/config'
 import { sourceAliases } from './test/support/source-aliases.js'
 import { runs } from './test/support/property.js'
 
 /** Tests that replace modules, and so need modules of their own. The others share theirs with the tests before them: they are loaded once. */
 const isolated = ['test/{unit,model}/**/*.isolated.test.ts']
+
+/** Real processes, sockets and a Redis. One file at a time, so that they do not fight over the machine. */
+const whole = (name: string, testTimeout: number) => ({
+  extends: true as const,
+  test: {
+    name,
+    include: [`test/${name}/**/*.test.ts`],
+    fileParallelism: false,
+    testTimeout,
+    hookTimeout: 60_000,
+  },
+})
+
+/** Seeds and runs of properties; and a test fails when the code that it ran has left something behind. */
+export const setupFiles = ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts']
+// Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
+export const testTimeout = Math.max(180_000, runs * 50)
 
 export default defineConfig({
   resolve: { alias: sourceAliases() },
@@ -17,16 +34,17 @@ export default defineConfig({
           include: ['test/{unit,model,race,types}/**/*.test.ts'],
           exclude: isolated,
           isolate: false,
+          setupFiles,
+          testTimeout,
         },
       },
-      { extends: true, test: { name: 'isolated', include: isolated } },
+      { extends: true, test: { name: 'isolated', include: isolated, setupFiles, testTimeout } },
+      whole('e2e', 60_000),
+      whole('cluster', 120_000),
     ],
-    setupFiles: ['test/support/property-settings.ts', 'test/support/leftovers-setup.ts'],
     dangerouslyIgnoreUnhandledErrors: false,
     // vitest leaves one processor free by default, which on two takes nearly twice as long.
     maxWorkers: '100%',
-    // Only what hangs is to fail: a machine may be slow. A deep run (FC_NUM_RUNS=10000) gets as much more time.
-    testTimeout: Math.max(180_000, runs * 50),
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'machines/**/*.ts'],

@@ -20,10 +20,14 @@ const suites = [
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 rmSync(reachedDirectory, { recursive: true, force: true })
-const { status } = spawnSync('npx', ['vitest', 'run', '--config', 'vitest.charts.config.ts', '--reporter=dot'], {
-  stdio: 'inherit',
-  env: { FC_SEED: '20260101', ...process.env },
-})
+const { status } = spawnSync(
+  'npx',
+  ['vitest', 'run', '--config', 'scripts/vitest.charts.config.ts', '--reporter=dot'],
+  {
+    stdio: 'inherit',
+    env: { FC_SEED: '20260101', ...process.env },
+  },
+)
 if (status !== 0) {
   console.error('charts: the suites failed')
   process.exit(1)

@@ -79,16 +79,20 @@ function mutate([name = '', ...files]: readonly string[]): void {
   const sources = sample === undefined ? paths : passagesOf(paths, Number(sample))
   const args = ['--mutate', sources.join(','), '--incremental', '--incrementalFile', incrementalFile]
   if (chosen.hasStatic !== true) args.push('--ignoreStatic')
-  const { status } = spawnSync('npx', ['stryker', 'run', ...args, '--concurrency', values.concurrency], {
-    stdio: 'inherit',
-    env: {
-      FC_SEED: '20260101',
-      FC_NUM_RUNS: '30',
-      ...process.env,
-      MUTATE_TESTS: values.tests ?? chosen.tests.join(','),
-      MUTATE_ISOLATE: chosen.isolate === true ? '1' : '',
+  const { status } = spawnSync(
+    'npx',
+    ['stryker', 'run', 'scripts/stryker.config.json', ...args, '--concurrency', values.concurrency],
+    {
+      stdio: 'inherit',
+      env: {
+        FC_SEED: '20260101',
+        FC_NUM_RUNS: '30',
+        ...process.env,
+        MUTATE_TESTS: values.tests ?? chosen.tests.join(','),
+        MUTATE_ISOLATE: chosen.isolate === true ? '1' : '',
+      },
     },
-  })
+  )
   process.exitCode = status ?? 1
 }
 

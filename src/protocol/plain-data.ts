@@ -3,8 +3,9 @@
  * be shown and serialised, and does not change with the original.
  */
 
-/** How many levels are copied; deeper values are replaced by a note. */
 import { defined } from '../defined.js'
+
+/** How many levels are copied; deeper values are replaced by a note. */
 export const MAX_LEVELS = 100
 
 /**

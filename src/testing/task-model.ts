@@ -8,8 +8,9 @@
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 
-/** The state of a task. */
 import { defined } from '../defined.js'
+
+/** The state of a task. */
 export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
 /** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'

@@ -16,7 +16,7 @@ if (!Number.isInteger(seed)) throw new RangeError(`--seed: expected an integer, 
 process.chdir(fileURLToPath(new URL('../../../', import.meta.url)))
 const { status } = spawnSync(
   'npx',
-  ['vitest', 'run', '--config', 'vitest.cluster.config.ts', 'test/cluster/chaos.test.ts'],
+  ['vitest', 'run', '--project', 'cluster', 'test/cluster/chaos.test.ts'],
   {
     stdio: 'inherit',
     env: { ...process.env, CHAOS_SECONDS: String(minutes * 60), CHAOS_SEED: String(seed) },

@@ -1,9 +1,8 @@
 // `npm run build:extension`: builds the browser extension from src/extension into dist/extension, and packs it. The same sources give the same files.
 import { defineConfig } from 'vite'
-import { extensionFiles } from './scripts/extension-files.js'
+import { extensionFiles } from '../../scripts/extension-files.js'
 
 export default defineConfig({
-  root: 'src/extension',
   base: './',
   plugins: [extensionFiles()],
   build: {

@@ -1,6 +1,6 @@
 // `npm run coverage:charts`: the suites that drive the implementation through its charts, with every actor watched.
 import { defineConfig } from 'vitest/config'
-import base from './vitest.config.js'
+import base, { testTimeout } from '../vitest.config.js'
 
 const { projects: _, ...test } = base.test ?? {}
 
@@ -8,6 +8,7 @@ export default defineConfig({
   ...base,
   test: {
     ...test,
+    testTimeout,
     include: ['test/model/paths/*.test.ts', 'test/model/{registry,pure,lanes}.test.ts', 'test/race/*.test.ts'],
     setupFiles: ['test/support/property-settings.ts', 'scripts/record-charts.ts'],
   },

@@ -2,16 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { URL } from 'node:url'
 
-const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const entryPoints = Object.values(exports).flatMap(({ types }) =>
-  types === undefined ? [] : [types.replace('./dist/', './').replace(/\.d\.ts$/, '.ts')],
+  types === undefined ? [] : [types.replace('./dist/', '../').replace(/\.d\.ts$/, '.ts')],
 )
 
 export default {
   entryPoints,
-  tsconfig: 'tsconfig.build.json',
-  plugin: ['typedoc-plugin-markdown', './scripts/typedoc-plugin.mjs'],
-  out: 'docs/api',
+  tsconfig: '../src/tsconfig.build.json',
+  plugin: ['typedoc-plugin-markdown', './typedoc-plugin.mjs'],
+  out: '../docs/api',
   readme: 'none',
   excludeExternals: true,
   excludePrivate: true,

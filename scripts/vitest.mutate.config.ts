@@ -1,6 +1,6 @@
 // `npm run mutate`: the unit tests of one folder, as `scripts/mutate.ts` says in MUTATE_TESTS.
 import { defineConfig } from 'vitest/config'
-import base from './vitest.config.js'
+import base, { setupFiles } from '../vitest.config.js'
 
 const { projects: _, coverage: __, ...test } = base.test ?? {}
 
@@ -13,6 +13,7 @@ export default defineConfig({
   test: {
     ...test,
     include,
+    setupFiles,
     exclude: isIsolated ? [] : isolated,
     isolate: isIsolated,
     testTimeout: 20_000,

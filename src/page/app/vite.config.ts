@@ -1,9 +1,8 @@
 // `npm run build:page`: builds the page from src/page/app into dist/page. The same sources give the same files.
 import { defineConfig } from 'vite'
-import { machineCharts } from './scripts/chart-plugin.js'
+import { machineCharts } from '../../../scripts/chart-plugin.js'
 
 export default defineConfig({
-  root: 'src/page/app',
   // The page is served from where its server likes.
   base: './',
   plugins: [machineCharts()],
