@@ -2,6 +2,7 @@
 
 // A folder may import itself, the folders of the lines above its own, and the files that everyone may use.
 const layers = [
+  ['json'],
   ['protocol'],
   ['callbacks', 'http', 'store'],
   ['engine', 'kernel'],
@@ -14,6 +15,8 @@ const layers = [
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.
 const coreFolders = [
+  'text',
+  'json',
   'protocol',
   'callbacks',
   'engine',
@@ -27,15 +30,15 @@ const coreFolders = [
 ]
 const everyoneMayUse = [
   'errors',
-  'preview',
-  'control-characters',
   'defined',
   'deprecation',
   'clock',
   'node-builtins',
   'process-identity',
   'regular-file',
-].map((name) => `^src/${name}[.]ts$`)
+]
+  .map((name) => `^src/${name}[.]ts$`)
+  .concat('^src/text/')
 // The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
 const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
@@ -208,7 +211,7 @@ export default {
       to: {
         pathNot: [
           '^src/page/app/',
-          '^src/(page/wire|control-characters|defined)[.]ts$',
+          '^src/(page/wire|text/control-characters|defined)[.]ts$',
           '^node_modules/(preact|@preact/[^/]+)/',
           '^virtual:',
         ],

@@ -1,5 +1,5 @@
 /** The errors that this package throws. Each has a stable `code`; those that callers catch have a class. */
-import { preview } from './preview.js'
+import { preview } from './text/preview.js'
 
 /** The base class of the errors that this package throws. */
 export class AgentTasksError extends Error {

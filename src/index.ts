@@ -4,11 +4,11 @@
 export { AsyncTaskManager } from './async-tasks/manager.js'
 export type { ReadOutputOptions } from './async-tasks/manager.js'
 export type { AsyncTaskManagerOptions, QueueOptions } from './async-tasks/manager-options.js'
-export type { HeldLease, HoldLease, TaskLease } from './async-tasks/leases.js'
+export type { HeldLease, HoldLease, TaskLease } from './async-tasks/delivery/leases.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
-export type { OutputChunk } from './async-tasks/output-log.js'
-export type { TaskOutputEvent } from './async-tasks/output-stream.js'
+export type { OutputChunk } from './async-tasks/output/output-log.js'
+export type { TaskOutputEvent } from './async-tasks/output/output-stream.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { ChildTaskInput, RunChildren, WaitOptions, WaitResult } from './engine/children.js'
 export { ownerOfRun } from '../machines/families.js'
@@ -48,20 +48,25 @@ export type {
 export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js'
 
 // Messages about tasks
-export { AsyncTaskReminderService } from './async-tasks/reminder-service.js'
+export { AsyncTaskReminderService } from './async-tasks/delivery/reminder-service.js'
 export type { QuestionRef } from '../machines/owed-questions.js'
-export type { FollowUpCall } from './async-tasks/follow-ups.js'
-export type { Asking, QuestionAsker } from './async-tasks/question-askers.js'
-export type { SendResult } from './async-tasks/messages.js'
-export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/reminder-service.js'
-export { AsyncTaskAutoTrigger } from './async-tasks/auto-trigger.js'
-export type { AutoTriggerOptions, ReminderSource, TriggerAgentTurn, TurnDelivery } from './async-tasks/auto-trigger.js'
-export type { BusySource } from './async-tasks/busy.js'
-export type { Recovery } from './async-tasks/recovery.js'
-export type { WasDelivered } from './async-tasks/unknown-deliveries.js'
+export type { FollowUpCall } from './async-tasks/output/follow-ups.js'
+export type { Asking, QuestionAsker } from './async-tasks/questions/question-askers.js'
+export type { SendResult } from './async-tasks/questions/messages.js'
+export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/delivery/reminder-service.js'
+export { AsyncTaskAutoTrigger } from './async-tasks/delivery/auto-trigger.js'
+export type {
+  AutoTriggerOptions,
+  ReminderSource,
+  TriggerAgentTurn,
+  TurnDelivery,
+} from './async-tasks/delivery/auto-trigger.js'
+export type { BusySource } from './async-tasks/delivery/busy.js'
+export type { Recovery } from './async-tasks/recovery/recovery.js'
+export type { WasDelivered } from './async-tasks/delivery/unknown-deliveries.js'
 
 // Runners and engines
-export type { AnswerValue } from './async-tasks/questions.js'
+export type { AnswerValue } from './async-tasks/questions/questions.js'
 export type {
   FindRunner,
   OutputRunner,

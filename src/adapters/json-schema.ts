@@ -1,5 +1,5 @@
 /** `agent-tasks/adapters/json-schema`: the tools as JSON Schema and one function, for APIs without an adapter. */
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { errorResult, validationError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 

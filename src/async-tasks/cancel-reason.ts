@@ -1,8 +1,8 @@
 /** Why a task was cancelled: the text that its record keeps, and the reason that its run is aborted with. */
-import { cutText } from '../preview.js'
+import { cutText } from '../text/preview.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
 import { messageOf } from '../protocol/outcomes.js'
-import { previewText } from './bounded-text.js'
+import { previewText } from './output/bounded-text.js'
 
 /** The longest reason that a record keeps, in characters. */
 const MAX_REASON_CHARS = 1000

@@ -23,7 +23,7 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import type { TaskRegistryOptions } from './registry.js'
 import { taskLimit } from './settings.js'
-import type { WasDelivered } from './unknown-deliveries.js'
+import type { WasDelivered } from './delivery/unknown-deliveries.js'
 
 /** How long an aborted run may take to stop, in ms, before its slot is free. */
 export const DEFAULT_GRACE_MS = 5000

@@ -1,7 +1,7 @@
 /** Outputs with a field that was probably meant to be one of the known ones: reported once, since nothing else fails. */
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
 

@@ -1,14 +1,14 @@
 /** Finds tasks by an id or a prefix of one, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { toOneLine } from '../control-characters.js'
+import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
-import { isSeenBy } from './families.js'
+import { isSeenBy } from './families/families.js'
 import { listedIds } from './listed-ids.js'
-import { prunedTasks, type PrunedTask } from './pruned-tasks.js'
+import { prunedTasks, type PrunedTask } from './recovery/pruned-tasks.js'
 import type { TaskRegistry } from './registry.js'
 import { shortIds } from './short-ids.js'
-import { isoTime } from './duration.js'
+import { isoTime } from './limits/duration.js'
 
 /** The part of a manager that a lookup uses. */
 interface TaskSource {

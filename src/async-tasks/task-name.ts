@@ -1,7 +1,7 @@
 /** Which task a text is about: its subagent and its goal, in a part of one line. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { toOneLine } from '../control-characters.js'
-import { previewText } from './bounded-text.js'
+import { toOneLine } from '../text/control-characters.js'
+import { previewText } from './output/bounded-text.js'
 
 /** The maximum lengths, in characters. */
 const NAME_CHARS = 100

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunInput } from '../engine/runner.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import { lazily } from '../protocol/lazily.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
 /** The name of the jobs: what dashboards show. */
 export const JOB_NAME = 'run'

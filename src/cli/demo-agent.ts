@@ -1,5 +1,5 @@
 /** The agent of `serve --demo`: an agent host in this process, so that every part of the page has something to show. */
-import { AsyncTaskAutoTrigger } from '../async-tasks/auto-trigger.js'
+import { AsyncTaskAutoTrigger } from '../async-tasks/delivery/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'

@@ -16,7 +16,7 @@ import { addWorkerCommand } from './worker-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { checkPlaces } from './misplaced.js'
-import { toLines } from '../control-characters.js'
+import { toLines } from '../text/control-characters.js'
 import { toJsonLine, type ProgramIO } from './terminal.js'
 
 /** @param version the output of --version */

@@ -1,6 +1,6 @@
 /** Text tables. */
 import { systemClock } from '../clock.js'
-import { toOneLine } from '../control-characters.js'
+import { toOneLine } from '../text/control-characters.js'
 
 /** @returns a line of heads and a line for each row; the last column is not padded */
 export function formatTable(heads: readonly string[], rows: readonly (readonly string[])[]): string[] {

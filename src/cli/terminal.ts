@@ -4,7 +4,7 @@
  */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
-import { escapeControls, toLines, toOneLine } from '../control-characters.js'
+import { escapeControls, toLines, toOneLine } from '../text/control-characters.js'
 
 /** An output stream. */
 export interface Output {

@@ -5,7 +5,7 @@
  * of each of its commands are rows of their own, so that the end of a command does not write the rest of its task again.
  */
 import type { Clock } from '../clock.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import { StoreSync } from '../kernel/store-sync.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
 import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'

@@ -1,9 +1,9 @@
 /** What is submitted, checked and copied: the same for one process and for a cluster. */
 import { defined } from '../defined.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { SubmitErrorCode } from '../protocol/command-tasks.js'
 import { describeIssue } from '../protocol/parse.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 import { taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { SubmittedTask } from './command-task.js'
 

@@ -2,7 +2,7 @@
  * What tasks hold, in bytes of JSON: their submissions and their results. A large result is measured once, and is known by its identity after that,
  * because it is frozen and shared by the task and its messages.
  */
-import { jsonBytes } from '../protocol/json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 
 /** The most bytes of JSON that tasks hold. */
 export interface TaskByteLimits {

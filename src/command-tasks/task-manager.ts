@@ -17,7 +17,7 @@ import type { InstanceEntry, InstanceManager } from '../instances/instance-manag
 import { Emitter } from '../kernel/emitter.js'
 import { ManagerOutbox, reporterOf } from '../kernel/manager-outbox.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskStatus } from '../protocol/command-tasks.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'

@@ -1,15 +1,15 @@
 /** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
-import { toTree } from '../async-tasks/families.js'
-import { formatDuration } from '../async-tasks/duration.js'
+import { toTree } from '../async-tasks/families/families.js'
+import { formatDuration } from '../async-tasks/limits/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { questionWords, writtenAnswer } from '../async-tasks/question-texts.js'
-import { STATUS_ICONS } from '../async-tasks/reminder-service.js'
-import type { PrunedTask } from '../async-tasks/pruned-tasks.js'
-import { queuePlaces } from '../async-tasks/queue-places.js'
+import { questionWords, writtenAnswer } from '../async-tasks/questions/question-texts.js'
+import { STATUS_ICONS } from '../async-tasks/delivery/reminder-service.js'
+import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'
+import { queuePlaces } from '../async-tasks/limits/queue-places.js'
 import {
   asks,
   hasNotEnded,
@@ -20,7 +20,7 @@ import {
   type TaskLookup,
 } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
-import { toOneLine } from '../control-characters.js'
+import { toOneLine } from '../text/control-characters.js'
 import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */

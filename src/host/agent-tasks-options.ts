@@ -1,7 +1,11 @@
 /** The options of `createAgentTasks`, and what they accept. */
-import { autoTriggerOptionTypes, type AutoTriggerOptions, type TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
-import { messageLength } from '../async-tasks/bounded-text.js'
-import { aBusySource, type BusySource } from '../async-tasks/busy.js'
+import {
+  autoTriggerOptionTypes,
+  type AutoTriggerOptions,
+  type TriggerAgentTurn,
+} from '../async-tasks/delivery/auto-trigger.js'
+import { messageLength } from '../async-tasks/output/bounded-text.js'
+import { aBusySource, type BusySource } from '../async-tasks/delivery/busy.js'
 import { managerOptionTypes, type AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
 import { parseSetting, settingDefinitions, type SettingName } from '../async-tasks/settings.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'

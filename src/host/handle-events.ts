@@ -7,7 +7,7 @@
 import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines/records.js'
-import { followers, isOver, readOutput } from '../async-tasks/output-stream.js'
+import { followers, isOver, readOutput } from '../async-tasks/output/output-stream.js'
 import type { TaskRegistry } from '../async-tasks/registry.js'
 
 /** What a loop over a `TaskHandle` receives. */

@@ -1,6 +1,6 @@
 /** Turns of one agent, one at a time, whoever starts them. */
 import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs'
-import type { TriggerAgentTurn } from '../async-tasks/auto-trigger.js'
+import type { TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
 import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 

@@ -2,9 +2,9 @@
  * Reminders for turns that the host starts itself: `beforeTurn` leases what is owed, `afterTurn` ends the lease, `withTurn` does both. A
  * lease that is not ended in time is released, so that a host that forgets one loses nothing.
  */
-import { pushSubscribers } from '../async-tasks/push-subscribers.js'
+import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'

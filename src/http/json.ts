@@ -1,6 +1,6 @@
 /** JSON of requests and frames: what comes in is limited in size and depth, what goes out can always be written. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { toPlainData } from '../protocol/plain-data.js'
+import { toPlainData } from '../json/plain-data.js'
 
 /** Writes JSON. A value that JSON cannot represent, such as the result of a tool may be, is written as a readable copy. */
 export function toJson(value: unknown): string {

@@ -2,7 +2,7 @@
  * The log of a server. No header, query or message body is ever logged, so no token is either. An entry is one line, whatever an error's
  * message has in it.
  */
-import { escapeControls } from '../control-characters.js'
+import { escapeControls } from '../text/control-characters.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { ServerConfig } from '../protocol/server-config.js'
 

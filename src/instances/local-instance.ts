@@ -1,7 +1,7 @@
 /** An instance made of functions of this process. */
 import { systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { describeTool, runTool, type InstanceTool, type InstanceToolContext } from '../protocol/instance-tools.js'
 import {
   aClock,

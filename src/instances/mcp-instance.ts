@@ -3,7 +3,7 @@ import { Client, type ClientOptions, ProtocolError as SDKProtocolError } from '@
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { defined } from '../defined.js'
 import { InstanceError, InvalidInputError, ToolCallError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import {
   aClock,
   aFunction,

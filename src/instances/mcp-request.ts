@@ -2,7 +2,7 @@
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
 import {

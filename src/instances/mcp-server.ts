@@ -2,7 +2,7 @@
 import { SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { createChildTransport, type ChildProgram } from './child-transport.js'
 import { createDelay } from './delay.js'
 

@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
 import { defined } from '../defined.js'
-import { preview } from '../preview.js'
-import { parseJson } from '../protocol/parse-json.js'
+import { preview } from '../text/preview.js'
+import { parseJson } from '../json/parse-json.js'
 import { describeIssue, parseInput } from '../protocol/parse.js'
 import {
   registerRequestSchema,

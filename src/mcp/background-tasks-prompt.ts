@@ -1,6 +1,6 @@
 /** The prompt `background-tasks`: when a model uses which tool. A client shows it to its user as a command, or adds it to its instructions. */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { inOrder, type ToolName } from '../tools/tool-list.js'
 import type { LowLevelServer } from './low-level-server.js'
 

@@ -5,7 +5,7 @@
  * bearer token identifies the client. A client without a token is anonymous; it can use a task only by its full id, which cannot be
  * guessed, and gets no lists.
  */
-import { prunedTasks } from '../async-tasks/pruned-tasks.js'
+import { prunedTasks } from '../async-tasks/recovery/pruned-tasks.js'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'

@@ -1,7 +1,7 @@
 /** The results that one answer carries: the tool's own, and what else is owed to the client. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
-import type { HeldLease, HoldLease } from '../async-tasks/leases.js'
-import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import type { HeldLease, HoldLease } from '../async-tasks/delivery/leases.js'
+import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { leaseOwed } from '../tools/overdue-notifications.js'
 import type { McpResult } from './mcp-tool.js'
 

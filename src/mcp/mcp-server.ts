@@ -1,7 +1,7 @@
 /** The MCP server object of one client, on the SDK's low-level `Server`: tools, resources, a prompt, and tasks. */
 import { ProtocolError, ProtocolErrorCode, type CallToolResult } from '@modelcontextprotocol/server'
-import { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
-import { preview } from '../preview.js'
+import { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
+import { preview } from '../text/preview.js'
 import { packageVersion } from '../version.js'
 import { registerPrompt } from './background-tasks-prompt.js'
 import type { Backend } from './backend.js'

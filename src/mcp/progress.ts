@@ -5,9 +5,9 @@
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { elapsedMs, type Clock } from '../clock.js'
-import { toOneLine } from '../control-characters.js'
+import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
-import { cutText, lastChars } from '../preview.js'
+import { cutText, lastChars } from '../text/preview.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
 /** How often a client is notified while nothing is reported, in ms. Clients' limits are 30 seconds and more. */

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigFileError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { AgentConfigInput } from '../protocol/agent-config.js'
 
 /** One subagent that needs only Node. */

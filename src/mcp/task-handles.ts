@@ -8,12 +8,12 @@
  * - It is removed `retentionMs` after its end, which its time to live announces. A running task is never removed.
  * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
  */
-import { openLease } from '../async-tasks/leases.js'
+import { openLease } from '../async-tasks/delivery/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { Subject, type Observable } from 'rxjs'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { previewText } from '../async-tasks/bounded-text.js'
+import { previewText } from '../async-tasks/output/bounded-text.js'
 import { cancellationText } from '../async-tasks/cancel-reason.js'
 import { defined } from '../defined.js'
 import { describeFailure } from '../protocol/outcomes.js'

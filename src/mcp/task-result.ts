@@ -1,8 +1,8 @@
 /** The end of a task that a call has become, as an MCP result. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { SettledTaskInfo } from '../../machines/records.js'
-import { maxWholeChars } from '../async-tasks/bounded-text.js'
-import { boundNotification, titleOf } from '../async-tasks/notifications.js'
+import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
+import { boundNotification, titleOf } from '../async-tasks/delivery/notifications.js'
 import { defined } from '../defined.js'
 import { TOOLS } from '../tools/tool-list.js'
 import type { Backend } from './backend.js'

@@ -6,7 +6,7 @@ import {
   type Result,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { AsyncTaskReminderService } from '../async-tasks/reminder-service.js'
+import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { errorTypeOf, TOOL_ERROR, traceOf } from '../protocol/telemetry.js'
 import { namedIn, type Caller } from './callers.js'

@@ -1,6 +1,6 @@
 /** Questions that were answered or withdrawn, bounded in bytes. */
 import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { jsonPieces } from '../http/json-pieces.js'
+import { jsonPieces } from '../json/json-pieces.js'
 import { beginningOf, heldBytes } from './texts.js'
 import type { ClosedQuestion, CutValue } from './wire.js'
 

@@ -1,9 +1,9 @@
 /** A task as a command line, and as code, that makes another one. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { escapeControls } from '../control-characters.js'
+import { escapeControls } from '../text/control-characters.js'
 import { defined } from '../defined.js'
 import type { Task } from '../protocol/command-tasks.js'
-import { jsonBytes } from '../protocol/json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import type { CommandEntry } from './command-entry.js'
 import { isLongCommand } from './command-words.js'
 import type { PageTaskDetail } from './wire.js'

@@ -2,8 +2,8 @@
  * How the deliveries to each owner stand, and the messages that carried results. Whom nothing is owed goes first when there are too many owners; a run is
  * an owner only while it is owed something, and once a message has carried results to it.
  */
-import { deliveryStandings } from '../async-tasks/delivery-standings.js'
-import { pushSubscribers } from '../async-tasks/push-subscribers.js'
+import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
+import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskInfo, TaskTransition } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'

@@ -1,6 +1,6 @@
 /** How the deliveries of an owner stand, in words. */
-import type { DeliveryStanding } from '../async-tasks/delivery-standings.js'
-import { preview } from '../preview.js'
+import type { DeliveryStanding } from '../async-tasks/delivery/delivery-standings.js'
+import { preview } from '../text/preview.js'
 import { sentText } from './texts.js'
 import type { OwnerDelivery } from './wire.js'
 

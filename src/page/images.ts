@@ -1,5 +1,5 @@
 /** The images in the results of tasks: content blocks of MCP. */
-import { keysOf } from '../http/json-pieces.js'
+import { keysOf } from '../json/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
 /** Other types, such as SVG, are not shown: a browser runs what is in them. */

@@ -2,7 +2,7 @@
  * The values of ended tasks, as texts of their own, of which it is known how much they take. A value itself would keep what it shares with others, and the
  * whole of a text of which it has a slice.
  */
-import { jsonPieces, PIECE_WORK } from '../http/json-pieces.js'
+import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
 import { shownValue, type ShownValue } from './values.js'
 

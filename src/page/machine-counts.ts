@@ -1,5 +1,5 @@
 /** How many actors of each machine are in each state. */
-import { deliveryStandings } from '../async-tasks/delivery-standings.js'
+import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { Journal } from './journal.js'

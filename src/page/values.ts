@@ -1,7 +1,7 @@
 /** The values of tasks as texts: their beginning at once, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { jsonPieces, keysOf, PIECE_WORK } from '../http/json-pieces.js'
-import { cutText } from '../preview.js'
+import { jsonPieces, keysOf, PIECE_WORK } from '../json/json-pieces.js'
+import { cutText } from '../text/preview.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
 /** How much of a value is written before others have their turn, in UTF-16 units. */

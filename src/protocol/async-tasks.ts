@@ -1,9 +1,9 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
 import { STATUSES } from '../../machines/task-status.js'
-import { cutText } from '../preview.js'
+import { cutText } from '../text/preview.js'
 import { budgetSchema, spentSchema } from './budget.js'
-import { toOneLine } from '../control-characters.js'
+import { toOneLine } from '../text/control-characters.js'
 import { lazily } from './lazily.js'
 import { aRetryPolicy, type RetryPolicy } from './retry-policy.js'
 import { strictObject } from './strict-object.js'

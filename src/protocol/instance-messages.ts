@@ -5,7 +5,7 @@
  * `tool_error`, also after `tool_cancel`: the worker answers when the tool has stopped.
  */
 import { z } from 'zod'
-import { jsonBytes } from './json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from './tool-calls.js'
 
 const id = z.string().min(1).max(256)

@@ -3,7 +3,7 @@
  * of their types. Tables and plain functions, because building schemas made importing the core slower.
  */
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
-import { expectedName } from './nearest-name.js'
+import { expectedName } from '../text/nearest-name.js'
 
 /** What the value of an option must be. */
 export interface OptionType {

@@ -1,8 +1,8 @@
 /** What a run returned or threw, as an output or as text. */
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
-import { toJsonText } from './json-text.js'
-import { toPlainData } from './plain-data.js'
-import { cutText, lastChars, preview } from '../preview.js'
+import { toJsonText } from '../json/json-text.js'
+import { toPlainData } from '../json/plain-data.js'
+import { cutText, lastChars, preview } from '../text/preview.js'
 
 /** The longest reason of a failure that a record keeps, and the longest name and code of an error, in UTF-16 units. */
 export const MAX_ERROR_CHARS = 65_536

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod'
 import { InvalidSettingError } from '../errors.js'
-import { expectedName } from './nearest-name.js'
-import { MAX_LEVELS } from './plain-data.js'
+import { expectedName } from '../text/nearest-name.js'
+import { MAX_LEVELS } from '../json/plain-data.js'
 
 const MIB = 1024 * 1024
 

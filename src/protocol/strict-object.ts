@@ -1,6 +1,6 @@
 /** Objects that refuse fields which they do not have, and name the field that was probably meant. */
 import { z } from 'zod'
-import { nearestName } from './nearest-name.js'
+import { nearestName } from '../text/nearest-name.js'
 
 /** Begins the message about an unknown field. */
 export const NO_SUCH_FIELD = 'no such field'

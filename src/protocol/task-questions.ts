@@ -1,8 +1,8 @@
 /** Questions of a run and their answers, in the format of MCP's form elicitation. */
 import { z } from 'zod'
-import { jsonBytes } from './json-size.js'
+import { jsonBytes } from '../json/json-size.js'
 import { lazily } from './lazily.js'
-import { toPlainData } from './plain-data.js'
+import { toPlainData } from '../json/plain-data.js'
 import { strictObject } from './strict-object.js'
 
 /**

@@ -1,8 +1,8 @@
 /** Converts what a function returned or threw to MCP's format. */
 import { defined } from '../defined.js'
 import { describeFailure } from './outcomes.js'
-import { parseJson } from './parse-json.js'
-import { MAX_LEVELS, toPlainData } from './plain-data.js'
+import { parseJson } from '../json/parse-json.js'
+import { MAX_LEVELS, toPlainData } from '../json/plain-data.js'
 import { toolCallResultSchema, type ToolContent } from './tool-calls.js'
 
 /** The result of a tool (MCP: `CallToolResult`). */

@@ -1,7 +1,7 @@
 /** What a program prints while it runs: passed on to the task at once, and kept in part for the program's end. */
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { createLineSplitter } from './lines.js'
 import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 
 /** The end of a text. */
 export interface KeptText {

@@ -1,7 +1,7 @@
 /** Why a program did not start. The system's own message does not tell a missing program from a missing working directory. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { nodeBuiltin } from '../node-builtins.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { CapturedOutput } from './captured-output.js'
 import { ProcessError } from './process-error.js'
 import type { ProgramEnd } from './supervision.js'

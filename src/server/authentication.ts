@@ -3,7 +3,7 @@ import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
 import { defined } from '../defined.js'
 import { toJson } from '../http/json.js'
-import { parseJson } from '../protocol/parse-json.js'
+import { parseJson } from '../json/parse-json.js'
 import { authenticateSchema, CLIENT_CLOSE } from '../protocol/client-messages.js'
 import { textOf } from './connection.js'
 

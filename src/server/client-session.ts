@@ -1,9 +1,9 @@
 /** The session of one client: answers its requests, and delivers the events that it has subscribed to. */
 import { completeMessage } from '../command-tasks/task-record.js'
-import { parseJson } from '../protocol/parse-json.js'
+import { parseJson } from '../json/parse-json.js'
 import { clientMessageSchema, type ClientMessage, type RequestId } from '../protocol/client-messages.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { Connection } from './connection.js'
 import { whenThere, type Eventually } from './eventually.js'
 import type { TaskEvent } from './event-log.js'

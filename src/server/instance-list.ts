@@ -4,8 +4,8 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import type { Instance, ToolDescription } from '../instances/instance.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
-import { jsonBytes } from '../protocol/json-size.js'
-import { toPlainData } from '../protocol/plain-data.js'
+import { jsonBytes } from '../json/json-size.js'
+import { toPlainData } from '../json/plain-data.js'
 import type { InstanceSummary } from '../protocol/rest.js'
 
 export interface InstanceListOptions {

@@ -1,6 +1,6 @@
 /** Why a request does not match its route. */
 import type { z } from 'zod'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { describeIssue } from '../protocol/parse.js'
 
 /** The parts of a request: what Hono's request has. */

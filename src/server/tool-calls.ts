@@ -1,10 +1,10 @@
 /** `POST /api/tools/:name`: a call of a tool is a task of one command, answered when the task has ended. */
 import type { z } from 'zod'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
-import { expectedName } from '../protocol/nearest-name.js'
+import { expectedName } from '../text/nearest-name.js'
 import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
 import { unwrapResult } from '../protocol/tool-result.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
 import { whenThere, type Eventually } from './eventually.js'

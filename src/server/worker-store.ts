@@ -4,7 +4,7 @@ import { AgentTasksError, InstanceError } from '../errors.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import type { WebSocketInstanceOptions } from '../instances/websocket-instance.js'
 import { registerWorker, restoreWorker, type RegistrationOptions } from '../instances/worker-socket.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 
 export interface WorkerStore {

@@ -1,6 +1,6 @@
 /** The errors of stores. */
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { StoreTable } from './store.js'
 
 /**

@@ -10,7 +10,7 @@
 import { isThenable } from '../callbacks/isolated-call.js'
 import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import { checkRaceActors } from './check-race-options.js'
 import { runMicrotasks } from './microtasks.js'
 import { watchOutside, type OutsideWatch } from './outside-work.js'

@@ -1,9 +1,9 @@
 /** What peeks and lists show of a command, and of what it has written. It is always text of JSON: nothing in it can pass for another line. */
-import { outputLogs } from '../async-tasks/output-log.js'
+import { outputLogs } from '../async-tasks/output/output-log.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
-import { tailOf } from '../async-tasks/output-tail.js'
-import { previewText } from '../async-tasks/bounded-text.js'
+import { tailOf } from '../async-tasks/output/output-tail.js'
+import { previewText } from '../async-tasks/output/bounded-text.js'
 import { defined } from '../defined.js'
 import type { TaskView } from './task-view.js'
 

@@ -1,5 +1,5 @@
 /** Which programs a model may start, where, and with which variables. */
-import { boundLines } from '../async-tasks/bounded-text.js'
+import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } from '../protocol/option-checks.js'

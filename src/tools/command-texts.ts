@@ -1,7 +1,7 @@
 /** The texts for a model about a command task: its progress, and its end. */
 import type { OutputObject } from '../../machines/records.js'
-import { previewText } from '../async-tasks/bounded-text.js'
-import { toJsonText } from '../protocol/json-text.js'
+import { previewText } from '../async-tasks/output/bounded-text.js'
+import { toJsonText } from '../json/json-text.js'
 import {
   statusText,
   type CommandError,

@@ -36,10 +36,10 @@ export type {
 export type { TimeoutSetting, TimeoutSettings } from './task-timeout.js'
 
 export type { AsyncTaskToolOptions, FollowUps, ForegroundAbort, ForegroundOptions } from './task-tool-options.js'
-export type { FollowUpCall } from '../async-tasks/follow-ups.js'
-export type { Asking, QuestionAsker } from '../async-tasks/question-askers.js'
+export type { FollowUpCall } from '../async-tasks/output/follow-ups.js'
+export type { Asking, QuestionAsker } from '../async-tasks/questions/question-askers.js'
 
 // Your own tools
 export { defineTool } from './tool.js'
-export type { HeldLease, HoldLease } from '../async-tasks/leases.js'
+export type { HeldLease, HoldLease } from '../async-tasks/delivery/leases.js'
 export type { OutputUpdate, Tool, ToolContext, ToolDefinition, ToolError, ToolInput, ToolResult } from './tool.js'

@@ -1,10 +1,10 @@
 /** The tool list_instances: the instances that submit_commands can use, and their tools. */
 import { z } from 'zod'
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
 import { describeFailure } from '../protocol/outcomes.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 import type { InstanceSource, InstanceTool, ListedInstance } from './instance-source.js'
 import { readToolOptions } from './task-tool-options.js'
 import type { ToolDescriptor } from './tool-descriptor.js'

@@ -1,6 +1,6 @@
 /** Adds what has been owed for too long to the results of tools: an agent that is never idle hears of it there (F11). */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/reminder-service.js'
+import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
 import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import { refuseContext, type Tool, type ToolContext, type ToolResult } from './tool.js'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { FlatRunner, RunFunction } from '../engine/runner.js'

@@ -1,9 +1,9 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
-import { boundLines, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { flatRunner, toFlatRunner } from '../engine/definition.js'
 import type { FlatRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
-import { MAX_LEVELS, toWholePlainData } from '../protocol/plain-data.js'
+import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
 export interface SubagentRequest extends Omit<RunInput, 'params'> {

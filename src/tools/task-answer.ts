@@ -1,8 +1,14 @@
 /** Answers the questions of tasks, and tells the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/bounded-text.js'
-import { answerHint, expectedAnswer, questionWords, valueAnswer, writtenAnswer } from '../async-tasks/question-texts.js'
-import { toOneLine } from '../control-characters.js'
+import { boundLines } from '../async-tasks/output/bounded-text.js'
+import {
+  answerHint,
+  expectedAnswer,
+  questionWords,
+  valueAnswer,
+  writtenAnswer,
+} from '../async-tasks/questions/question-texts.js'
+import { toOneLine } from '../text/control-characters.js'
 import { InvalidInputError } from '../errors.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'

@@ -1,9 +1,9 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { boundLines } from '../async-tasks/bounded-text.js'
+import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
-import { toTree } from '../async-tasks/families.js'
-import { queuePlaces } from '../async-tasks/queue-places.js'
+import { toTree } from '../async-tasks/families/families.js'
+import { queuePlaces } from '../async-tasks/limits/queue-places.js'
 import { describeSpent } from '../../machines/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { lastLineOf } from './command-output.js'

@@ -1,7 +1,7 @@
 /** The options that the tools for async tasks share. */
-import { checkMaxMessageChars, messageLength } from '../async-tasks/bounded-text.js'
+import { checkMaxMessageChars, messageLength } from '../async-tasks/output/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/follow-ups.js'
+import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
 import { defined } from '../defined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { aFunction, aName, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'

@@ -2,14 +2,14 @@
  * The neutral tool: a tool for a model that depends on no agent SDK. A call never rejects: invalid input and exceptions become
  * results with an `error`.
  */
-import { toLines } from '../control-characters.js'
+import { toLines } from '../text/control-characters.js'
 import type { z } from 'zod'
-import type { HoldLease } from '../async-tasks/leases.js'
-import type { QuestionAsker } from '../async-tasks/question-askers.js'
-import type { TaskOutputEvent } from '../async-tasks/output-stream.js'
+import type { HoldLease } from '../async-tasks/delivery/leases.js'
+import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
+import type { TaskOutputEvent } from '../async-tasks/output/output-stream.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { preview } from '../preview.js'
+import { preview } from '../text/preview.js'
 
 /** Why a call failed. */
 export interface ToolError {

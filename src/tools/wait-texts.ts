@@ -1,6 +1,6 @@
 /** The text of a wait's result: the ends that it delivers, and what is left to do, within the limit of a whole message. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
-import { boundLines, maxWholeChars, previewText } from '../async-tasks/bounded-text.js'
+import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
 import { shortTaskIds } from '../async-tasks/task-lookup.js'
 import { wordEnds, type WordedEnds } from './shown-texts.js'
 import { answerHints } from './task-answer.js'

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { folderName } from '../../src/async-tasks/run-files.js'
+import { folderName } from '../../src/async-tasks/output/run-files.js'
 import { AsyncTaskManager, processRunner } from '../../src/index.js'
 import { identityOf } from '../../src/process-identity.js'
 import { sqliteStore, StoreError, type StoredJson, type StoreChange } from '../../src/store/index.js'

@@ -2,7 +2,7 @@
 import { currentRuns } from '../../src/async-tasks/run-plan.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import type { Persistence } from '../../src/async-tasks/persistence.js'
+import type { Persistence } from '../../src/async-tasks/recovery/persistence.js'
 import type { TaskRegistry } from '../../src/async-tasks/registry.js'
 import type { Store, StoreChange } from '../../src/store/index.js'
 import type { CrashSabotage } from './crash-world.js'

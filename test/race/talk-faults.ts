@@ -1,6 +1,6 @@
 /** Faults of questions, messages and repeats (F6, F7, F11): the races of `talk.property.ts` must find each. */
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { inboxes, type Inbox } from '../../src/async-tasks/inbox.js'
+import { inboxes, type Inbox } from '../../src/async-tasks/questions/inbox.js'
 import type { TalkSabotage } from './talk.property.js'
 
 export interface TalkFault extends TalkSabotage {

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { folderName } from '../../src/async-tasks/run-files.js'
+import { folderName } from '../../src/async-tasks/output/run-files.js'
 import { reapProgram, type StartedProgram } from '../../src/engine/reap.js'
 import { startSurviving } from '../../src/runners/surviving-program.js'
 import { sqliteStore, type StoredJson } from '../../src/store/index.js'

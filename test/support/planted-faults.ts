@@ -5,7 +5,7 @@
  * Each fault is a public option, or wraps a manager or a part of its registry: nothing in src knows of them. The file is long because
  * it is one list.
  */
-import { abortLinks } from '../../src/async-tasks/abort-link.js'
+import { abortLinks } from '../../src/async-tasks/families/abort-link.js'
 import { runs } from '../../src/async-tasks/run-plan.js'
 import { taskWatchers } from '../../src/async-tasks/task-watchers.js'
 import type fc from 'fast-check'

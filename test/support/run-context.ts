@@ -1,5 +1,5 @@
 /** The context of a run that a test starts without a manager; it records what the run does with it. */
-import { NO_MESSAGES } from '../../src/async-tasks/inbox.js'
+import { NO_MESSAGES } from '../../src/async-tasks/questions/inbox.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 
 /** A context that records its calls. */

@@ -2,7 +2,7 @@
 import { refusal, readSubmission } from '../../command-tasks/submission.js'
 import type { TaskStatus, TaskSubmitMessage } from '../../protocol/command-tasks.js'
 import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
-import { jsonBytes } from '../../protocol/json-size.js'
+import { jsonBytes } from '../../json/json-size.js'
 import { toJson } from '../../http/json.js'
 import type { ServerConfig } from '../../protocol/server-config.js'
 import { eventWithInlineResults } from '../../server/inline-results.js'

@@ -5,7 +5,7 @@ import { CommandTask, type SubmittedTask } from '../../command-tasks/command-tas
 import { UNLIMITED } from '../../command-tasks/task-bytes.js'
 import { defined } from '../../defined.js'
 import type { Task, TaskCommand, TaskCompleteMessage, TaskSummary } from '../../protocol/command-tasks.js'
-import { toPlainData } from '../../protocol/plain-data.js'
+import { toPlainData } from '../../json/plain-data.js'
 
 /** The fields of a hash. */
 export type Fields = Readonly<Record<string, string>>

@@ -3,8 +3,8 @@ import { BehaviorSubject, Observable } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
-import { acknowledgePulled } from '../../../src/async-tasks/leases.js'
-import { deliveryStandings } from '../../../src/async-tasks/delivery-standings.js'
+import { acknowledgePulled } from '../../../src/async-tasks/delivery/leases.js'
+import { deliveryStandings } from '../../../src/async-tasks/delivery/delivery-standings.js'
 
 describe('a delivery', () => {
   it('A5: carries what was owed before the subscription, and acknowledges it when the turn resolves', async () => {

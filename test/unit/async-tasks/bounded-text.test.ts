@@ -1,10 +1,15 @@
 /** Texts stay within their limit, say how much was cut, and are never cut inside a character. */
 import { fc } from '@fast-check/vitest'
 import { describe, expect, it } from 'vitest'
-import { boundLines, boundText, checkMaxMessageChars, previewText } from '../../../src/async-tasks/bounded-text.js'
-import { readChunk } from '../../../src/async-tasks/output-log.js'
+import {
+  boundLines,
+  boundText,
+  checkMaxMessageChars,
+  previewText,
+} from '../../../src/async-tasks/output/bounded-text.js'
+import { readChunk } from '../../../src/async-tasks/output/output-log.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { cutText } from '../../../src/preview.js'
+import { cutText } from '../../../src/text/preview.js'
 import { checkProperty } from '../../support/property.js'
 
 const reading = { tool: 'check_async_tasks', params: { task_id: 'a', action: 'output' } }

@@ -4,7 +4,7 @@ import { AsyncTaskManager, InvalidInputError } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
-import { spentByOwner } from '../../../src/async-tasks/spent-by-owner.js'
+import { spentByOwner } from '../../../src/async-tasks/limits/spent-by-owner.js'
 
 describe('what a run has used', () => {
   it('F10: is added up in the record, per owner and in all', async () => {

@@ -1,7 +1,7 @@
 /** Whether the agent is busy: from a function that is polled, or from an Observable. */
 import { BehaviorSubject, concat, NEVER, Observable, of, Subject, throwError } from 'rxjs'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { BusyWatch, type BusySource } from '../../../src/async-tasks/busy.js'
+import { BusyWatch, type BusySource } from '../../../src/async-tasks/delivery/busy.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import type { OnError } from '../../../src/callbacks/error-report.js'
 

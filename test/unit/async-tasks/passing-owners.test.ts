@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
-import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
+import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
 
 const DAY_MS = 86_400_000
 const tick = (): Promise<void> => Promise.resolve().then(() => undefined)

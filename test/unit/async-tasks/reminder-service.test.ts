@@ -5,7 +5,7 @@ import {
   AsyncTaskReminderService,
   NOTIFICATION_NOTICE,
   type ReminderServiceOptions,
-} from '../../../src/async-tasks/reminder-service.js'
+} from '../../../src/async-tasks/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 

@@ -10,8 +10,8 @@ import {
   type RunFunction,
   type Runner,
 } from '../../../src/index.js'
-import { Persistence } from '../../../src/async-tasks/persistence.js'
-import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
+import { Persistence } from '../../../src/async-tasks/recovery/persistence.js'
+import { runWhenGone } from '../../../src/async-tasks/recovery/interrupted-runs.js'
 import { RUN_TOKEN } from '../../../src/engine/reap.js'
 import { identityOf } from '../../../src/process-identity.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
@@ -19,7 +19,7 @@ import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createRunContext } from '../../support/run-context.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
-import { openLease } from '../../../src/async-tasks/leases.js'
+import { openLease } from '../../../src/async-tasks/delivery/leases.js'
 
 const retry = { attempts: 5, on: ['timeout', 'interrupted'], backoff: { initialMs: 0 } } as const
 

@@ -5,10 +5,10 @@ import {
   type AutoTriggerOptions,
   type ReminderSource,
   type TurnDelivery,
-} from '../../../src/async-tasks/auto-trigger.js'
-import type { BusySource } from '../../../src/async-tasks/busy.js'
+} from '../../../src/async-tasks/delivery/auto-trigger.js'
+import type { BusySource } from '../../../src/async-tasks/delivery/busy.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
+import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
 import type { OnError } from '../../../src/callbacks/error-report.js'
 import { createPacedClock } from '../../support/paced-clock.js'
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { AsyncTaskManager } from '../../../src/index.js'
-import { outputLogs } from '../../../src/async-tasks/output-log.js'
+import { outputLogs } from '../../../src/async-tasks/output/output-log.js'
 import { launches } from '../../../src/async-tasks/run-plan.js'
 
 it('a feature keeps one value for each task, and sees none of another feature', () => {

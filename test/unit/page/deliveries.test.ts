@@ -4,7 +4,7 @@ import { AsyncTaskManager, createAgentTasks, ownerOfRun, type AsyncTaskManagerOp
 import { createManualClock } from 'agent-tasks/testing'
 import { PageState } from '../../../src/page/page-state.js'
 import type { OwnerDelivery } from '../../../src/page/wire.js'
-import { deliveryStandings } from '../../../src/async-tasks/delivery-standings.js'
+import { deliveryStandings } from '../../../src/async-tasks/delivery/delivery-standings.js'
 
 const MIB = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { jsonBytes } from '../../../src/protocol/json-size.js'
-import { toPlainData } from '../../../src/protocol/plain-data.js'
+import { jsonBytes } from '../../../src/json/json-size.js'
+import { toPlainData } from '../../../src/json/plain-data.js'
 import { checkProperty } from '../../support/property.js'
 
 const values = fc.anything({ maxDepth: 4, withBigInt: true, withDate: true }).map(toPlainData)

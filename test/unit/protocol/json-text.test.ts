@@ -1,8 +1,8 @@
 /** JSON text of limited length: what does not fit is left out in words, and the text is still JSON. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toJsonText } from '../../../src/protocol/json-text.js'
-import { toPlainData } from '../../../src/protocol/plain-data.js'
+import { toJsonText } from '../../../src/json/json-text.js'
+import { toPlainData } from '../../../src/json/plain-data.js'
 import { checkProperty } from '../../support/property.js'
 
 describe('the JSON text of a value that fits', () => {

@@ -1,6 +1,6 @@
 /** An unknown name is answered with the known one that was probably meant. */
 import { describe, expect, it } from 'vitest'
-import { expectedName, nearestName } from '../../../src/protocol/nearest-name.js'
+import { expectedName, nearestName } from '../../../src/text/nearest-name.js'
 
 const known = ['maxAsyncTasks', 'graceMs', 'clock', 'id']
 

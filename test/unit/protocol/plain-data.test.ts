@@ -1,6 +1,6 @@
 /** Frozen copies: special cases. `test/model/plain-data.property.ts` has arbitrary values. */
 import { describe, expect, it, vi } from 'vitest'
-import { toPlainData } from '../../../src/protocol/plain-data.js'
+import { toPlainData } from '../../../src/json/plain-data.js'
 
 const named = (key: string, value: unknown): object =>
   Object.defineProperty({}, key, { value, enumerable: true, configurable: true, writable: true })

@@ -1,9 +1,9 @@
 /** Values that are small in memory and endless as text: everything that reads them stops early. */
 import { expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { preview } from '../../../src/preview.js'
-import { jsonBytes } from '../../../src/protocol/json-size.js'
-import { toPlainData } from '../../../src/protocol/plain-data.js'
+import { preview } from '../../../src/text/preview.js'
+import { jsonBytes } from '../../../src/json/json-size.js'
+import { toPlainData } from '../../../src/json/plain-data.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { defineTool } from '../../../src/tools/tool.js'
 

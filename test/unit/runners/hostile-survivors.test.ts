@@ -14,7 +14,7 @@ import fs, {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { folderName } from '../../../src/async-tasks/run-files.js'
+import { folderName } from '../../../src/async-tasks/output/run-files.js'
 import { lastOutput, readExit } from '../../../src/engine/program-folder.js'
 import { isLeft, leads, reapProgram, RUN_TOKEN, signalProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { readRegular } from '../../../src/regular-file.js'

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { folderName } from '../../../src/async-tasks/run-files.js'
+import { folderName } from '../../../src/async-tasks/output/run-files.js'
 import { systemClock } from '../../../src/clock.js'
 import { isLeft, reapProgram, toStartedProgram, type StartedProgram } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'

@@ -10,8 +10,8 @@ import {
   type AsyncTaskManagerOptions,
   type RunnerDefinition,
 } from '../../../src/index.js'
-import { folderName } from '../../../src/async-tasks/run-files.js'
-import { runWhenGone } from '../../../src/async-tasks/interrupted-runs.js'
+import { folderName } from '../../../src/async-tasks/output/run-files.js'
+import { runWhenGone } from '../../../src/async-tasks/recovery/interrupted-runs.js'
 import { canFollow, lastOutput } from '../../../src/engine/program-folder.js'
 import { identityOf } from '../../../src/process-identity.js'
 import { isLeft, reapProgram, RUN_TOKEN, type StartedProgram } from '../../../src/engine/reap.js'

@@ -1,7 +1,7 @@
 // The small parts of the server. Each test owns its clock.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { toJson } from '../../../src/http/json.js'
-import { parseJson } from '../../../src/protocol/parse-json.js'
+import { parseJson } from '../../../src/json/parse-json.js'
 import { createLog } from '../../../src/http/log.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { createEventLog } from '../../../src/server/event-log.js'

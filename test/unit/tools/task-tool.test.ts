@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { OutputObject } from '../../../machines/records.js'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
+import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import type { SubagentRequest, SubagentRunner } from '../../../src/tools/subagents.js'
 import { createTaskTool, TaskTool, type TaskParams, type TaskToolOptions } from '../../../src/tools/task-tool.js'

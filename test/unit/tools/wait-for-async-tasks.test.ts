@@ -1,7 +1,7 @@
 /** wait_for_async_tasks waits until tasks have ended, and what it returns is delivered. */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { AsyncTaskReminderService } from '../../../src/async-tasks/reminder-service.js'
+import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { createCheckAsyncTasksTool, type CheckAsyncTasksParams } from '../../../src/tools/check-async-tasks.js'
 import {
@@ -11,7 +11,7 @@ import {
   type WaitForAsyncTasksParams,
 } from '../../../src/tools/wait-for-async-tasks.js'
 import { setUpHost, settle } from './tool-host.js'
-import { pushSubscribers } from '../../../src/async-tasks/push-subscribers.js'
+import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
 
 function setUp(options: Partial<WaitForAsyncTasksOptions> & { maxAsyncTasks?: number } = {}) {
   const { maxAsyncTasks = 5, ...rest } = options

@@ -1,5 +1,5 @@
 /** Texts of tasks on the page: characters that could hide or reorder others are shown as in JSON, `\u202e`. */
-import { escapeControls } from '../../../control-characters.js'
+import { escapeControls } from '../../../text/control-characters.js'
 
 /** One line. */
 export const visible = escapeControls

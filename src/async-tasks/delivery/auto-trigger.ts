@@ -1,0 +1,341 @@
+/**
+ * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
+ * delivery machine, which sends one message at a time.
+ */
+import { defined } from '../../defined.js'
+import { deliveryStandings } from './delivery-standings.js'
+import { pushSubscribers } from './push-subscribers.js'
+import { filter, map, merge, type Observable, Subject, type Subscription } from 'rxjs'
+import { createActor } from 'xstate'
+import {
+  deliveryMachine,
+  type DeliveryEvent,
+  type DeliveryHost,
+  type DeliveryMachine,
+  type DeliveryRef,
+  type DeliveryReport,
+  type DeliveryTiming,
+} from '../../../machines/delivery.js'
+import type { QuestionRef } from '../../../machines/owed-questions.js'
+import { InvalidInputError } from '../../errors.js'
+import { isolateAbortListeners } from '../../callbacks/isolated-signal.js'
+import {
+  aFunction,
+  aMachine,
+  aName,
+  checkOptions,
+  numberFrom,
+  objectWith,
+  optionsOf,
+  type OptionTypes,
+} from '../../protocol/option-checks.js'
+import { aBusySource, BusyWatch, type BusySource } from './busy.js'
+import { registryOf, type AsyncTaskManager } from '../manager.js'
+import { DEFAULT_OWNER } from '../owner.js'
+import type { TaskRegistry } from '../registry.js'
+import type { LeasedReminder } from './reminder-service.js'
+import { isolateReport, type ErrorSource, type OnError } from '../../callbacks/error-report.js'
+
+/** The delivery that a turn is part of. */
+export interface TurnDelivery {
+  /** The id of the delivery's lease. */
+  readonly deliveryId: string
+  /** The tasks that the message carries. */
+  readonly taskIds: readonly string[]
+  /** The questions of running tasks that the message asks; absent when there are none. */
+  readonly questions?: readonly QuestionRef[]
+  /** At least one of their results may have been delivered before; the text says which. */
+  readonly isRepeat?: boolean
+  /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
+  readonly signal: AbortSignal
+}
+
+/** Starts a turn of the agent with this text. Its promise resolves when the message was accepted, and rejects when it was not. */
+export type TriggerAgentTurn = (text: string, delivery: TurnDelivery) => unknown
+
+/** The part of the reminder service that a trigger needs. */
+export interface ReminderSource {
+  /** Leases what an owner is owed and puts it into words; undefined when nothing is owed, or an exclusive lease is open. */
+  leaseReminder(request: { readonly owner: string; readonly exclusive: boolean }): LeasedReminder | undefined
+}
+
+/** Options of `AsyncTaskAutoTrigger`. */
+export interface AutoTriggerOptions {
+  /** The owner whose results it delivers. Default `main`. */
+  readonly owner?: string
+  /** How long to wait for further tasks to end, in ms, after each end. Default 0: one tick. */
+  readonly coalesceMs?: number
+  /** The maximum of that wait, in ms. Default 5000, or `coalesceMs` if that is longer. */
+  readonly maxWaitMs?: number
+  /** The back-off of failed deliveries, in ms. Default 1000, doubling up to 60000. */
+  readonly retry?: { readonly initialMs?: number; readonly maxMs?: number }
+  /** How long a delivery may take, in ms; after it the lease is released. Default: no limit. */
+  readonly deliveryTimeoutMs?: number
+  /** How often `isAgentBusy` is called again while something is owed, in ms. Default 1000. */
+  readonly pollMs?: number
+  /** Called with refused and expired deliveries, and with errors of `isAgentBusy`. Default: the manager's `onError`. */
+  readonly onError?: OnError
+  /** A machine that replaces the package's own, e.g. from `deliveryMachine.provide`. It gets the same input. */
+  readonly machine?: DeliveryMachine
+}
+
+/** Durations in ms. */
+const duration = (least: number) => ({ ...numberFrom(least), expected: `a number of milliseconds >= ${least}` })
+
+export const autoTriggerOptionTypes: OptionTypes<AutoTriggerOptions> = {
+  owner: aName,
+  coalesceMs: duration(0),
+  maxWaitMs: duration(0),
+  retry: optionsOf({ initialMs: duration(1), maxMs: duration(1) }),
+  deliveryTimeoutMs: duration(1),
+  pollMs: duration(1),
+  onError: aFunction,
+  machine: aMachine,
+}
+
+/** Delivers one owner's results to its agent, one message at a time, while it is subscribed. */
+export class AsyncTaskAutoTrigger {
+  readonly #registry: TaskRegistry
+  readonly #reminders: ReminderSource
+  readonly #owner: string
+  readonly #options: AutoTriggerOptions
+  readonly #onError: OnError
+  readonly #busy: BusyWatch
+  readonly #machine: DeliveryMachine
+  readonly #host: DeliveryHost
+  readonly #nudges$ = new Subject<DeliveryEvent>()
+  #trigger: TriggerAgentTurn
+  #subscribers = 0
+  #pipeline: Subscription | undefined
+  #stopPushing: (() => void) | undefined
+  #delivery: DeliveryRef | undefined
+
+  /**
+   * @param isAgentBusy called before each delivery (its promise is awaited), or an Observable
+   * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
+   * @throws InvalidSettingError for a duration out of its range; InvalidInputError for an unknown or wrong option or argument
+   */
+  constructor(
+    manager: AsyncTaskManager,
+    reminders: ReminderSource,
+    isAgentBusy: BusySource,
+    triggerAgentTurn: TriggerAgentTurn,
+    options: AutoTriggerOptions = {},
+  ) {
+    checkOptions(options, autoTriggerOptionTypes)
+    checkCallbacks(isAgentBusy, triggerAgentTurn)
+    if (!aReminderSource.accepts(reminders)) {
+      throw new InvalidInputError('reminders', reminders, aReminderSource.expected)
+    }
+    this.#registry = registryOf(manager)
+    this.#reminders = reminders
+    this.#owner = options.owner ?? DEFAULT_OWNER
+    this.#options = options
+    this.#onError = isolateReport(options.onError ?? this.#registry.report)
+    // After the last unsubscribe no callback runs, onError included.
+    const report: OnError = (error, from) => {
+      if (this.#isSubscribed) this.#onError(error, from)
+    }
+    this.#busy = new BusyWatch(isAgentBusy, report, this.#owner, this.#registry.clock)
+    this.#trigger = triggerAgentTurn
+    this.#host = {
+      deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
+      isNothingOwed: () => !this.#registry.ledger.isOwing(this.#owner),
+      // The host may unsubscribe inside isAgentBusy.
+      isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
+      reportExpiry: () => {
+        const limit = this.#options.deliveryTimeoutMs ?? 0
+        const error = new Error(`A delivery was not accepted within ${limit} ms: its tasks are owed again.`)
+        // The host's callback runs after the transition.
+        queueMicrotask(() => report(error, this.#from('delivery-timeout')))
+      },
+    }
+    this.#machine = options.machine ?? deliveryMachine
+  }
+
+  /**
+   * Starts delivering, what is owed already included.
+   * @returns an unsubscribe function. A delivery in flight still ends. Of several subscriptions, all must be unsubscribed.
+   */
+  subscribe(): () => void {
+    let isHeld = true
+    this.#subscribers += 1
+    if (this.#subscribers === 1) this.#attach()
+    return () => {
+      if (!isHeld) return
+      isHeld = false
+      this.#subscribers -= 1
+      if (this.#subscribers === 0) this.#detach()
+    }
+  }
+
+  /**
+   * Replaces both callbacks, and looks again for what is owed.
+   * @throws InvalidInputError when one is of the wrong type; both stay
+   */
+  updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
+    checkCallbacks(isAgentBusy, triggerAgentTurn)
+    this.#trigger = triggerAgentTurn
+    this.#busy.source = isAgentBusy
+    this.#nudges$.next({ type: 'timing.set', timing: this.#timing() })
+    this.notifyIdle()
+  }
+
+  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. A promise of it that is pending is dropped. */
+  notifyIdle(): void {
+    this.#busy.forget()
+    this.#nudges$.next({ type: 'agent.idle' })
+  }
+
+  get #isSubscribed(): boolean {
+    return this.#subscribers > 0 && !this.#registry.isDisposed
+  }
+
+  #attach(): void {
+    const registry = this.#registry
+    if (registry.isDisposed) return
+    this.#stopPushing = registry.use(pushSubscribers).add(this.#owner)
+    registry.batch(() => {
+      if (this.#delivery?.getSnapshot().status === 'active') {
+        this.#delivery.send({ type: 'timing.set', timing: this.#timing() })
+        this.#delivery.send({ type: 'trigger.attach' })
+      } else this.#start()
+    })
+    // Subscribed in a callback of the disposal: closed at once.
+    if (this.#delivery === undefined) return
+    this.#pipeline = merge(
+      this.#wakeUps(),
+      this.#busy.idle$.pipe(map((): DeliveryEvent => ({ type: 'agent.idle' }))),
+      this.#busy.answered$.pipe(map((): DeliveryEvent => ({ type: 'agent.answered' }))),
+      this.#nudges$,
+    ).subscribe((event) => this.#send(event))
+  }
+
+  #start(): void {
+    const id = `delivery.${this.#owner}`
+    const input = { timing: this.#timing(), host: this.#host }
+    const delivery = createActor(this.#machine, { id, input, parent: this.#registry.actor })
+    this.#delivery = delivery
+    // A delivery in flight outlives its subscription, but not the registry.
+    const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
+    const standing = this.#registry.use(deliveryStandings).open(this.#owner, this.#registry.clock)
+    delivery.subscribe({
+      next: (snapshot) => standing.set(snapshot),
+      complete: () => {
+        disposal.unsubscribe()
+        standing.close()
+        // Unsubscribed and subscribed in one callback: the second joined the delivery that the first ended.
+        if (this.#isSubscribed && this.#delivery === delivery) this.#start()
+      },
+    })
+    delivery.start()
+  }
+
+  /** The registry's notifications that concern this owner. */
+  #wakeUps(): Observable<DeliveryEvent> {
+    return this.#registry.notifications$.pipe(
+      map((item): DeliveryEvent | undefined => {
+        if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
+        if (item.type === 'questions.owed' && item.owner === this.#owner) return { type: 'delivery.requested' }
+        if (item.type !== 'transition') return undefined
+        const { owner, record } = item.transition
+        return owner === this.#owner && record.delivery === 'owed' ? { type: 'delivery.requested' } : undefined
+      }),
+      filter((event) => event !== undefined),
+    )
+  }
+
+  #detach(): void {
+    this.#busy.forget()
+    this.#pipeline?.unsubscribe()
+    this.#pipeline = undefined
+    this.#stopPushing?.()
+    this.#send({ type: 'trigger.detach' })
+  }
+
+  #close(): void {
+    this.#busy.forget()
+    this.#pipeline?.unsubscribe()
+    this.#pipeline = undefined
+    const delivery = this.#delivery
+    this.#delivery = undefined
+    this.#send({ type: 'trigger.close' }, delivery)
+  }
+
+  #send(event: DeliveryEvent, delivery = this.#delivery): void {
+    if (delivery?.getSnapshot().status === 'active') this.#registry.batch(() => delivery.send(event))
+  }
+
+  /** One delivery: takes a lease, starts the turn, and ends the lease by its outcome. Returns a function that gives it up. */
+  #deliver(reportOutcome: (outcome: DeliveryReport) => void, report: OnError): () => void {
+    const controller = new AbortController()
+    let lease: LeasedReminder | undefined
+    let isOver = false
+    const end = (outcome: DeliveryReport, settle: () => void): void => {
+      if (isOver) return
+      isOver = true
+      this.#registry.batch(() => {
+        settle()
+        reportOutcome(outcome)
+      })
+    }
+    const refuse = (error: unknown): void =>
+      end({ type: 'delivery.refused' }, () => {
+        lease?.release()
+        report(error, this.#from('delivery', lease))
+      })
+    isolateAbortListeners(controller.signal, (error) => report(error, this.#from('abort-listener', lease)))
+    try {
+      lease = this.#reminders.leaseReminder({ owner: this.#owner, exclusive: true })
+      if (lease === undefined) {
+        end({ type: 'delivery.emptied' }, () => undefined)
+        return () => undefined
+      }
+      const { text, deliveryId, taskIds, questions, isRepeat, acknowledge } = lease
+      const delivery = {
+        deliveryId,
+        taskIds,
+        signal: controller.signal,
+        ...defined({ questions, isRepeat }),
+      }
+      Promise.resolve(this.#trigger(text, delivery)).then(() => {
+        // A late acceptance counts: what the message carried is no longer owed.
+        if (isOver) acknowledge()
+        else end({ type: 'delivery.accepted' }, acknowledge)
+      }, refuse)
+    } catch (error) {
+      refuse(error)
+    }
+    return () => {
+      if (isOver) return
+      isOver = true
+      lease?.release()
+      controller.abort(new DOMException('The delivery was given up.', 'TimeoutError'))
+    }
+  }
+
+  #from(source: ErrorSource['source'], lease?: LeasedReminder): ErrorSource {
+    return { source, owner: this.#owner, ...(lease && { deliveryId: lease.deliveryId }) }
+  }
+
+  #timing(): DeliveryTiming {
+    const { coalesceMs = 0, retry = {}, deliveryTimeoutMs, pollMs = 1000 } = this.#options
+    return {
+      coalesceMs,
+      maxWaitMs: this.#options.maxWaitMs ?? Math.max(5000, coalesceMs),
+      retryInitialMs: retry.initialMs ?? 1000,
+      retryMaxMs: retry.maxMs ?? 60_000,
+      ...defined({ timeoutMs: deliveryTimeoutMs }),
+      ...(this.#busy.isPolled && { pollMs }),
+    }
+  }
+}
+
+const aReminderSource = objectWith('an object', 'leaseReminder')
+
+function checkCallbacks(isAgentBusy: unknown, triggerAgentTurn: unknown): void {
+  if (!aBusySource.accepts(isAgentBusy)) throw new InvalidInputError('isAgentBusy', isAgentBusy, aBusySource.expected)
+  if (!aFunction.accepts(triggerAgentTurn)) {
+    throw new InvalidInputError('triggerAgentTurn', triggerAgentTurn, aFunction.expected)
+  }
+}

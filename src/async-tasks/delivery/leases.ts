@@ -1,0 +1,86 @@
+/** Leases: a message holds exactly the tasks whose text it carries, until it is accepted or refused. */
+import type { SettledTaskInfo } from '../../../machines/records.js'
+import type { LeaseRequest } from '../../../machines/ledger.js'
+import { refOf, type QuestionRef } from '../../../machines/owed-questions.js'
+import type { Lease } from '../../../machines/task-entry.js'
+import { defined } from '../../defined.js'
+import { StoreError } from '../../store/store-errors.js'
+import { pushSubscribers } from './push-subscribers.js'
+import type { TaskRegistry } from '../registry.js'
+
+/** The tasks, and the questions, that one message carries. */
+export interface TaskLease {
+  /** The lease's id. */
+  readonly deliveryId: string
+  /** The records, in the order in which they ended. */
+  readonly tasks: readonly SettledTaskInfo[]
+  /** The open questions that the lease was asked for and has; absent when there are none. */
+  readonly questions?: readonly QuestionRef[]
+  /**
+   * The message was accepted: its tasks are delivered. After `release` it means that the message was accepted late: its tasks that
+   * are still owed are delivered. Calling it again does nothing.
+   */
+  readonly acknowledge: () => void
+  /** The message was not accepted: its tasks are owed again. Does nothing once the lease has ended. */
+  readonly release: () => void
+}
+
+/** The lease of a result that a call returns, until it is known whether the result has arrived. */
+export interface HeldLease {
+  /** The tasks whose ends the result contains. */
+  readonly taskIds: readonly string[]
+  /** The result has arrived: its tasks are delivered. */
+  readonly acknowledge: () => void
+  /** The result was lost: its tasks are owed again. */
+  readonly release: () => void
+}
+
+/** Takes over a lease. Whoever does must end it, once, by one of its two methods. */
+export type HoldLease = (lease: HeldLease) => void
+
+/**
+ * Opens a lease, and stores it before anything of it is sent (K3).
+ * @returns undefined when there is nothing to lease, or the owner's exclusive lease is open
+ * @throws StoreError when it cannot be stored; nothing is leased then
+ */
+export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease | undefined {
+  const lease = registry.ask({ type: 'lease.take', request })
+  if (lease !== undefined && registry.persistence?.flush() === false) {
+    registry.send({ type: 'lease.release', deliveryId: request.deliveryId })
+    throw new StoreError('STORE_FAILED', 'What is owed cannot be delivered now: the store cannot be written.')
+  }
+  return lease
+}
+
+/** Marks as delivered what an owner without a push subscriber has read. */
+export function acknowledgePulled(registry: TaskRegistry, taskIds: readonly string[]): void {
+  const subscribers = registry.use(pushSubscribers)
+  const pulled = taskIds.filter((id) => {
+    const record = registry.history.get(id)?.record
+    return record?.delivery === 'owed' && !subscribers.has(record.owner)
+  })
+  if (pulled.length > 0) registry.send({ type: 'task.delivered', taskIds: pulled })
+}
+
+/** Opens a lease for a message. @returns undefined as `openLease` does */
+export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLease | undefined {
+  // One batch: a subscriber that is notified of the lease may end it.
+  return registry.batch(() => {
+    const lease = openLease(registry, request)
+    if (lease === undefined) return undefined
+    const { deliveryId } = request
+    const { questions } = lease
+    const entries = [...lease.entries]
+    return Object.freeze({
+      deliveryId,
+      tasks: Object.freeze(entries.map((entry) => entry.record as SettledTaskInfo)),
+      ...(questions && { questions: Object.freeze(questions.map(refOf)) }),
+      acknowledge: () => {
+        const isOpen = registry.ledger.lease(deliveryId) === lease
+        const late = { late: entries, ...defined({ lateQuestions: questions }) }
+        registry.send({ type: 'lease.acknowledge', deliveryId, ...(!isOpen && late) })
+      },
+      release: () => registry.send({ type: 'lease.release', deliveryId }),
+    })
+  })
+}

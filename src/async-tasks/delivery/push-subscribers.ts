@@ -1,0 +1,43 @@
+/** The owners whose messages the host delivers: what their own tools return is not a delivery. */
+import type { Feature } from '../feature.js'
+
+/** The most owners with turns that are kept; of more, those whose last turn was earliest are forgotten until their next one. */
+const MAX_TURN_OWNERS = 1000
+
+export class PushSubscribers implements Feature {
+  readonly #byOwner = new Map<string, Set<object>>()
+  /** The owners whose turns the host has begun. */
+  readonly #inTurns = new Set<string>()
+
+  /** Adds a subscriber. Returns an unsubscribe function. */
+  add(owner: string): () => void {
+    const subscribers = this.#byOwner.get(owner) ?? new Set()
+    const subscriber = {}
+    this.#byOwner.set(owner, subscribers.add(subscriber))
+    return () => {
+      subscribers.delete(subscriber)
+      if (subscribers.size === 0 && this.#byOwner.get(owner) === subscribers) this.#byOwner.delete(owner)
+    }
+  }
+
+  /** A turn of an owner begins: its message delivers what is owed. */
+  noteTurn(owner: string): void {
+    this.#inTurns.delete(owner)
+    this.#inTurns.add(owner)
+    const [oldest] = this.#inTurns
+    if (this.#inTurns.size > MAX_TURN_OWNERS && oldest !== undefined) this.#inTurns.delete(oldest)
+  }
+
+  has(owner: string): boolean {
+    return this.#byOwner.has(owner) || this.#inTurns.has(owner)
+  }
+
+  /** Removes all subscribers of an owner. */
+  released(owner: string): void {
+    this.#byOwner.delete(owner)
+    this.#inTurns.delete(owner)
+  }
+}
+
+/** The push subscribers of a registry. */
+export const pushSubscribers = (): PushSubscribers => new PushSubscribers()

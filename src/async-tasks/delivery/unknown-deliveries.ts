@@ -1,0 +1,79 @@
+/** After a crash: the messages of which the store does not know whether they arrived. */
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { clearLongTimeout, setLongTimeout } from '../../clock.js'
+import { InvalidInputError } from '../../errors.js'
+import type { StoredDelivery } from '../../store/store.js'
+import type { Persistence } from '../recovery/persistence.js'
+import type { TaskRegistry } from '../registry.js'
+
+/** Whether a message with this id is in the transcript of the host; undefined if that is not known. */
+export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise<boolean | undefined>
+
+/** How long the host may take to answer for one message, in ms. */
+const ANSWER_MS = 30_000
+
+/**
+ * Asks the host for all messages at once, and ends the lease that holds the results of each when it has its answer: one that never comes delays no other.
+ * @returns the tasks that are owed again although they may have been delivered
+ */
+export async function settleUnknown(
+  registry: TaskRegistry,
+  persistence: Persistence,
+  deliveries: readonly StoredDelivery[],
+  wasDelivered: WasDelivered | undefined,
+): Promise<string[]> {
+  const uncertain = new Set<TaskEntry>()
+  const settle = async ({ id: deliveryId, owner }: StoredDelivery): Promise<void> => {
+    let answer: boolean | undefined
+    try {
+      answer = wasDelivered && (await answerOf(registry, deliveryId, wasDelivered))
+    } catch (error) {
+      registry.report(error, { source: 'delivery', owner, deliveryId })
+    }
+    if (registry.isDisposed) return
+    const entries = registry.ledger.lease(deliveryId)?.entries ?? []
+    registry.batch(() => {
+      // First: that an old message has arrived confirms none that its owner has accepted since.
+      persistence.forgetDelivery(deliveryId)
+      if (answer === true) {
+        registry.send({ type: 'lease.acknowledge', deliveryId })
+      } else {
+        if (answer === undefined) {
+          for (const entry of entries) uncertain.add(entry)
+        }
+        registry.send({ type: 'lease.release', deliveryId, isUncertain: answer === undefined })
+      }
+    })
+  }
+  await Promise.all(deliveries.map(settle))
+  return [...uncertain].filter(({ record }) => record.delivery !== 'delivered').map(({ record }) => record.id)
+}
+
+/** The host's answer; undefined when the registry is disposed first. Rejects when the host does not answer in time. */
+async function answerOf(
+  registry: TaskRegistry,
+  deliveryId: string,
+  wasDelivered: WasDelivered,
+): Promise<boolean | undefined> {
+  const call = `wasDelivered(${JSON.stringify(deliveryId)})`
+  let stop = (): void => undefined
+  const end = new Promise<undefined>((resolve, reject) => {
+    const expire = (): void => reject(new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`))
+    const timer = setLongTimeout(registry.clock, expire, ANSWER_MS, {
+      name: 'time limit of wasDelivered',
+      kind: 'deadline',
+    })
+    const disposal = registry.notifications$.subscribe({ complete: () => resolve(undefined) })
+    stop = () => {
+      clearLongTimeout(registry.clock, timer)
+      disposal.unsubscribe()
+    }
+  })
+  try {
+    const given: unknown = await Promise.race([wasDelivered(deliveryId), end])
+    if (typeof given === 'boolean' || given === undefined) return given
+    throw new InvalidInputError(call, given, 'a boolean or undefined')
+  } finally {
+    stop()
+  }
+}

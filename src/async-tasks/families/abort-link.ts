@@ -1,0 +1,63 @@
+/** The link from the `AbortController` of a task to its cancellation (A8). */
+import { PerTask } from '../../../machines/per-task.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import type { OnError } from '../../callbacks/error-report.js'
+import { callIsolated } from '../../callbacks/isolated-call.js'
+import { IsolatedController } from '../../callbacks/isolated-controller.js'
+import { reasonOfAbort } from '../cancel-reason.js'
+import type { Feature } from '../feature.js'
+
+/** What an abort does. */
+export interface AbortHost {
+  cancel(entry: TaskEntry, reason?: string): unknown
+  readonly report: OnError
+}
+
+/** Listens to the controller of a task. */
+export interface AbortLink {
+  /** The task was registered: an abort cancels it. */
+  link(entry: TaskEntry): void
+  /** The task was not registered. */
+  stop(): void
+}
+
+/** What removes the listener from the controller of a task. */
+const links = new PerTask<() => void>()
+
+const unlink = (entry: TaskEntry): void => links.take(entry)?.()
+
+/** When a task has ended, or its run is aborted, an abort of its controller no longer cancels it. */
+export const abortLinks = () => ({ abort: unlink, ended: unlink }) satisfies Feature
+
+/**
+ * Listens to a controller whose task is about to be registered: aborting it will cancel that task. What the signal throws is thrown here, while nothing
+ * has changed.
+ */
+export function listen(host: AbortHost, controller: AbortController): AbortLink {
+  const own = controller instanceof IsolatedController ? controller : undefined
+  let linked: TaskEntry | undefined
+  let isAborted = own?.aborted ?? controller.signal.aborted
+  const onAbort = (): void => {
+    isAborted = true
+    if (linked !== undefined) host.cancel(linked, reasonOfAbort(controller.signal))
+  }
+  const stop = own === undefined ? listenTo(host, controller.signal, onAbort) : own.listen(onAbort)
+  return {
+    stop,
+    link: (entry) => {
+      linked = entry
+      links.set(entry, stop)
+      if (isAborted) host.cancel(entry, reasonOfAbort(controller.signal))
+    },
+  }
+}
+
+/** @returns what stops it */
+function listenTo(host: AbortHost, signal: AbortSignal, onAbort: () => void): () => void {
+  signal.addEventListener('abort', onAbort, { once: true })
+  return () =>
+    callIsolated(
+      () => signal.removeEventListener('abort', onAbort),
+      (error) => host.report(error, { source: 'abort-listener' }),
+    )
+}

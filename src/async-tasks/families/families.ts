@@ -1,0 +1,242 @@
+/** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
+import type { FamilyLimits, FamilyRefusal } from '../../../machines/families.js'
+import { ownerOfRun, runOfOwner } from '../../../machines/families.js'
+import type { AsyncTaskInfo, TaskAdmission } from '../../../machines/records.js'
+import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
+import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
+import { FamilyError, InvalidInputError } from '../../errors.js'
+import type { CancelOptions } from '../../protocol/async-tasks.js'
+import type { TaskRegistry } from '../registry.js'
+import { taskWatchers } from '../task-watchers.js'
+
+/** The part of a manager that families use. */
+export interface FamilyHost {
+  readonly registry: TaskRegistry
+  waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
+  cancelTask(id: string, options?: CancelOptions | string): boolean
+}
+
+/** What the admission of a child has besides its input. */
+export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'command' | undefined) {
+  return {
+    owner: ownerOfRun(id),
+    parentId: id,
+    depth: depth + 1,
+    // A program takes a slot of programs, whoever starts it.
+    pool: kind ?? 'child',
+  } as const satisfies Partial<TaskAdmission>
+}
+
+/** The task that an input names as the parent. @throws InvalidInputError */
+export function parentOf(
+  { history }: TaskRegistry,
+  { parentId, owner }: { readonly parentId?: string | undefined; readonly owner?: string | undefined },
+): TaskEntry | undefined {
+  if (parentId === undefined) return undefined
+  const parent = history.get(parentId)
+  if (parent === undefined) throw new InvalidInputError('input.parentId', parentId, 'the id of a task')
+  if (owner !== undefined && owner !== ownerOfRun(parentId)) {
+    throw new InvalidInputError(
+      'input.owner',
+      owner,
+      `nothing, or ${ownerOfRun(parentId)}: the run of its parent is the owner`,
+    )
+  }
+  return parent
+}
+
+/** Refuses the run of a task that has ended, or is not known: nothing would deliver to it. @throws InvalidInputError */
+export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {
+  const runId = runOfOwner(owner)
+  if (runId === undefined || history.get(runId)?.ref !== undefined) return
+  throw new InvalidInputError(field, owner, 'an owner, or run: and the id of a task that has not ended')
+}
+
+/** The same for the owner that gets what another one has, which cannot be a run that belongs to that. @throws InvalidInputError */
+export function checkHeir(registry: TaskRegistry, heir: string, owner: string): void {
+  if (heir === owner) return
+  const field = 'input.to'
+  checkOwner(registry, heir, field)
+  const above = new Set<string>()
+  for (let at: string | undefined = heir; at !== undefined && !above.has(at); at = ownerAbove(registry, at)) {
+    above.add(at)
+  }
+  if (!above.has(owner)) return
+  throw new InvalidInputError(
+    field,
+    heir,
+    `an owner that does not belong to ${JSON.stringify(owner)} itself, as that run does`,
+  )
+}
+
+/** The owner of the task whose run is this owner. */
+function ownerAbove({ history }: TaskRegistry, owner: string): string | undefined {
+  const runId = runOfOwner(owner)
+  return runId === undefined ? undefined : history.get(runId)?.record.owner
+}
+
+/** The error of a launch by a run that is over, or is to stop. */
+export const endedError = (parentId: string): FamilyError =>
+  new FamilyError(
+    'PARENT_ENDED',
+    parentId,
+    `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
+  )
+
+/** The error of a launch that a run may not make. */
+export function familyError(
+  refusal: FamilyRefusal,
+  parentId: string,
+  { maxDepth, maxChildren }: FamilyLimits,
+): FamilyError {
+  switch (refusal) {
+    case 'parent-ended':
+      return endedError(parentId)
+    case 'too-deep':
+      return new FamilyError(
+        'FAMILY_LIMIT',
+        parentId,
+        `Task ${parentId} is ${maxDepth} levels deep, the most that there may be: its run launches no tasks.`,
+      )
+    case 'too-many':
+      return new FamilyError(
+        'FAMILY_LIMIT',
+        parentId,
+        `Task ${parentId} has ${maxChildren} tasks that run or whose results it has not taken, the most that it may have. Wait for some of them, or cancel some.`,
+      )
+  }
+}
+
+/** A run, which may have been followed by another one of its task. */
+export interface CurrentRun {
+  readonly signal: AbortSignal
+  readonly isCurrent: () => boolean
+}
+
+/** What a run does with its tasks. */
+export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
+  const owner = ownerOfRun(entry.record.id)
+  const { ledger, history } = manager.registry
+  const watchers = manager.registry.use(taskWatchers)
+  const ids = (): string[] =>
+    !isCurrent()
+      ? []
+      : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
+  return {
+    ids,
+    waitFor: async (named = ids(), options = {}) => {
+      // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
+      const left = new AbortController()
+      const leaveOnceOver = (): void => {
+        if (!isCurrent() || isTerminal(entry.record)) left.abort()
+      }
+      const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
+      const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
+      const others = named.filter((id) => !isOwn(id))
+      watchers.add(entry, leaveOnceOver)
+      try {
+        const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: AbortSignal.any(signals) })
+        return { ...result, unknown: [...result.unknown, ...others] }
+      } finally {
+        watchers.remove(entry, leaveOnceOver)
+      }
+    },
+    cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
+  }
+}
+
+interface TaskSource {
+  getTask(id: string): AsyncTaskInfo | undefined
+}
+
+/** Whether an owner sees a task: it owns it, or the task above it. */
+export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string): boolean {
+  for (let at: AsyncTaskInfo | undefined = task; at !== undefined; at = owningTask(manager, at)) {
+    if (at.owner === owner) return true
+  }
+  return false
+}
+
+/** The owner of the first task of a family. */
+export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
+  let top = task
+  for (let at = owningTask(manager, top); at !== undefined; at = owningTask(manager, at)) top = at
+  return top.owner
+}
+
+/** The task whose run owns another one. Records of elsewhere may name each other: only a smaller depth is above. */
+function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
+  const runId = runOfOwner(task.owner)
+  const owner = runId === undefined ? undefined : manager.getTask(runId)
+  return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
+}
+
+/** Whether the result of a task goes to a run, and this is another reader. */
+export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
+  return runOfOwner(task.owner) !== undefined && task.owner !== reader
+}
+
+/** A task in a list, and how far it is indented. */
+export interface Placed {
+  readonly task: AsyncTaskInfo
+  readonly level: number
+}
+
+/** Each task followed by those that its run has launched, as far as both are listed; otherwise in the given order. */
+export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
+  if (tasks.every(({ parentId }) => parentId === undefined)) return tasks.map((task) => ({ task, level: 0 }))
+  const byId = new Map(tasks.map((task) => [task.id, task]))
+  const children = new Map<string | undefined, AsyncTaskInfo[]>()
+  for (const task of tasks) {
+    const parent = byId.get(task.parentId ?? '')
+    const above = parent !== undefined && (parent.depth ?? 0) < (task.depth ?? 0) ? parent.id : undefined
+    children.set(above, [...(children.get(above) ?? []), task])
+  }
+  const placed: Placed[] = []
+  const place = (above: string | undefined, level: number): void => {
+    for (const task of children.get(above) ?? []) {
+      placed.push({ task, level })
+      place(task.id, level + 1)
+    }
+  }
+  place(undefined, 0)
+  return placed
+}
+
+/** What says who owns a task. */
+type Ownership = Pick<AsyncTaskInfo, 'owner'>
+
+/** The owner of a task after its process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
+export function livingOwner(
+  task: Ownership,
+  findTask: (id: string) => Ownership | undefined,
+  isAlive: (id: string) => boolean,
+): string {
+  let at = task
+  const seen = new Set<string>()
+  for (let runId = runOfOwner(at.owner); runId !== undefined && !isAlive(runId); runId = runOfOwner(at.owner)) {
+    const above = findTask(runId)
+    // Records of elsewhere may name each other.
+    if (above === undefined || seen.has(runId)) return FALLBACK_OWNER
+    seen.add(runId)
+    at = above
+  }
+  return at.owner
+}
+
+/** The owner of what a run owned whose task is not known. */
+const FALLBACK_OWNER = 'main'
+
+/** The same records, of a process of which nothing runs any more: no run owns any of them. */
+export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
+  if (records.every((record) => runOfOwner(record.owner) === undefined)) return records
+  const byId = new Map(records.map((record) => [record.id, record]))
+  return records.map((record) => {
+    const owner = livingOwner(
+      record,
+      (id) => byId.get(id),
+      () => false,
+    )
+    return owner === record.owner ? record : Object.freeze({ ...record, owner })
+  })
+}

@@ -1,0 +1,33 @@
+/** The errors of launches and registrations that are refused. */
+import type { TaskAdmission } from '../../../machines/records.js'
+import type { AdmissionRefusal } from '../../../machines/registry-events.js'
+import { ReservationError, TaskIdInUseError, TaskLimitError, type AgentTasksError } from '../../errors.js'
+import { familyError } from '../families/families.js'
+import type { TaskRegistry } from '../registry.js'
+
+/** The error for a refusal. */
+export function admissionError(
+  { pools, families }: TaskRegistry,
+  refusal: AdmissionRefusal,
+  { id, pool, depth, ticket, parentId = '' }: TaskAdmission,
+  reservationId = '',
+): AgentTasksError {
+  const { max, queue } = pools.of(pool, depth)
+  switch (refusal) {
+    case 'id-in-use':
+      return new TaskIdInUseError(id)
+    case 'no-reservation':
+      return new ReservationError(reservationId)
+    case 'no-room':
+      return new TaskLimitError(max, undefined, pool)
+    case 'no-foreground-room':
+      return new TaskLimitError(pools.foreground.max, undefined, 'foreground')
+    case 'queue-full': {
+      const { size, bytes, limits } = queue
+      const full = size >= limits.max ? size : { bytes, asked: ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
+      return new TaskLimitError(max, full, pool)
+    }
+    default:
+      return familyError(refusal, parentId, families.limits)
+  }
+}

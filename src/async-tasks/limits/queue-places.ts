@@ -1,0 +1,11 @@
+/** Where the tasks that wait for a slot are in their queues. */
+import type { SlotPools } from '../../../machines/slots.js'
+
+/** The place of each task that waits, from 1, by its id. */
+export function queuePlaces({ pools }: { readonly pools: SlotPools }): ReadonlyMap<string, number> {
+  return new Map(
+    pools
+      .all()
+      .flatMap(({ queue }) => queue.inOrder().map(({ record }, index): [string, number] => [record.id, index + 1])),
+  )
+}

@@ -1,0 +1,29 @@
+/** What the tasks of each owner have spent. */
+import type { SpentTotals } from '../../../machines/records.js'
+import { addSpent, type Spending } from '../../../machines/spending.js'
+import type { Feature } from '../feature.js'
+
+/** The most owners whose sums are kept; of more, those that spent earliest are only in the sum of all. */
+const MAX_OWNERS = 1000
+
+/** What the tasks of each owner have spent, and of all together. */
+export class SpentByOwner implements Feature {
+  readonly #owners = new Map<string, SpentTotals>()
+  #all: SpentTotals = Object.freeze({})
+
+  spent(owner: string, amount: Spending): void {
+    this.#all = addSpent(this.#all, amount)
+    const sum = addSpent(this.#owners.get(owner), amount)
+    this.#owners.delete(owner)
+    this.#owners.set(owner, sum)
+    const [oldest] = this.#owners.keys()
+    if (this.#owners.size > MAX_OWNERS && oldest !== undefined) this.#owners.delete(oldest)
+  }
+
+  of(owner: string | undefined): SpentTotals {
+    return owner === undefined ? this.#all : (this.#owners.get(owner) ?? Object.freeze({}))
+  }
+}
+
+/** The sums of a registry. */
+export const spentByOwner = (): SpentByOwner => new SpentByOwner()

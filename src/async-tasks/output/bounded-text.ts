@@ -1,0 +1,76 @@
+/** Texts of limited length that say how much of them was cut. */
+import { InvalidSettingError } from '../../errors.js'
+import { cutText } from '../../text/preview.js'
+import { integerFrom } from '../../protocol/option-checks.js'
+import { callText, type FollowUpCall } from './follow-ups.js'
+
+/** The default maximum length of a text about one task, and the maximum of a whole message, in characters. */
+const DEFAULT_MESSAGE_CHARS = 20_000
+
+/** The type of the option `maxMessageChars`. */
+export const messageLength = integerFrom(200)
+
+/** The length of a notice about what was cut, without the parameters that read the rest. */
+const NOTICE_CHARS = 120
+
+/** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
+export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): number {
+  if (!messageLength.accepts(maxChars)) {
+    throw new InvalidSettingError('maxMessageChars', maxChars, messageLength.expected)
+  }
+  return maxChars
+}
+
+/**
+ * The maximum length of a message, a tool's result or a list as a whole, in characters: 20000, or more if one task may have more.
+ * @param maxChars the maximum about one task
+ */
+export function maxWholeChars(maxChars: number): number {
+  return Math.max(maxChars, DEFAULT_MESSAGE_CHARS)
+}
+
+/** A text for the model, and whether it was cut. */
+export interface BoundedText {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+/**
+ * The first `maxChars` characters of a text, and a notice that says how to read the rest.
+ * @param reading the call that reads the text; the notice adds the cursor
+ * @param room the maximum length of the text with its notice
+ */
+export function boundText(
+  text: string,
+  maxChars: number,
+  reading: FollowUpCall,
+  room = maxWholeChars(maxChars),
+): BoundedText {
+  if (text.length <= Math.min(maxChars, room)) return { text, isCut: false }
+  const notices = NOTICE_CHARS + callText(reading).length
+  const kept = cutText(text, Math.max(0, Math.min(maxChars, room - notices)))
+  const next = callText(reading, { cursor: new TextEncoder().encode(kept).length })
+  const notice = `[Cut after ${kept.length} of ${text.length} characters. Read the rest with ${next}]`
+  return { text: `${kept}\n${notice}`, isCut: true }
+}
+
+/** The same as `cutText`, followed by `...` if the text was cut. */
+export function previewText(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${cutText(text, maxChars)}...`
+}
+
+/**
+ * The lines that fit into `maxChars` characters, at least one, and the number of those that do not.
+ * @param howToRead says how to read the rest, given the number of lines that are shown
+ */
+export function boundLines(
+  lines: readonly string[],
+  maxChars: number,
+  howToRead: (shown: number) => string = () => '',
+): string {
+  let length = 0
+  const fitting = lines.findIndex((line, index) => (length += line.length + 1) > maxChars && index > 0)
+  return fitting === -1
+    ? lines.join('\n')
+    : [...lines.slice(0, fitting), `... and ${lines.length - fitting} more${howToRead(fitting)}`].join('\n')
+}

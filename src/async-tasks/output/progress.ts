@@ -1,0 +1,26 @@
+/** The progress that runs and hosts report. */
+import type { TaskProgress } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { InvalidInputError } from '../../errors.js'
+import { progressSchema } from '../../protocol/async-tasks.js'
+import { notifyFollowers } from './output-stream.js'
+import type { TaskRegistry } from '../registry.js'
+import { taskEvents } from '../task-events.js'
+
+/** Notes and emits the progress of a running task. @returns false, with nothing changed, when the task does not run, or the progress is malformed */
+export function reportProgress(registry: TaskRegistry, entry: TaskEntry, progress: number | TaskProgress): boolean {
+  if (entry.record.status !== 'running') return false
+  const given = typeof progress === 'number' ? { progress } : progress
+  const checked = progressSchema().safeParse(given)
+  if (!checked.success) {
+    const expected = 'a finite number, or { progress, total?, message? }'
+    const error = new InvalidInputError('progress', progress, expected)
+    registry.report(error, { source: 'progress', taskId: entry.record.id })
+    return false
+  }
+  const reported = Object.freeze(checked.data) as TaskProgress
+  registry.send({ type: 'task.note', entry, fields: { progress: reported } })
+  registry.use(taskEvents).emitProgress(entry.record, reported)
+  notifyFollowers(entry)
+  return true
+}

@@ -1,0 +1,26 @@
+/** A long result as a preview: JSON that has the beginning and the end of each long text. */
+import { cutText } from '../../text/preview.js'
+import { toJsonText } from '../../json/json-text.js'
+
+/** The size of a preview with what is said about it, in bytes of UTF-8. */
+export const PREVIEW_BYTES = 2048
+
+/** By how much a preview that is too large is made smaller. */
+const STEP = 0.8
+
+/**
+ * The JSON text of as much of a value as fits into a preview.
+ * @param frame adds what is said about it
+ */
+export function previewJson(value: object, frame: (text: string) => string): string {
+  const room = PREVIEW_BYTES - bytesOf(frame(''))
+  // Escapes, names and notes take room as well.
+  for (let maxChars = room; maxChars > 1; maxChars = Math.floor(maxChars * STEP)) {
+    const text = toJsonText(value, { indent: 2, maxChars: 2 * maxChars, isPreview: true })
+    if (bytesOf(text) <= room) return frame(text)
+  }
+  // Three bytes for each UTF-16 unit at most.
+  return frame(cutText(toJsonText(value, { maxChars: PREVIEW_BYTES }), Math.max(0, Math.floor(room / 3))))
+}
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length

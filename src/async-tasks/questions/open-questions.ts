@@ -1,0 +1,44 @@
+/** The open questions of one task's run: the promises that the run waits for. */
+import { PerTask } from '../../../machines/per-task.js'
+import type { AsyncTaskInfo, TaskAnswer } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { QuestionWithdrawnError } from '../../errors.js'
+import type { Feature } from '../feature.js'
+
+interface Asking {
+  readonly resolve: (answer: TaskAnswer) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** The open questions of one task. */
+export class OpenQuestions {
+  readonly #waiting = new Map<string, Asking>()
+
+  /** Resolves with the answer to an open question; rejects when it is withdrawn. */
+  wait(questionId: string): Promise<TaskAnswer> {
+    return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
+  }
+
+  answer(questionId: string, answer: TaskAnswer): void {
+    this.#waiting.get(questionId)?.resolve(answer)
+    this.#waiting.delete(questionId)
+  }
+
+  /** Rejects the questions that are no longer open in the record. */
+  withdraw({ id, questions = [] }: AsyncTaskInfo): void {
+    const open = new Set(questions.map((question) => question.id))
+    for (const [questionId, { reject }] of this.#waiting) {
+      if (open.has(questionId)) continue
+      this.#waiting.delete(questionId)
+      reject(new QuestionWithdrawnError(id))
+    }
+  }
+}
+
+/** What the run of a task waits for. */
+export const openQuestions = new PerTask<OpenQuestions>()
+
+const withdraw = (entry: TaskEntry): void => openQuestions.get(entry)?.withdraw(entry.record)
+
+/** Withdraws the questions of runs. */
+export const questionWithdrawal = (): Feature => ({ changed: withdraw, ended: withdraw })

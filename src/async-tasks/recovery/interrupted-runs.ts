@@ -1,0 +1,165 @@
+/** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
+import type { AsyncTaskInfo } from '../../../machines/records.js'
+import { overspent } from '../../../machines/spending.js'
+import { defined } from '../../defined.js'
+import { toFlatRunner } from '../../engine/definition.js'
+import { endSurvivor, lastOutput } from '../../engine/program-folder.js'
+import { isLeft, leads, reapProgram, toStartedProgram, type StartedProgram } from '../../engine/reap.js'
+import type { FindRunner, FlatRunner, RunFunction, RunInput } from '../../engine/runner.js'
+import type { OnError } from '../../callbacks/error-report.js'
+import type { Clock } from '../../clock.js'
+import { preview } from '../../text/preview.js'
+import { stateOf } from '../../process-identity.js'
+import { aRetryPolicy, type RetryPolicy } from '../../protocol/retry-policy.js'
+import { jsonBytes } from '../../json/json-size.js'
+import type { StoredJson, StoredTask } from '../../store/store.js'
+import { timeoutMessage } from '../../../machines/async-task.js'
+import { interruption } from './restoring.js'
+
+/** A task with more further input is not run again, in bytes of JSON (1 MiB): it is not stored. */
+const MAX_PARAMS_BYTES = 1024 * 1024
+
+/** How much of its output the error of an interrupted program has, in characters. */
+const SHOWN_OUTPUT_CHARS = 2000
+
+/** How long the program of an earlier attempt may take to end when it has been killed, in ms; and how often it is looked at. */
+const STOP_MS = { most: 5000, step: 10 } as const
+
+/** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
+export function storedRun(
+  { isBound = false, survivesHost = false, foundAs }: FlatRunner,
+  params: StoredJson = {},
+): StoredJson {
+  if (isBound) return {}
+  return {
+    params: jsonBytes(params, MAX_PARAMS_BYTES) > MAX_PARAMS_BYTES ? null : params,
+    ...(survivesHost && { key: globalThis.crypto.randomUUID() }),
+    ...defined({ foundAs }),
+  }
+}
+
+/** What becomes of a run. */
+export type Fate =
+  | { readonly type: 'followed'; readonly definition: FlatRunner }
+  /** It had not started, and waits again. */
+  | { readonly type: 'waiting'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
+  /** What lived of the run has been killed. */
+  | { readonly type: 'repeated'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
+  /** The same, and the task fails with this error. */
+  | { readonly type: 'interrupted'; readonly error: string }
+
+/** What is needed to find out. */
+export interface FateOptions {
+  readonly findRunner: FindRunner | undefined
+  /** The folder for the files of the run. */
+  readonly folder: string | undefined
+  readonly clock: Clock
+  readonly report: OnError
+}
+
+/** Finds out what becomes of a run, and ends what lives of it unless it is followed. Never throws. */
+export function fateOf(task: StoredTask, options: FateOptions): Fate {
+  const { folder, clock } = options
+  const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
+  if (task.status === 'queued') {
+    const params = storedParams(task)
+    return definition === undefined || params === undefined
+      ? { type: 'interrupted', error: describeInterruption(task, '') }
+      : { type: 'waiting', definition, params }
+  }
+  if (definition !== undefined && isolated(task, options, () => canFollow(task, definition, folder)) === true) {
+    return { type: 'followed', definition }
+  }
+  const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
+  const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
+  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
+    const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left, clock)
+    return { type: 'repeated', definition: waiting, params: storedParams(task) }
+  }
+  return { type: 'interrupted', error: describeInterruption(task, output) }
+}
+
+function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => Result): Result | undefined {
+  try {
+    return run()
+  } catch (error) {
+    report(error, { source: 'runner', taskId: task.id })
+    return undefined
+  }
+}
+
+function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): FlatRunner | undefined {
+  // The caller runs it, or its runner was bound to the process.
+  if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
+  const name = String(task.run['foundAs'] ?? task.record['subagentName'])
+  const found: unknown = findRunner(name)
+  if (found === undefined || found === null) return undefined
+  const definition = toFlatRunner(found, `findRunner(${JSON.stringify(name)})`)
+  return { ...definition, retry: storedPolicy(task) ?? definition.retry }
+}
+
+/** The policy of the launch, which counts before that of the definition. */
+function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
+  const { retry } = run
+  return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
+}
+
+function canFollow({ run = {} }: StoredTask, runner: FlatRunner, folder: string | undefined): boolean {
+  return runner.survivesHost === true && runner.canResume?.(folder, toStartedProgram(run['program'])) !== false
+}
+
+function mayRepeat(task: StoredTask, { retry }: FlatRunner): boolean {
+  if (retry === undefined || !retry.on.includes('interrupted')) return false
+  const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
+  if (overspent(budget, spent) !== undefined) return false
+  return task.attempt < retry.attempts && task.run?.['isOverdue'] !== true && storedParams(task) !== undefined
+}
+
+/** What is stored of the further input of a task. */
+export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
+  const { params } = run
+  return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
+}
+
+/** Nothing of an interrupted run goes on. Returns the program that was killed, if it takes a moment to end. */
+function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): StartedProgram | undefined {
+  const program = toStartedProgram(run['program'])
+  if (program !== undefined && stateOf(program.identity) === 'alive' && !leads(program)) {
+    const reason = `the environment of process ${program.identity.pid} does not have the token of the run`
+    report(new Error(`The program of task ${preview(id)} was not ended: ${reason}.`), { source: 'runner', taskId: id })
+  }
+  if (program !== undefined) reapProgram(program)
+  if (folder !== undefined) endSurvivor(folder, program)
+  return program !== undefined && isLeft(program) ? program : undefined
+}
+
+/** The program of an earlier attempt has ended when that of the next one starts. */
+export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: Clock): FlatRunner {
+  const run: RunFunction = async (input, context) => {
+    const pause = (): Promise<unknown> =>
+      new Promise((resolve) =>
+        clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'look at earlier programs', kind: 'poll' }),
+      )
+    for (let waited = 0; isLeft(program); waited += STOP_MS.step) {
+      if (waited >= STOP_MS.most) {
+        throw new Error(
+          `The task was not run again: the program of its last attempt cannot be ended (process group ${program.identity.pid}).`,
+        )
+      }
+      await pause()
+      context.signal.throwIfAborted()
+    }
+    return runner.run(input, context)
+  }
+  return { ...runner, run }
+}
+
+function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string): string {
+  const { timeoutMs } = record
+  return [
+    run['isOverdue'] === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
+    interruption(record as unknown as AsyncTaskInfo),
+    attempt > 1 ? ` This was attempt ${attempt}.` : '',
+    output === '' ? '' : ` The end of what it had written:\n${output}`,
+  ].join('')
+}

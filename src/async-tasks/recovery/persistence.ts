@@ -1,0 +1,384 @@
+/**
+ * Keeps a store in step with the registry of one manager.
+ *
+ * Changes are collected and written together, before anything of them is notified (K2). A launch, a lease and a cancellation are written at once
+ * (K1, K3, K6). A write that fails is repeated until it succeeds; meanwhile nothing that it holds is notified (K10).
+ */
+import type { RegistryNotification } from '../../../machines/journal.js'
+import type { DeliveryObserver } from '../../../machines/ledger.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { hasEnded } from '../../../machines/task-status.js'
+import type { OnError } from '../../callbacks/error-report.js'
+import type { Clock } from '../../clock.js'
+import { defined } from '../../defined.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { toStartedProgram, type StartedProgram } from '../../engine/reap.js'
+import { isPossibleRepeat } from '../delivery/notifications.js'
+import { openStore, type ContentsOf } from '../../store/shared-opening.js'
+import { folderName, type RunName } from '../output/run-files.js'
+import { programIn, reducedRecord, storedRecord } from './stored-records.js'
+import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
+import { StoreSync } from '../../kernel/store-sync.js'
+import { StoreWriter } from '../../store/store-writer.js'
+
+/** The field of a stored record for the message that delivered it. */
+export const DELIVERED_BY = 'deliveredBy'
+
+/** An accepted message counts as confirmed when as many have been accepted after it, or when it was sent as long ago (a day). */
+const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
+
+const NOTHING = { tasks: [], deliveries: [] } as const
+
+export interface PersistenceOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly report: OnError
+  /** What was changed has been written: it may be notified. */
+  readonly onWritten: () => void
+  /** A delivered result needs no copy any longer: its owner has confirmed the message. */
+  readonly onConfirmed: (entries: readonly TaskEntry[]) => void
+}
+
+/** What is stored of a task besides its record. */
+export interface TaskStorage {
+  /** Which run of the task this is. */
+  readonly attempt: number
+  /** When its time limit passes, in ms since the epoch. */
+  readonly deadlineAt: number | undefined
+  /** What is needed to run it again, or to find its program. */
+  readonly run: StoredJson
+}
+
+interface OpenDelivery {
+  readonly id: string
+  readonly owner: string
+  readonly at: number
+  state: StoredDelivery['state']
+  readonly entries: Set<TaskEntry>
+}
+
+export class Persistence implements DeliveryObserver {
+  readonly #options: PersistenceOptions
+  readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
+  readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery }>({
+    tasks: { rowOf: (entry, isReduced) => this.#rowOf(entry, isReduced), isReducible: true },
+    deliveries: { rowOf: deliveryRow },
+  })
+  readonly #deliveries = new Map<string, OpenDelivery>()
+  /** The deliveries in which a task is, while they are neither confirmed nor given back. */
+  readonly #carried = new Map<TaskEntry, number>()
+  readonly #close: () => void
+  readonly #writer: StoreWriter
+  #keepsSent = false
+  #contents: ContentsOf<'async tasks'> | undefined
+
+  /** Opens the store. @throws StoreInUseError, StoreError */
+  constructor(options: PersistenceOptions) {
+    this.#options = options
+    const { store, clock, report, onWritten } = options
+    const opened = openStore(store, 'async tasks')
+    this.#close = opened.close
+    this.#contents = opened.contents
+    this.#writer = new StoreWriter({
+      store,
+      clock,
+      onWritten,
+      report: (error) => report(error, { source: 'store' }),
+      pending: this.#sync,
+    })
+  }
+
+  /** What errors call the store. */
+  get name(): string {
+    return this.#options.store.name ?? 'the store'
+  }
+
+  /** What the store held when it was opened; it is not kept. */
+  takeContents(): ContentsOf<'async tasks'> {
+    const contents = this.#contents ?? NOTHING
+    this.#contents = undefined
+    return contents
+  }
+
+  /** Whether a change has not been written yet. */
+  get isPending(): boolean {
+    return !this.#sync.isEmpty()
+  }
+
+  /** The folder for the files of one run; undefined for a store that has none. */
+  folderOf(run: RunName): string | undefined {
+    const { directory } = this.#options.store
+    return directory === undefined ? undefined : `${directory}/${folderName(run)}`
+  }
+
+  /** The folders of all runs that have files. */
+  folders(): ReadonlySet<string> {
+    const { directory } = this.#options.store
+    if (directory === undefined) return new Set()
+    try {
+      const names = nodeBuiltin('node:fs').readdirSync(directory)
+      return new Set(names.map((name) => `${directory}/${name}`))
+    } catch {
+      // No run has had files yet.
+      return new Set()
+    }
+  }
+
+  // Changes
+
+  /** Writes the launch of a task, before it is admitted. @throws StoreError */
+  launch(entry: TaskEntry, storage: TaskStorage): void {
+    this.#storage.set(entry, storage)
+    this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
+  }
+
+  /** Writes tasks before they run again. @throws StoreError */
+  writeTasks(tasks: readonly StoredTask[]): void {
+    this.#writer.write(tasks.map((task) => ({ table: 'tasks', put: task })))
+  }
+
+  /** Stores which program a task runs, at once. @throws StoreError */
+  setProgram(entry: TaskEntry, program: StartedProgram): void {
+    const storage = this.#storageOf(entry)
+    const next = { ...storage, run: { ...storage.run, program } }
+    this.#storage.set(entry, next)
+    try {
+      this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
+    } catch (error) {
+      this.#storage.set(entry, storage)
+      throw error
+    }
+  }
+
+  /** The program that the present run of a task has stored. */
+  programOf(entry: TaskEntry): StartedProgram | undefined {
+    return toStartedProgram(this.#storageOf(entry).run['program'])
+  }
+
+  /** What names a task outside of its store; undefined where nothing else knows it. */
+  keyOf(entry: TaskEntry): string | undefined {
+    const { key } = this.#storageOf(entry).run
+    return typeof key === 'string' ? key : undefined
+  }
+
+  /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
+  setDelay(entry: TaskEntry, delayMs: number): void {
+    const storage = this.#storageOf(entry)
+    const notBefore = this.#options.clock.now() + delayMs
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, notBefore, delayMs } })
+  }
+
+  /** The record has changed in a way that nobody is notified of. */
+  noteChange(entry: TaskEntry): void {
+    this.#sync.put('tasks', entry.record.id, entry)
+  }
+
+  /** A task has started after it had waited, or waits for its next run. */
+  #setAttempt(entry: TaskEntry): void {
+    const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
+    const { isOverdue: _, program: _program, notBefore, delayMs, ...run } = this.#storageOf(entry).run
+    const isQueued = status === 'queued'
+    const deadlineAt = timeoutMs === undefined || isQueued ? undefined : startedAt + timeoutMs
+    const wait = isQueued && notBefore !== undefined ? { notBefore, delayMs } : undefined
+    this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, ...wait, place: entry.serial } })
+  }
+
+  /** A task was read from the store; it is written again if it has changed since. */
+  restore(
+    entry: TaskEntry,
+    { attempt, deadlineAt, run = {} }: Pick<StoredTask, 'attempt' | 'deadlineAt' | 'run'>,
+    hasChanged: boolean,
+  ): void {
+    this.#storage.set(entry, { attempt, deadlineAt, run })
+    if (hasChanged) this.noteChange(entry)
+  }
+
+  /** Notes a change that the registry has made. */
+  note(notification: RegistryNotification): void {
+    if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
+    if (notification.type !== 'transition') return
+    const { transition, entry } = notification
+    const { taskId } = transition
+    if (transition.kind === 'history') {
+      this.#sync.remove('tasks', taskId)
+      return
+    }
+    this.#sync.put('tasks', taskId, entry)
+    if (transition.kind === 'status' && !hasEnded(transition.to)) this.#setAttempt(entry)
+  }
+
+  /** The time of a task has passed: it is not run again. */
+  #setOverdue(entry: TaskEntry): void {
+    const storage = this.#storageOf(entry)
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
+    this.noteChange(entry)
+  }
+
+  /** A message is going to carry a result; the message is stored before it is sent. */
+  onCarried(id: string, entry: TaskEntry): void {
+    const { owner } = entry.record
+    const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
+      id,
+      owner,
+      at: this.#options.clock.now(),
+      state: 'sent',
+      entries: new Set(),
+    }
+    this.#deliveries.set(id, delivery)
+    this.#sync.put('deliveries', id, delivery)
+    if (!delivery.entries.has(entry)) this.#carry(entry, 1)
+    delivery.entries.add(entry)
+  }
+
+  /**
+   * The message was accepted. That confirms the messages that its owner accepted before (K5), but none of this tick: one answer may have two.
+   * What it repeats is confirmed at once: otherwise a host that cannot say what has arrived would repeat it after each crash.
+   */
+  onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
+    const accepted = this.#deliveries.get(deliveryId)
+    if (accepted === undefined || accepted.state === 'accepted') return
+    for (const entry of [...accepted.entries]) {
+      if (carried?.has(entry) === false || isPossibleRepeat(entry.record)) this.#takeOut(accepted, entry)
+    }
+    for (const [id, { owner, state }] of this.#deliveries) {
+      const isEarlier = state === 'accepted' && !this.#sync.isPending('deliveries', id)
+      if (isEarlier && owner === accepted.owner) this.#closeDelivery(id)
+    }
+    accepted.state = 'accepted'
+    this.#sync.put('deliveries', deliveryId, accepted)
+    if (accepted.entries.size === 0) this.#closeDelivery(deliveryId)
+    else {
+      // The last accepted one comes last.
+      this.#deliveries.delete(deliveryId)
+      this.#deliveries.set(deliveryId, accepted)
+    }
+    this.#confirmOldest()
+  }
+
+  /** An owner that has gone confirms nothing, and its results would be kept for ever. */
+  #confirmOldest(): void {
+    const earliest = this.#options.clock.now() - MAX_UNCONFIRMED.ms
+    for (const [id, { state, at }] of this.#deliveries) {
+      if (state !== 'accepted') continue
+      if (this.#deliveries.size <= MAX_UNCONFIRMED.messages && at >= earliest) return
+      this.#closeDelivery(id)
+    }
+  }
+
+  /** The host has delivered a result by itself: no message that carries it can be uncertain of it. */
+  onMarked(entry: TaskEntry): void {
+    if (!this.isCarried(entry)) return
+    for (const [id, delivery] of this.#deliveries) {
+      if (!delivery.entries.has(entry)) continue
+      this.#takeOut(delivery, entry)
+      this.#sync.put('deliveries', id, delivery)
+      if (delivery.entries.size === 0) this.#closeDelivery(id)
+    }
+  }
+
+  /** The host has the message in its transcript. False when there is no such message, or it was confirmed before. */
+  confirmDelivery(deliveryId: string): boolean {
+    if (this.#deliveries.get(deliveryId)?.state !== 'accepted') return false
+    this.#closeDelivery(deliveryId)
+    return true
+  }
+
+  /** It has been found out whether a message of an earlier process arrived. */
+  forgetDelivery(deliveryId: string): void {
+    this.#closeDelivery(deliveryId)
+    this.#sync.remove('deliveries', deliveryId)
+  }
+
+  /** Confirms what an owner (by default, every owner) has accepted: it is gone, and accepts no other message. */
+  confirmOwner(owner?: string): void {
+    for (const [id, delivery] of this.#deliveries) {
+      const isOfOwner = owner === undefined || delivery.owner === owner
+      if (isOfOwner && delivery.state === 'accepted') this.#closeDelivery(id)
+    }
+  }
+
+  /** The host ends: it will not say what becomes of the messages that it has sent. Giving them up does not mean that they were not accepted. */
+  keepSent(): void {
+    this.#keepsSent = true
+  }
+
+  /** The message was not accepted: what it carried is owed again. */
+  onReleased(deliveryId: string): void {
+    if (this.#keepsSent) return
+    if (this.#deliveries.get(deliveryId)?.state === 'sent') this.#closeDelivery(deliveryId)
+  }
+
+  /** Whether a message that carries the task may have to be sent again after a crash. */
+  isCarried(entry: TaskEntry): boolean {
+    return this.#carried.has(entry)
+  }
+
+  // Writing
+
+  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  isSettled(): boolean {
+    return this.#writer.isSettled()
+  }
+
+  /** Writes what is pending now. False when that failed: it was reported, and will be repeated until `close`. */
+  flush(): boolean {
+    return this.#writer.flush()
+  }
+
+  /** Ends the possession of the store. What could not be written by now is lost. */
+  close(): void {
+    this.#writer.close()
+    this.#close()
+  }
+
+  #closeDelivery(deliveryId: string): void {
+    const delivery = this.#deliveries.get(deliveryId)
+    if (delivery === undefined) return
+    this.#deliveries.delete(deliveryId)
+    this.#sync.remove('deliveries', deliveryId)
+    for (const entry of delivery.entries) this.#carry(entry, -1)
+    if (delivery.state === 'accepted') {
+      this.#options.onConfirmed([...delivery.entries].filter((entry) => !this.isCarried(entry)))
+    }
+  }
+
+  #takeOut({ entries }: OpenDelivery, entry: TaskEntry): void {
+    entries.delete(entry)
+    this.#carry(entry, -1)
+  }
+
+  #carry(entry: TaskEntry, by: 1 | -1): void {
+    const count = (this.#carried.get(entry) ?? 0) + by
+    if (count > 0) this.#carried.set(entry, count)
+    else this.#carried.delete(entry)
+  }
+
+  #storageOf(entry: TaskEntry): TaskStorage {
+    return this.#storage.get(entry) ?? { attempt: 1, deadlineAt: undefined, run: {} }
+  }
+
+  #rowOf(entry: TaskEntry, isReduced: boolean): StoredTask {
+    const { record } = entry
+    const { id, owner, status, delivery, seq, launchedAt, completedAt } = record
+    const { attempt, deadlineAt, run } = this.#storageOf(entry)
+    return {
+      id,
+      owner,
+      status,
+      delivery,
+      attempt,
+      seq,
+      launchedAt,
+      ...defined({ completedAt, deadlineAt }),
+      record: {
+        ...(isReduced ? reducedRecord(record) : storedRecord(record)),
+        ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
+      },
+      ...(hasEnded(status) ? programIn(run) : { run: isReduced ? { ...run, params: null } : run }),
+    }
+  }
+}
+
+function deliveryRow({ id, owner, state, at, entries }: OpenDelivery): StoredDelivery {
+  return { id, owner, state, at, taskIds: Array.from(entries, ({ record }) => record.id) }
+}

@@ -1,0 +1,302 @@
+/** What an earlier process left in a store: it is taken over when a manager is created. */
+import { defined } from '../../defined.js'
+import { launches, plans } from '../run-plan.js'
+import type { FindRunner } from '../../engine/runner.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../../machines/records.js'
+import { runOfOwner } from '../../../machines/families.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { hasEnded } from '../../../machines/task-status.js'
+import { endSurvivor, runTime } from '../../engine/program-folder.js'
+import { toStartedProgram } from '../../engine/reap.js'
+import type { RestorableRecord } from '../../protocol/async-tasks.js'
+import type { StoredJson, StoredTask } from '../../store/store.js'
+import { livingOwner } from '../families/families.js'
+import { withAttempt } from '../../../machines/task-record.js'
+import { jsonBytes } from '../../json/json-size.js'
+import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
+import { DELIVERED_BY, type Persistence } from './persistence.js'
+import type { TaskRegistry } from '../registry.js'
+import { interruption, toRestoredRecords } from './restoring.js'
+import type { RunStart } from '../run-plan.js'
+import { checkRows } from './stored-row-checks.js'
+import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
+
+/** What was found in the store, as ids of tasks. */
+export interface Recovery {
+  /** Their programs survived, and go on. */
+  readonly adopted: readonly string[]
+  /** They were waiting for a slot, and wait again. */
+  readonly queued: readonly string[]
+  /** Their runs ended with the process: they are run again. */
+  readonly retried: readonly string[]
+  /** Their runs ended with the process: they have failed. */
+  readonly interrupted: readonly string[]
+  /** Nobody knows whether their message arrived: they are owed again, as possible repeats. */
+  readonly uncertain: readonly string[]
+}
+
+/** How the runs of an earlier process go on. */
+export interface RecoveryHost {
+  readonly wasDelivered: WasDelivered | undefined
+  readonly findRunner: FindRunner | undefined
+  /** Starts a run, or goes on with it. */
+  readonly startRun: (entry: TaskEntry, start: RunStart) => void
+  /** Listens to the controller of a task that waits. */
+  readonly link: (entry: TaskEntry) => void
+  /** Makes the controller of a task. */
+  readonly newController: (taskId: string) => AbortController
+}
+
+/** A stored task, and what becomes of its run; undefined for one that had ended. */
+interface FoundTask {
+  readonly task: StoredTask
+  readonly fate: Fate | undefined
+  /** The run that owned it has died with its process. */
+  readonly hasNewOwner?: boolean
+}
+
+/**
+ * Takes over what is stored. Resolves when it is known which results are owed; never rejects.
+ * @throws StoreError for a row that is none; nothing has been done then
+ */
+export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
+  const contents = persistence.takeContents()
+  checkRows(contents, persistence.name)
+  endLeftPrograms(registry, persistence, contents.tasks)
+  const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
+  const found = storeAttempts(
+    registry,
+    persistence,
+    inherit(contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) }))),
+  )
+  const idsOf = (type: Fate['type']): string[] =>
+    found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
+  registry.batch(() => {
+    restoreEnded(registry, persistence, found, carried)
+    for (const each of inOrder(found)) goOn(registry, persistence, host, each)
+    // Nothing else carries these results until it is known whether their messages arrived.
+    for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
+  })
+  return settleUnknown(registry, persistence, contents.deliveries, host.wasDelivered).then((uncertain) => ({
+    adopted: idsOf('followed'),
+    queued: idsOf('waiting'),
+    retried: idsOf('repeated'),
+    interrupted: idsOf('interrupted'),
+    uncertain,
+  }))
+}
+
+/** A program whose task had ended, such as one that was being stopped when its host died, does not go on. */
+function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
+  const folders = persistence.folders()
+  if (folders.size === 0) return
+  for (const task of tasks) {
+    const folder = hasEnded(task.status) ? persistence.folderOf(task) : undefined
+    if (folder === undefined || !folders.has(folder)) continue
+    try {
+      endSurvivor(folder, toStartedProgram(task.run?.['program']))
+    } catch (error) {
+      report(error, { source: 'runner', taskId: task.id })
+    }
+  }
+}
+
+function findFate(
+  { clock, report }: TaskRegistry,
+  persistence: Persistence,
+  { findRunner }: RecoveryHost,
+  task: StoredTask,
+): Fate | undefined {
+  if (hasEnded(task.status)) return undefined
+  return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
+}
+
+/** What a run that has died owned passes to the owner of its task, also when the task is run again. */
+function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
+  if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
+  const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
+  const alive = new Set(found.flatMap(({ task, fate }) => (fate?.type === 'followed' ? [task.id] : [])))
+  return found.map(({ task, fate }) => {
+    const record = records.get(task.id) as AsyncTaskInfo
+    const owner = livingOwner(
+      record,
+      (id) => records.get(id),
+      (id) => alive.has(id),
+    )
+    if (owner === record.owner) return { task, fate }
+    return { task: { ...task, owner, record: { ...task.record, owner } }, fate, hasNewOwner: true }
+  })
+}
+
+/** The next attempts are stored before they start: an attempt counts also when this process dies before it is over. */
+function storeAttempts(
+  { clock, report }: TaskRegistry,
+  persistence: Persistence,
+  found: readonly FoundTask[],
+): readonly FoundTask[] {
+  const next = found.map((each) => {
+    const { task, fate } = each
+    return fate?.type === 'repeated' ? { ...each, task: nextAttempt(task, clock.now()) } : each
+  })
+  try {
+    persistence.writeTasks(next.filter(({ fate }) => fate?.type === 'repeated').map(({ task }) => task))
+    return next
+  } catch (error) {
+    report(error, { source: 'store' })
+    const failed = ({ record }: StoredTask): Fate => ({
+      type: 'interrupted',
+      error: `${interruption(record as unknown as AsyncTaskInfo)} It was not run again: that could not be stored.`,
+    })
+    return found.map((each) => (each.fate?.type === 'repeated' ? { ...each, fate: failed(each.task) } : each))
+  }
+}
+
+function nextAttempt(task: StoredTask, now: number): StoredTask {
+  const { deadlineAt: _, run: { graceMs, pool, params, key, foundAs, retry, priority, place } = {}, ...fields } = task
+  const { questions: _questions, progress: _progress, attempts, startedAt, ...record } = task.record
+  const interrupted: TaskAttempt = {
+    number: task.attempt,
+    startedAt: typeof startedAt === 'number' ? startedAt : task.launchedAt,
+    error: interruption(task.record as unknown as AsyncTaskInfo),
+  }
+  const attempt = task.attempt + 1
+  const { timeoutMs } = record
+  return {
+    ...fields,
+    attempt,
+    ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
+    record: {
+      ...record,
+      attempt,
+      startedAt: now,
+      attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
+    },
+    run: {
+      graceMs,
+      params,
+      ...defined({ key, foundAs, pool, retry, priority, place }),
+    },
+  }
+}
+
+/** Restores the tasks that have ended, and those that have failed by now. */
+function restoreEnded(
+  registry: TaskRegistry,
+  persistence: Persistence,
+  found: readonly FoundTask[],
+  carried: ReadonlySet<string>,
+): void {
+  const ended = found.filter(({ fate }) => fate === undefined || fate.type === 'interrupted')
+  const byId = new Map(ended.map((each) => [each.task.id, each]))
+  const records = ended.map(({ task, fate }) => toRecord(task, fate, carried))
+  for (const record of toRestoredRecords(records, registry.clock.now())) {
+    const { task, fate, hasNewOwner = false } = byId.get(record.id) ?? {}
+    const deliveryId = task?.record[DELIVERED_BY]
+    registry.send({ type: 'task.restore', record, ...(typeof deliveryId === 'string' && { deliveryId }) })
+    const entry = registry.history.get(record.id)
+    if (entry !== undefined && task !== undefined) {
+      persistence.restore(entry, task, fate !== undefined || hasNewOwner)
+    }
+  }
+}
+
+/** A result that was in a message is owed until it is known that the message arrived. */
+function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: ReadonlySet<string>): RestorableRecord {
+  const restorable = record as unknown as RestorableRecord
+  if (fate?.type === 'interrupted') return { ...restorable, error: fate.error }
+  if (!carried.has(id) || restorable.delivery !== 'delivered') return restorable
+  const { notifiedAt: _, ...fields } = restorable
+  return { ...fields, delivery: 'owed' }
+}
+
+/** Goes on with a task: with what its run has left of its time limit, which is never more than all of it. */
+function goOn(
+  registry: TaskRegistry,
+  persistence: Persistence,
+  host: RecoveryHost,
+  { task, fate, hasNewOwner = false }: FoundTask,
+): void {
+  if (fate === undefined || fate.type === 'interrupted') return
+  const { id, deadlineAt, run = {} } = task
+  const { questions: _, ...fields } = task.record as unknown as ActiveTaskInfo
+  const record = Object.freeze({ ...fields, abortController: host.newController(id) })
+  const ranMs = fate.type === 'followed' ? ranFor(persistence, task, registry.clock.now()) : 0
+  const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
+  const remainingMs =
+    deadlineAt === undefined || record.timeoutMs === undefined ? undefined : Math.max(record.timeoutMs - ranMs, 0)
+  const runner = fate.definition
+  const { retry } = runner
+  const params = fate.type === 'followed' ? storedParams(task) : fate.params
+  const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
+  const start = { runner, graceMs, params }
+  const delayMs = waitLeft(run, registry.clock.now())
+  const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
+  const entry = registry.ask({
+    type: 'task.resume',
+    record,
+    graceMs,
+    ranMs,
+    remainingMs,
+    delayMs,
+    waitedMs,
+    pool: poolOf(run),
+    ticket,
+    place: placeOf(run),
+    prepare: (prepared) => {
+      persistence.restore(prepared, task, hasNewOwner)
+      const { subagentName, goalPrompt, timeoutMs } = record
+      launches.set(prepared, {
+        input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs }) },
+        params,
+        runner,
+      })
+      if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
+    },
+  })
+  if (entry === undefined) return
+  if (fate.type === 'waiting') host.link(entry)
+  else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
+}
+
+/** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */
+function ranFor(persistence: Persistence, task: StoredTask, now: number): number {
+  const folder = persistence.folderOf(task)
+  const program = toStartedProgram(task.run?.['program'])
+  const { startedAt, launchedAt } = task.record as unknown as ActiveTaskInfo
+  const ran = folder === undefined || program === undefined ? undefined : runTime(folder, program)
+  return ran ?? Math.max(now - (startedAt ?? launchedAt), 0)
+}
+
+const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
+
+/** What is left of the wait for the next run, by the clock on the wall, and never more than all of it: the clock may have been set back. */
+function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
+  return typeof notBefore === 'number' && typeof delayMs === 'number'
+    ? Math.min(Math.max(notBefore - now, 0), delayMs)
+    : 0
+}
+
+/** How long a task has waited for a slot, by the clock on the wall: since its back-off was over, or since its launch. */
+function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {
+  return Math.max(now - (typeof notBefore === 'number' ? notBefore : launchedAt), 0)
+}
+
+const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
+
+/** What ran takes its slots before what waits, and that follows in its order. */
+function inOrder(found: readonly FoundTask[]): FoundTask[] {
+  const rank = ({ task: { run = {}, seq } }: FoundTask): readonly [number, number] => [
+    priorityOf(run),
+    placeOf(run) ?? seq,
+  ]
+  const waiting = found.filter(({ fate }) => fate?.type === 'waiting')
+  waiting.sort((a, b) => {
+    const [[priority, place], [otherPriority, otherPlace]] = [rank(a), rank(b)]
+    return otherPriority - priority || place - otherPlace
+  })
+  return [...found.filter(({ fate }) => fate?.type !== 'waiting'), ...waiting]
+}
+
+function poolOf({ pool }: StoredJson): SlotPool {
+  return pool === 'child' || pool === 'command' ? pool : 'task'
+}

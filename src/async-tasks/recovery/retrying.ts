@@ -1,0 +1,60 @@
+/** Whether a run that has failed is repeated, and when (F9). */
+import type { Outcome } from '../../engine/engine.js'
+import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'
+
+/** The longest wait that a run may ask for with `retryAfterMs`, in ms (a day). */
+const MAX_RETRY_AFTER_MS = 86_400_000
+
+/** A run that has failed. */
+export interface FailedRun {
+  readonly outcome: Outcome
+  /** Which run of the task it was. */
+  readonly attempt: number
+  /** The engine could not start it. */
+  readonly couldNotStart: boolean
+  /** The deadline had passed, and the run stopped. */
+  readonly isOverdue: boolean
+  /** It was stopped because a budget was exceeded: it is not repeated. */
+  readonly isOverBudget: boolean
+}
+
+/** How long to wait before the next run, in ms; undefined when there is none. */
+export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
+  if (policy === undefined || run.attempt >= policy.attempts || run.isOverBudget) return undefined
+  const reason = reasonOf(policy, run)
+  if (reason === undefined || !policy.on.includes(reason)) return undefined
+  const delay = backoffMs(policy.backoff, run.attempt)
+  return reason === 'rate-limited' && run.outcome.type === 'threw'
+    ? Math.max(delay, Math.min(waitAsked(run.outcome.reason), MAX_RETRY_AFTER_MS))
+    : delay
+}
+
+function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: FailedRun): RetryReason | undefined {
+  // A run that did not stop may still be at work.
+  if (outcome.type === 'abandoned') return undefined
+  if (isOverdue) return 'timeout'
+  if (couldNotStart) return 'start-failed'
+  if (outcome.type !== 'threw') return undefined
+  const { reason } = outcome
+  const code = read(reason, 'code')
+  if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === read(reason, 'status'))) return 'rate-limited'
+  if (code === 'INTERRUPTED') return 'interrupted'
+  if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
+  const exitCode = read(reason, 'exitCode')
+  if (typeof exitCode !== 'number' || exitCode === 0) return undefined
+  return policy.exitCodes?.includes(exitCode) === false ? undefined : 'exit-code'
+}
+
+function waitAsked(reason: unknown): number {
+  const asked = read(reason, 'retryAfterMs')
+  return typeof asked === 'number' && asked > 0 ? asked : 0
+}
+
+/** A field of a thrown value; undefined when reading it throws. */
+function read(from: unknown, field: string): unknown {
+  try {
+    return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined
+  } catch {
+    return undefined
+  }
+}

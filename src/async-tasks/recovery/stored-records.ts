@@ -1,0 +1,42 @@
+/** What a store keeps of the record and the run of a task. */
+import type { AsyncTaskInfo } from '../../../machines/records.js'
+import { cutText } from '../../text/preview.js'
+import { jsonBytes } from '../../json/json-size.js'
+import type { StoredJson, StoredTask } from '../../store/store.js'
+
+/** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
+const MAX_RECORD_BYTES = 64 * 1024 * 1024
+
+const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
+
+const UNSTORABLE = 'The store could not hold the output.'
+
+/** Its program may have to be ended by the next process. */
+export const programIn = ({ program }: StoredJson): Pick<StoredTask, 'run'> =>
+  program === undefined ? {} : { run: { program } }
+
+/** A record without what only this process can use, and without an output that JSON cannot hold: its write would never succeed. */
+export function storedRecord({ abortController: _, ...record }: AsyncTaskInfo): StoredJson {
+  if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
+  const { output, lateOutput: _late, ...fields }: StoredJson = record
+  return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
+}
+
+/** The longest text of a reduced record, in UTF-16 units. */
+const REDUCED_CHARS = 1000
+
+/** The fields by which others know a task. */
+const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
+
+/** The numbers and short texts of a record that cannot be stored: who owes what to whom, and a note in place of the rest. */
+export function reducedRecord({ status, ...record }: AsyncTaskInfo): StoredJson {
+  const fields = Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
+    if (typeof value === 'string') return [[name, NAMES.has(name) ? value : cutText(value, REDUCED_CHARS)]]
+    return (typeof value === 'number' && Number.isFinite(value)) || typeof value === 'boolean' ? [[name, value]] : []
+  })
+  return {
+    ...(Object.fromEntries(fields) as StoredJson),
+    status,
+    ...(status === 'completed' && { output: { final_message: UNSTORABLE } }),
+  }
+}

@@ -1,0 +1,48 @@
+/** Checks the rows of a store before anything is done with them: no program is ended, and nothing is written, for a store that cannot be taken over. */
+import { z } from 'zod'
+import { preview } from '../../text/preview.js'
+import { restorableRecordSchema } from '../../protocol/async-tasks.js'
+import { lazily } from '../../protocol/lazily.js'
+import { describeIssue } from '../../protocol/parse.js'
+import type { ContentsOf } from '../../store/shared-opening.js'
+import { StoreError } from '../../store/store-errors.js'
+
+const taskSchema = lazily(() =>
+  z.object({
+    id: z.string(),
+    owner: z.string(),
+    attempt: z.number(),
+    seq: z.number(),
+    launchedAt: z.number(),
+    deadlineAt: z.number().optional(),
+    record: restorableRecordSchema(),
+    run: z.record(z.string(), z.unknown()).optional(),
+  }),
+)
+
+const deliverySchema = lazily(() =>
+  z.object({ id: z.string(), owner: z.string(), at: z.number(), taskIds: z.array(z.string()) }),
+)
+
+/**
+ * @param name what the error calls the store
+ * @throws StoreError `STORE_DAMAGED` for a row that was not written by a manager
+ */
+export function checkRows({ tasks, deliveries }: ContentsOf<'async tasks'>, name: string): void {
+  for (const row of tasks) {
+    check(taskSchema(), row, `${name}: the row ${preview(row.id)} of table tasks`)
+    if (row.record['id'] === row.id) continue
+    throw new StoreError(
+      'STORE_DAMAGED',
+      `${name}: the row ${preview(row.id)} of table tasks is not one: row.record.id: got ${preview(row.record['id'])}, expected the id of the row.`,
+    )
+  }
+  for (const row of deliveries) check(deliverySchema(), row, `${name}: the row ${preview(row.id)} of table deliveries`)
+}
+
+function check(schema: z.ZodType, row: unknown, what: string): void {
+  const { error } = schema.safeParse(row)
+  if (error === undefined) return
+  const { field, received, expected } = describeIssue(error, row, 'row')
+  throw new StoreError('STORE_DAMAGED', `${what} is not one: ${field}: got ${preview(received)}, expected ${expected}.`)
+}

@@ -1,0 +1,108 @@
+/**
+ * Plain data as JSON text of limited length. A few shared strings can stand for gigabytes of text, more than a string can hold: the rest
+ * is left out in words, and the text is still JSON.
+ */
+import { cutText, lastChars } from '../text/preview.js'
+
+/** The maximum for a text that is read in parts, in characters before they are escaped. */
+const MAX_JSON_CHARS = 10_000_000
+
+/** The characters around a value: quotes, a comma and a line break. */
+const AROUND = 4
+
+/** How a JSON text is written. */
+export interface JsonTextOptions {
+  /** The number of spaces for each level; 0 (default) for no line breaks. */
+  readonly indent?: number
+  /** Values after this many characters are left out. Default 10,000,000. */
+  readonly maxChars?: number
+  /** Whether each value leaves half of the room to those after it, and a long text is shown by both of its ends. Default false. */
+  readonly isPreview?: boolean
+}
+
+/** The JSON text of plain data (`toPlainData`). Never throws for it. */
+export function toJsonText(value: unknown, options: JsonTextOptions = {}): string {
+  const { indent = 0, maxChars = MAX_JSON_CHARS, isPreview = false } = options
+  const shortened = shorten(value, { left: maxChars, indent, isPreview, depth: 1 })
+  // The result for undefined is undefined, despite its type.
+  const text = JSON.stringify(shortened, null, indent) as string | undefined
+  return text ?? ''
+}
+
+/** About how many characters the JSON text of plain data has. No text is read for it. */
+export function estimateJsonChars(value: unknown, sizes = new Map<object, number>()): number {
+  if (typeof value === 'string') return AROUND + value.length
+  if (typeof value !== 'object' || value === null) return AROUND
+  const known = sizes.get(value)
+  if (known !== undefined) return known
+  let size = AROUND
+  if (Array.isArray(value)) for (const item of value) size += estimateJsonChars(item, sizes)
+  else for (const [name, field] of Object.entries(value)) size += name.length + AROUND + estimateJsonChars(field, sizes)
+  sizes.set(value, size)
+  return size
+}
+
+/** The room that is left for a text. */
+interface Room {
+  left: number
+  readonly indent: number
+  readonly isPreview: boolean
+  depth: number
+}
+
+function shorten(value: unknown, room: Room): unknown {
+  room.left -= AROUND + room.depth * room.indent
+  if (typeof value === 'string') return shortenText(value, room)
+  if (typeof value !== 'object' || value === null) return value
+  const reserved = room.isPreview && room.depth > 1 ? Math.max(0, room.left / 2) : 0
+  room.left -= reserved
+  room.depth += 1
+  const shortened = Array.isArray(value) ? shortenItems(value, room) : shortenFields(value, room)
+  room.depth -= 1
+  room.left += reserved
+  return shortened
+}
+
+function shortenText(text: string, room: Room): string {
+  if (room.isPreview) return previewText(text, room)
+  const kept = cutText(text, Math.max(0, room.left))
+  room.left -= text.length
+  return kept.length === text.length ? text : `${kept}... [${text.length - kept.length} characters left out]`
+}
+
+/** A text, or both of its ends: half of the room is left to what follows. */
+function previewText(text: string, room: Room): string {
+  const size = Math.max(0, Math.floor(room.left / 2))
+  if (text.length <= size) {
+    room.left -= text.length
+    return text
+  }
+  const head = cutText(text, Math.ceil(size / 2))
+  const tail = lastChars(text, Math.floor(size / 2))
+  room.left -= size
+  return `${head}... [${text.length - head.length - tail.length} characters left out] ...${tail}`
+}
+
+function shortenItems(items: readonly unknown[], room: Room): unknown[] {
+  const shown: unknown[] = []
+  for (const item of items) {
+    if (room.left <= 0) return [...shown, `[${items.length - shown.length} items left out]`]
+    shown.push(shorten(item, room))
+  }
+  return shown
+}
+
+function shortenFields(fields: object, room: Room): object {
+  const shown: [string, unknown][] = []
+  const entries = Object.entries(fields)
+  for (const [name, field] of entries) {
+    if (room.left <= 0) {
+      shown.push(['[left out]', `${entries.length - shown.length} fields`])
+      break
+    }
+    room.left -= name.length + AROUND
+    shown.push([name, shorten(field, room)])
+  }
+  // Defines the fields: assigning to `__proto__` would not.
+  return Object.fromEntries(shown)
+}
