@@ -1,5 +1,5 @@
 /** Why a task was cancelled: the text that its record keeps, and the reason that its run is aborted with. */
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
 import { messageOf } from '../protocol/outcomes.js'
 import { previewText } from './output/bounded-text.js'

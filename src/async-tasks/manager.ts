@@ -72,7 +72,7 @@ import { keptTail } from './output/output-tail.js'
 import { spentByOwner } from './limits/spent-by-owner.js'
 import { lookUpTask } from './task-lookup.js'
 import { toOneLine } from '../text/control-characters.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import { checkMaxAsyncTasks } from './settings.js'
 import {
   taskEvents,

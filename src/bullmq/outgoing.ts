@@ -2,6 +2,7 @@
  * What a run has said and Redis does not have yet, in its order. Redis may be away for long: of output and progress the oldest are dropped,
  * what is set or deleted is kept, since its number is bounded where it is made.
  */
+import { partsOf } from '../text/cut-text.js'
 
 /** What an entry of a stream costs besides its text, in bytes. */
 export const ENTRY_BYTES = 64
@@ -34,7 +35,7 @@ export class Outgoing {
   }
 
   append(text: string): void {
-    for (const part of partsOf(text.slice(-this.#maxBytes))) {
+    for (const part of partsOf(text.slice(-this.#maxBytes), PART_BYTES / 4)) {
       const last = this.#items.at(-1)
       if (last?.what === 'output' && last.bytes + Buffer.byteLength(part) <= PART_BYTES) {
         this.#replaceLast('output', last.text + part)
@@ -94,16 +95,3 @@ export class Outgoing {
     })
   }
 }
-
-/** The parts of a text, none of which splits a character. */
-function* partsOf(text: string): Generator<string> {
-  const most = PART_BYTES / 4
-  for (let from = 0; from < text.length;) {
-    let to = Math.min(from + most, text.length)
-    if (to < text.length && isHighSurrogate(text.charCodeAt(to - 1))) to -= 1
-    yield text.slice(from, to)
-    from = to
-  }
-}
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff

@@ -6,6 +6,7 @@ import { nodeBuiltin } from '../node-builtins.js'
 import { ageOf } from '../process-identity.js'
 import { leads, reapProgram, type StartedProgram } from './reap.js'
 import { readRegular } from '../regular-file.js'
+import { lastChars } from '../text/cut-text.js'
 
 /** The longest exit code, in bytes. */
 const EXIT_BYTES = 16
@@ -38,11 +39,8 @@ export function runTime(folder: string, { identity }: StartedProgram): number | 
 export function lastOutput(folder: string, maxChars: number): string {
   // A character has at most four bytes.
   const read = (name: string): string => readRegular(`${folder}/${name}`, 4 * maxChars, 'end') ?? ''
-  // The file with the end is written when the output is complete. Not from the middle of a surrogate pair.
-  return (read('stdout.tail') || read('stdout'))
-    .slice(-maxChars)
-    .replace(/^[\uDC00-\uDFFF]/, '')
-    .trim()
+  // The file with the end is written when the output is complete.
+  return lastChars(read('stdout.tail') || read('stdout'), maxChars).trim()
 }
 
 /** Ends a program that nobody follows any longer, and removes its files. Does nothing where there is no such folder. */

@@ -2,7 +2,7 @@
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { definitionOf } from '../tools/subagents.js'
 import type { Subagents } from './subagent-outputs.js'

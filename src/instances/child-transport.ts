@@ -7,7 +7,7 @@ import type { Readable, Writable } from 'node:stream'
 import { ReadBuffer, serializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio'
 import type { Clock } from '../clock.js'
-import { lastChars } from '../text/preview.js'
+import { lastChars } from '../text/cut-text.js'
 import { hasGroups, leadGroup, type ProcessGroup } from '../engine/process-group.js'
 import { createDelay } from './delay.js'
 

@@ -1,4 +1,5 @@
 /** Writes JSON piece by piece, so that a large value is never in memory as one text. */
+import { partsOf } from '../text/cut-text.js'
 
 /** The longest slice of a text that is written at once, in UTF-16 units. */
 const SLICE = 64 * 1024
@@ -82,17 +83,9 @@ export function keysOf(value: object): readonly string[] {
 
 function* longText(before: string, text: string): Generator<string, void> {
   yield `${before}"`
-  for (let from = 0; from < text.length;) {
-    const end = from + SLICE
-    // A surrogate pair is not cut in two.
-    const to = isFirstOfPair(text.charCodeAt(end - 1)) ? end + 1 : end
-    yield JSON.stringify(text.slice(from, to)).slice(1, -1)
-    from = to
-  }
+  for (const part of partsOf(text, SLICE)) yield JSON.stringify(part).slice(1, -1)
   yield '"'
 }
-
-const isFirstOfPair = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff
 
 /** The pieces as a stream: the next is written when the reader has taken the one before. */
 export function jsonStream(value: unknown): ReadableStream<Uint8Array> {

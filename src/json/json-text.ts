@@ -2,7 +2,7 @@
  * Plain data as JSON text of limited length. A few shared strings can stand for gigabytes of text, more than a string can hold: the rest
  * is left out in words, and the text is still JSON.
  */
-import { cutText, lastChars } from '../text/preview.js'
+import { cutText, lastChars } from '../text/cut-text.js'
 
 /** The maximum for a text that is read in parts, in characters before they are escaped. */
 const MAX_JSON_CHARS = 10_000_000

@@ -7,7 +7,7 @@ import type { TaskProgress } from '../../machines/records.js'
 import { elapsedMs, type Clock } from '../clock.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
-import { cutText, lastChars } from '../text/preview.js'
+import { cutText, lastChars } from '../text/cut-text.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
 /** How often a client is notified while nothing is reported, in ms. Clients' limits are 30 seconds and more. */

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import { defined } from '../defined.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import { causeText } from './cause-text.js'
 import { shownWords } from './command-words.js'
 import type { JournalEntry } from './journal.js'

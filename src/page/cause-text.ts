@@ -1,5 +1,6 @@
 /** What a run threw, as text. It may be anything, and reading it may throw. */
-import { cutText, preview } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
+import { preview } from '../text/preview.js'
 
 /** How many causes of causes are followed, and how much of each is read, in UTF-16 units. */
 const MAX_CAUSES = 5

@@ -1,5 +1,5 @@
 /** The words of a program's command, as far as they are shown. */
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 
 /** The most words, and the most characters of all. */
 const MAX_WORDS = 1000

@@ -1,5 +1,5 @@
 /** Texts that are kept, and what they take. */
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 
 /** The longest text in a row, in UTF-16 units. */
 const ROW_CHARS = 200

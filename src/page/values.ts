@@ -1,7 +1,7 @@
 /** The values of tasks as texts: their beginning at once, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jsonPieces, keysOf, PIECE_WORK } from '../json/json-pieces.js'
-import { cutText } from '../text/preview.js'
+import { cutText, partsOf } from '../text/cut-text.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
 /** How much of a value is written before others have their turn, in UTF-16 units. */
@@ -28,7 +28,7 @@ export interface ShownValue {
 export function shownValue(value: unknown): ShownValue {
   // An output that is one text is shown as the text.
   const text = typeof value === 'string' ? value : onlyMessage(value)
-  if (text !== undefined) return { type: 'text', pieces: () => textPieces(text), isLost: false }
+  if (text !== undefined) return { type: 'text', pieces: () => partsOf(text, SLICE), isLost: false }
   return { type: 'json', pieces: () => jsonPieces(value), isLost: false }
 }
 
@@ -36,16 +36,6 @@ function onlyMessage(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { final_message: text } = value as { readonly final_message?: unknown }
   return typeof text === 'string' && keysOf(value).length === 1 ? text : undefined
-}
-
-function* textPieces(text: string): Generator<string, void> {
-  for (let from = 0; from < text.length;) {
-    // A surrogate pair is not cut in two.
-    const last = text.charCodeAt(from + SLICE - 1)
-    const to = from + SLICE + (last >= 0xd800 && last <= 0xdbff ? 1 : 0)
-    yield text.slice(from, to)
-    from = to
-  }
 }
 
 /** A part of a value. */

@@ -1,7 +1,7 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
 import { STATUSES } from '../../machines/task-status.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import { budgetSchema, spentSchema } from './budget.js'
 import { toOneLine } from '../text/control-characters.js'
 import { lazily } from './lazily.js'

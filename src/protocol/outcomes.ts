@@ -2,7 +2,8 @@
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toJsonText } from '../json/json-text.js'
 import { toPlainData } from '../json/plain-data.js'
-import { cutText, lastChars, preview } from '../text/preview.js'
+import { cutText, lastChars } from '../text/cut-text.js'
+import { preview } from '../text/preview.js'
 
 /** The longest reason of a failure that a record keeps, and the longest name and code of an error, in UTF-16 units. */
 export const MAX_ERROR_CHARS = 65_536

@@ -1,7 +1,7 @@
 /** Validates input. An error says in one sentence which field is invalid, its value, and what was expected. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import { NO_SUCH_FIELD } from './strict-object.js'
 
 /**

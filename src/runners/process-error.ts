@@ -1,6 +1,7 @@
 /** How a program failed. The message names the program and ends with the last part of its output. */
 import { AgentTasksError } from '../errors.js'
-import { lastChars, preview } from '../text/preview.js'
+import { lastChars } from '../text/cut-text.js'
+import { preview } from '../text/preview.js'
 import type { ProgramEnd, ProgramStop } from './supervision.js'
 
 /** How much of a program's output an error includes, in UTF-16 units. */

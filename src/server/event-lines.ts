@@ -4,7 +4,7 @@
  */
 import { elapsedMs, type Clock } from '../clock.js'
 import type { Log } from '../http/log.js'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 
 /** The fields of a line, in order. Absent ones are left out. */
 export type Fields = Readonly<Record<string, string | number | undefined>>

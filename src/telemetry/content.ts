@@ -1,6 +1,6 @@
 /** What was said, as attributes of a span: recorded only with `captureContent`. */
 import type { Attributes } from '@opentelemetry/api'
-import { cutText } from '../text/preview.js'
+import { cutText } from '../text/cut-text.js'
 import type { OperationEnd, OperationStart } from '../protocol/telemetry.js'
 
 /** The longest content, in characters. */

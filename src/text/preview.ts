@@ -1,17 +1,9 @@
+import { cutText } from './cut-text.js'
+
 /** A short text for any value, for error messages. Never throws; at most 80 characters. */
 export function preview(value: unknown): string {
   const text = describe(value)
   return text.length > 80 ? `${cutText(text, 77)}...` : text
-}
-
-/** The first `maxChars` UTF-16 units of a text, or one less where that would split a surrogate pair. */
-export function cutText(text: string, maxChars: number): string {
-  return text.length <= maxChars ? text : text.slice(0, maxChars).replace(/[\uD800-\uDBFF]$/, '')
-}
-
-/** The last `count` UTF-16 units of a text, one fewer where that would split a surrogate pair. */
-export function lastChars(text: string, count: number): string {
-  return text.length <= count ? text : text.slice(text.length - count).replace(/^[\uDC00-\uDFFF]/, '')
 }
 
 function describe(value: unknown): string {

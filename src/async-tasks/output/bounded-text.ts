@@ -1,6 +1,6 @@
 /** Texts of limited length that say how much of them was cut. */
 import { InvalidSettingError } from '../../errors.js'
-import { cutText } from '../../text/preview.js'
+import { cutText } from '../../text/cut-text.js'
 import { integerFrom } from '../../protocol/option-checks.js'
 import { callText, type FollowUpCall } from './follow-ups.js'
 

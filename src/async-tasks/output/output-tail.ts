@@ -1,7 +1,7 @@
 /** The end of what a task wrote, which its record keeps where its result does not have it. */
 import type { Settlement } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { lastChars } from '../../text/preview.js'
+import { lastChars } from '../../text/cut-text.js'
 import type { OutputLog } from './output-log.js'
 
 /** How much of it a record keeps, in UTF-16 units. */

@@ -1,5 +1,5 @@
 /** A long result as a preview: JSON that has the beginning and the end of each long text. */
-import { cutText } from '../../text/preview.js'
+import { cutText } from '../../text/cut-text.js'
 import { toJsonText } from '../../json/json-text.js'
 
 /** The size of a preview with what is said about it, in bytes of UTF-8. */

@@ -1,6 +1,6 @@
 /** What a store keeps of the record and the run of a task. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
-import { cutText } from '../../text/preview.js'
+import { cutText } from '../../text/cut-text.js'
 import { jsonBytes } from '../../json/json-size.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
 

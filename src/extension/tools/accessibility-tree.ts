@@ -1,6 +1,6 @@
 /** The accessibility tree of a page as the browser tells it, without what a reader does not need. Pure. */
 import type { Protocol } from 'devtools-protocol'
-import { cutText } from '../../text/preview.js'
+import { cutText } from '../../text/cut-text.js'
 
 export interface TreeNode {
   /** `text` for a text. */

@@ -9,7 +9,7 @@ import {
 } from '../../../src/async-tasks/output/bounded-text.js'
 import { readChunk } from '../../../src/async-tasks/output/output-log.js'
 import { InvalidSettingError } from '../../../src/errors.js'
-import { cutText } from '../../../src/text/preview.js'
+import { cutText } from '../../../src/text/cut-text.js'
 import { checkProperty } from '../../support/property.js'
 
 const reading = { tool: 'check_async_tasks', params: { task_id: 'a', action: 'output' } }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { escapeControls, toLines, toOneLine } from '../../src/text/control-characters.js'
-import { checkProperty } from '../support/property.js'
+import { escapeControls, toLines, toOneLine } from '../../../src/text/control-characters.js'
+import { checkProperty } from '../../support/property.js'
 
 const isControl = (character: string): boolean => /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u.test(character)
 
