@@ -71,6 +71,26 @@ export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): vo
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
 }
 
+/** How long a promise may take. */
+export interface TimeLimit<Late> {
+  readonly clock: Clock
+  /** In ms; Infinity for any time. */
+  readonly ms: number
+  /** Called when the time has passed: what it returns is the result then, what it throws the failure. */
+  readonly late: () => Late
+  readonly label?: TimerLabel
+}
+
+/** Settles as the promise does, or as `late` says when that takes too long. No timer is left. */
+export function withTimeLimit<T, Late>(promise: Promise<T>, limit: TimeLimit<Late>): Promise<T | Late> {
+  const { clock, ms, late, label } = limit
+  return new Promise((resolve, reject) => {
+    const expire = (): void => resolve(new Promise((settle) => settle(late())))
+    const timer = setLongTimeout(clock, expire, ms, label)
+    promise.then(resolve, reject).finally(() => clearLongTimeout(clock, timer))
+  })
+}
+
 /** Lets the process end although this timer is set. */
 export function unrefTimer(timer: unknown): void {
   const { unref } = (timer ?? {}) as { unref?: () => void }

@@ -8,7 +8,7 @@ import { listedIds } from './listed-ids.js'
 import { prunedTasks, type PrunedTask } from './recovery/pruned-tasks.js'
 import type { TaskRegistry } from './registry.js'
 import { shortIds } from './short-ids.js'
-import { isoTime } from './limits/duration.js'
+import { isoTime } from '../text/duration.js'
 
 /** The part of a manager that a lookup uses. */
 interface TaskSource {

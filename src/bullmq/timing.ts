@@ -1,5 +1,5 @@
 /** Waits and time limits. */
-import { systemClock, unrefTimer } from '../clock.js'
+import { systemClock, unrefTimer, withTimeLimit } from '../clock.js'
 
 /** Resolves after so many ms. */
 export const pause = (ms: number): Promise<void> =>
@@ -22,14 +22,9 @@ export function every(ms: number, run: () => void): () => void {
 }
 
 /** Settles as the promise does, or rejects when the time has passed. */
-export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: unknown
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = systemClock.setTimeout(() => reject(new Error('Redis did not answer in time.')), Math.max(0, ms))
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    systemClock.clearTimeout(timer)
+export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const late = (): never => {
+    throw new Error('Redis did not answer in time.')
   }
+  return withTimeLimit(promise, { clock: systemClock, ms: Math.max(0, ms), late })
 }

@@ -1,6 +1,6 @@
 /** The options of commands that connect to a server, and their client. */
 import type { Command } from 'commander'
-import { clearLongTimeout, setLongTimeout, systemClock } from '../clock.js'
+import { systemClock, withTimeLimit } from '../clock.js'
 import { createTaskClient, type TaskClient } from '../client/task-client.js'
 import { CommandEnd } from './failures.js'
 import { readInteger } from './numbers.js'
@@ -83,8 +83,5 @@ export async function interruptible<T>(
 
 /** Waits for a promise, but no longer than `ms`. */
 async function within(ms: number, promise: Promise<unknown>): Promise<void> {
-  let end: () => void = () => undefined
-  const over = new Promise<void>((resolve) => (end = resolve))
-  const timer = setLongTimeout(systemClock, end, ms)
-  await Promise.race([promise, over]).finally(() => clearLongTimeout(systemClock, timer))
+  await withTimeLimit(promise, { clock: systemClock, ms, late: () => undefined })
 }

@@ -1,5 +1,5 @@
 /** The instances and their tools, for `GET /instances`. */
-import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import { withTimeLimit, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import type { Instance, ToolDescription } from '../instances/instance.js'
@@ -42,13 +42,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
 
   /** Undefined when it does not answer in time: the other instances are listed all the same. */
   const toolsOf = (instance: Instance): Promise<readonly ToolDescription[] | undefined> =>
-    new Promise((resolve) => {
-      const timer = setLongTimeout(clock, () => resolve(undefined), LIST_MS)
-      void ask(instance).then((tools) => {
-        clearLongTimeout(clock, timer)
-        resolve(tools)
-      })
-    })
+    withTimeLimit(ask(instance), { clock, ms: LIST_MS, late: () => undefined })
 
   return {
     read: async () => {

@@ -1,5 +1,5 @@
 /** Draining a server before it closes. */
-import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
+import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
@@ -35,12 +35,6 @@ function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drai
 
 /** Whether a promise settles within a time, in ms. */
 export function settledWithin(promise: Promise<unknown>, clock: Clock, ms: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(() => resolve(false), ms)
-    const finish = (): void => {
-      clock.clearTimeout(timer)
-      resolve(true)
-    }
-    promise.then(finish, finish)
-  })
+  const settled = (): boolean => true
+  return withTimeLimit(promise.then(settled, settled), { clock, ms, late: () => false })
 }

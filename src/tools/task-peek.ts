@@ -2,7 +2,7 @@
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/output/bounded-text.js'
-import { isoTime } from '../async-tasks/limits/duration.js'
+import { isoTime } from '../text/duration.js'
 import { readChunk } from '../async-tasks/output/output-log.js'
 import { defined } from '../defined.js'
 import { toJsonText } from '../json/json-text.js'

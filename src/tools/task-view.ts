@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
-import { formatDuration } from '../async-tasks/limits/duration.js'
+import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { HoldLease } from '../async-tasks/delivery/leases.js'
 import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'

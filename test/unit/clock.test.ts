@@ -1,6 +1,6 @@
 /** Timers of any length. */
 import { describe, expect, it, vi } from 'vitest'
-import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout, systemClock } from '../../src/clock.js'
+import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout, systemClock, withTimeLimit } from '../../src/clock.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 describe('long timers', () => {
@@ -70,5 +70,39 @@ describe('the system clock', () => {
     } finally {
       vi.useRealTimers()
     }
+  })
+})
+
+describe('a promise with a time limit', () => {
+  const never = new Promise<never>(() => undefined)
+  const failure = new Error('no')
+
+  it.each([1000, Infinity])('of %d ms settles as it does, and leaves no timer', async (ms) => {
+    const clock = createManualClock()
+    const limit = { clock, ms, late: () => 'late' }
+    expect(await withTimeLimit(Promise.resolve('done'), limit)).toBe('done')
+    await expect(withTimeLimit(Promise.reject(failure), limit)).rejects.toBe(failure)
+    expect(clock.pending).toBe(0)
+  })
+
+  it('is what `late` returns or throws when its time has passed, and not before', async () => {
+    const clock = createManualClock()
+    const late = vi.fn(() => 'late')
+    const label = { name: 'limit', kind: 'deadline' } as const
+    const returned = withTimeLimit(never, { clock, ms: 1000, late, label })
+    const thrown = withTimeLimit(never, {
+      clock,
+      ms: 1000,
+      late: () => {
+        throw failure
+      },
+    })
+    clock.advance(999)
+    expect(late).not.toHaveBeenCalled()
+    clock.advance(1)
+    expect(await returned).toBe('late')
+    await expect(thrown).rejects.toBe(failure)
+    expect(late).toHaveBeenCalledOnce()
+    expect(clock.pending).toBe(0)
   })
 })

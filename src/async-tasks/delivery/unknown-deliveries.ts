@@ -1,6 +1,7 @@
 /** After a crash: the messages of which the store does not know whether they arrived. */
+import { Subscription } from 'rxjs'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { clearLongTimeout, setLongTimeout } from '../../clock.js'
+import { withTimeLimit } from '../../clock.js'
 import { InvalidInputError } from '../../errors.js'
 import type { StoredDelivery } from '../../store/store.js'
 import type { Persistence } from '../recovery/persistence.js'
@@ -56,24 +57,23 @@ async function answerOf(
   wasDelivered: WasDelivered,
 ): Promise<boolean | undefined> {
   const call = `wasDelivered(${JSON.stringify(deliveryId)})`
-  let stop = (): void => undefined
-  const end = new Promise<undefined>((resolve, reject) => {
-    const expire = (): void => reject(new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`))
-    const timer = setLongTimeout(registry.clock, expire, ANSWER_MS, {
-      name: 'time limit of wasDelivered',
-      kind: 'deadline',
-    })
-    const disposal = registry.notifications$.subscribe({ complete: () => resolve(undefined) })
-    stop = () => {
-      clearLongTimeout(registry.clock, timer)
-      disposal.unsubscribe()
-    }
+  const late = (): never => {
+    throw new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`)
+  }
+  const disposal = new Subscription()
+  const disposed = new Promise<undefined>((resolve) => {
+    disposal.add(registry.notifications$.subscribe({ complete: () => resolve(undefined) }))
   })
   try {
-    const given: unknown = await Promise.race([wasDelivered(deliveryId), end])
+    const given: unknown = await withTimeLimit(Promise.race([wasDelivered(deliveryId), disposed]), {
+      clock: registry.clock,
+      ms: ANSWER_MS,
+      late,
+      label: { name: 'time limit of wasDelivered', kind: 'deadline' },
+    })
     if (typeof given === 'boolean' || given === undefined) return given
     throw new InvalidInputError(call, given, 'a boolean or undefined')
   } finally {
-    stop()
+    disposal.unsubscribe()
   }
 }

@@ -1,7 +1,7 @@
 /** One node of a cluster: connects its instances, runs their tasks, and looks after what nodes that died have left (N1, N4). */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../../clock.js'
+import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock, type LongTimer } from '../../clock.js'
 import type { TaskManager } from '../../command-tasks/task-manager.js'
 import { defined } from '../../defined.js'
 import { InstanceError } from '../../errors.js'
@@ -177,7 +177,7 @@ export class ClusterNode {
     const lanes = [...this.#lanes.values()]
     for (const lane of lanes) lane.hold()
     const idle = Promise.all(lanes.map((lane) => lane.idle))
-    if (drainMs > 0) await within(idle, clock, drainMs)
+    if (drainMs > 0) await settledWithin(idle, clock, drainMs)
     for (const { taskId } of this.#runs()) tasks.cancelTask(taskId, 'the server is shutting down')
     // Their ends are written before the node leaves; while Redis is away, that is for the others to do.
     await settledWithin(idle, clock, this.#lifeMs)
@@ -266,7 +266,7 @@ export class ClusterNode {
       throw error
     }
     const listed = (async () => instance.listTools())().catch(() => undefined)
-    const tools = await Promise.race([listed, passed(clock, TOOLS_MS)])
+    const tools = await withTimeLimit(listed, { clock, ms: TOOLS_MS, late: () => undefined })
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
   }
 
@@ -387,11 +387,3 @@ const CLOSE_MS = 2000
 
 const toRegistration = (json: string | undefined): Record<string, unknown> =>
   json === undefined ? {} : (JSON.parse(json) as Record<string, unknown>)
-
-const passed = (clock: Clock, ms: number): Promise<undefined> =>
-  new Promise((resolve) => void clock.setTimeout(() => resolve(undefined), ms))
-
-async function within(promise: Promise<unknown>, clock: Clock, ms: number): Promise<void> {
-  if (ms !== Infinity) await settledWithin(promise, clock, ms)
-  else await promise
-}

@@ -1,6 +1,6 @@
 /** Durations have the format of seed 002. */
 import { expect, it } from 'vitest'
-import { formatDuration } from '../../../src/async-tasks/limits/duration.js'
+import { formatDuration } from '../../../src/text/duration.js'
 
 it.each([
   [0, '0s'],
