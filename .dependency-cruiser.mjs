@@ -8,9 +8,9 @@ const layers = [
   ['engine', 'kernel'],
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
-  ['tools', 'commands'],
-  ['host', 'server', 'mcp', 'adapters'],
-  ['page', 'bullmq'],
+  ['tools', 'commands', 'task-backend'],
+  ['host', 'server', 'mcp', 'adapters', 'bullmq'],
+  ['page'],
   ['cli'],
 ]
 // What `agent-tasks`, `agent-tasks/tools` and `agent-tasks/machines` load.

@@ -2,7 +2,7 @@
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
-import type { TaskCluster } from '../server/task-backend.js'
+import type { TaskCluster } from '../task-backend/task-backend.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { loadBullmq } from './load-bullmq.js'
 import { CONNECTION_VARIABLE, redisAccess } from './worker-subagents.js'

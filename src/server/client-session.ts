@@ -5,11 +5,11 @@ import { clientMessageSchema, type ClientMessage, type RequestId } from '../prot
 import { describeIssue } from '../protocol/parse.js'
 import { preview } from '../text/preview.js'
 import type { Connection } from './connection.js'
-import { whenThere, type Eventually } from './eventually.js'
-import type { TaskEvent } from './event-log.js'
-import type { Hub } from './hub.js'
-import { eventWithInlineResults, withInlineResults } from './inline-results.js'
-import { TASK_NOT_FOUND, type TaskService } from './task-service.js'
+import { whenThere, type Eventually } from '../task-backend/eventually.js'
+import type { TaskEvent } from '../task-backend/event-log.js'
+import type { Hub } from '../task-backend/hub.js'
+import { eventWithInlineResults, withInlineResults } from '../task-backend/inline-results.js'
+import { TASK_NOT_FOUND, type TaskService } from '../task-backend/task-service.js'
 
 export interface ClientSessionOptions {
   readonly connection: Connection

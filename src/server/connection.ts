@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from 'ws'
 import { toJson } from '../http/json.js'
 import { CLIENT_CLOSE } from '../protocol/client-messages.js'
 import type { ServerConfig } from '../protocol/server-config.js'
-import type { TaskEvent } from './event-log.js'
+import type { TaskEvent } from '../task-backend/event-log.js'
 import type { Metrics } from './metrics.js'
 
 export interface Connection {

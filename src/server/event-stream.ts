@@ -4,23 +4,12 @@
  */
 import { completeMessage } from '../command-tasks/task-record.js'
 import { toJson } from '../http/json.js'
-import type { Task } from '../protocol/command-tasks.js'
 import type { ServerConfig } from '../protocol/server-config.js'
-import type { EventLog, TaskEvent } from './event-log.js'
-import type { Hub } from './hub.js'
-import { eventWithInlineResults, withInlineResults } from './inline-results.js'
+import type { TaskEvent } from '../task-backend/event-log.js'
+import { END_ID, type FollowedTask } from '../task-backend/followed-task.js'
+import type { Hub } from '../task-backend/hub.js'
+import { eventWithInlineResults, withInlineResults } from '../task-backend/inline-results.js'
 import type { Metrics } from './metrics.js'
-
-/** A task, and where its events stand. */
-export interface FollowedTask {
-  readonly task: Task
-  /** The place of its last event; 0 when none is known. */
-  readonly seq: number
-  /** The events that the client has missed; undefined when they are not known: it gets the task first. */
-  readonly missed: readonly TaskEvent[] | undefined
-  /** The id of an event for clients. */
-  idOf(seq: number): string
-}
 
 export interface EventStreamOptions {
   readonly followed: FollowedTask
@@ -41,27 +30,6 @@ export interface EventStream {
   /** Ends the stream; events that are already written are still sent. */
   end(): void
 }
-
-/**
- * The events that a client has missed.
- * @param lastEventId the `Last-Event-ID` header
- * @returns undefined when they are not known: the stream begins with a snapshot then
- */
-export function eventsToResume(
-  log: EventLog,
-  task: Task,
-  lastEventId: string | undefined,
-): readonly TaskEvent[] | undefined {
-  if (lastEventId === END_ID && task.completedAt !== undefined) return []
-  const seq = lastEventId === undefined ? undefined : log.seqOf(task.id, lastEventId)
-  if (seq === undefined) return undefined
-  // An ended task had events: if none are known, they were removed.
-  if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
-  return log.after(task.id, seq)
-}
-
-/** The id of the end of a task whose numbered events were removed. */
-const END_ID = 'end'
 
 export function openEventStream(options: EventStreamOptions): EventStream {
   const { followed, hub, limits, metrics } = options

@@ -5,7 +5,7 @@
 import type { RawData, WebSocket } from 'ws'
 import type { Clock } from '../clock.js'
 import { textOf } from './connection.js'
-import type { Eventually } from './eventually.js'
+import type { Eventually } from '../task-backend/eventually.js'
 
 export interface FrameReaderOptions {
   readonly clock: Clock

@@ -2,7 +2,7 @@
 
 // The server
 export { startTaskServer } from './start-task-server.js'
-export type { TaskCluster } from './task-backend.js'
+export type { TaskCluster } from '../task-backend/task-backend.js'
 export type { TaskServer, TaskServerOptions } from './start-task-server.js'
 export { resolveServerConfig, serverConfigSchema } from '../protocol/server-config.js'
 export type { ConfigSources, PartOf, ServerConfig, ServerConfigInput } from '../protocol/server-config.js'

@@ -4,9 +4,9 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import { addressOf } from '../http/access.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import type { Fields, WriteEvent } from './event-lines.js'
-import { whenThere } from './eventually.js'
+import { whenThere } from '../task-backend/eventually.js'
 import { pathOf } from './http-entry.js'
-import type { TaskService } from './task-service.js'
+import type { TaskService } from '../task-backend/task-service.js'
 
 /** What is logged of a request: no header and no query, so no token either. */
 export const requestFields = (request: IncomingMessage): Fields => ({

@@ -15,12 +15,12 @@ import { openClientSession } from './client-session.js'
 import { createConnection, createWriteBatch, textOf, type Connection } from './connection.js'
 import { readFrames, type FrameReader } from './frame-reader.js'
 import type { Heartbeat } from './heartbeat.js'
-import type { Hub } from './hub.js'
+import type { Hub } from '../task-backend/hub.js'
 import type { WriteEvent } from './event-lines.js'
 import { requestFields } from './logged-events.js'
 import type { Metrics } from './metrics.js'
 import type { RateLimiter } from './rates.js'
-import type { TaskService } from './task-service.js'
+import type { TaskService } from '../task-backend/task-service.js'
 
 /** The longest `User-Agent` that is kept, in characters. */
 const MAX_USER_AGENT = 512

@@ -7,10 +7,10 @@ import { unwrapResult } from '../protocol/tool-result.js'
 import { preview } from '../text/preview.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
-import { whenThere, type Eventually } from './eventually.js'
-import type { Hub } from './hub.js'
-import type { InstanceList } from './instance-list.js'
-import type { Submitted, TaskService } from './task-service.js'
+import { whenThere, type Eventually } from '../task-backend/eventually.js'
+import type { Hub } from '../task-backend/hub.js'
+import type { InstanceList } from '../task-backend/instance-list.js'
+import type { Submitted, TaskService } from '../task-backend/task-service.js'
 
 export interface ToolCallOptions {
   readonly service: TaskService

@@ -4,7 +4,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import { JSON_TYPE, toJson } from '../http/json.js'
 import { jsonStream } from '../json/json-pieces.js'
 import { preview } from '../text/preview.js'
-import type { InstanceList } from './instance-list.js'
+import type { InstanceList } from '../task-backend/instance-list.js'
 import { callToolRoute, toolsRoute, type RestEnv } from './routes.js'
 import { toolsOf, type ToolCalls, type ToolError } from './tool-calls.js'
 

@@ -2,8 +2,8 @@
  * The hub of a node (N3). A subscription begins after a place: what came between is read from Redis while what comes now waits, so that each subscriber
  * gets each event once and in order, on whichever node.
  */
-import type { TaskEvent } from '../../server/event-log.js'
-import { createHub, type Deliver, type EventSource, type Hub } from '../../server/hub.js'
+import type { TaskEvent } from '../../task-backend/event-log.js'
+import { createHub, type Deliver, type EventSource, type Hub } from '../../task-backend/hub.js'
 
 export interface ClusterHubOptions {
   readonly source: EventSource

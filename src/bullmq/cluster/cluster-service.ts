@@ -5,7 +5,7 @@ import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
 import { jsonBytes } from '../../json/json-size.js'
 import { toJson } from '../../http/json.js'
 import type { ServerConfig } from '../../protocol/server-config.js'
-import { eventWithInlineResults } from '../../server/inline-results.js'
+import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import {
   type createCursors,
   INVALID_CURSOR,
@@ -16,7 +16,7 @@ import {
   type Submitted,
   type TaskQuery,
   type TaskService,
-} from '../../server/task-service.js'
+} from '../../task-backend/task-service.js'
 import { instanceNotFound } from '../../instances/not-found.js'
 import { toTaskEvent } from './feed-event.js'
 import type { ClusterRedis } from './cluster-redis.js'

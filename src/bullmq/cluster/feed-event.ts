@@ -1,5 +1,5 @@
 /** Events as the cluster keeps them, for the sockets and streams of a node. */
-import type { TaskEvent } from '../../server/event-log.js'
+import type { TaskEvent } from '../../task-backend/event-log.js'
 import type { KeptEvent } from './cluster-redis.js'
 
 /** An event is JSON already; it is parsed when its subscribers are looked up. */

@@ -11,7 +11,7 @@ import type { ClusterRedis } from './cluster-redis.js'
 import type { InstanceQueue, TaskJob } from './instance-queue.js'
 import { endFields, endTask, type ClusterTask } from './task-fields.js'
 import { TaskRun } from './task-run.js'
-import { eventWithInlineResults } from '../../server/inline-results.js'
+import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import { toJson } from '../../http/json.js'
 
 /** How long to wait for the confirmation of a submission, in ms, before it is looked at again. */

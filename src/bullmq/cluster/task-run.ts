@@ -3,7 +3,7 @@ import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../proto
 import { isReport, KeptReports } from '../../command-tasks/kept-reports.js'
 import { resultBytes } from '../../command-tasks/task-bytes.js'
 import { toJson } from '../../http/json.js'
-import { eventWithInlineResults } from '../../server/inline-results.js'
+import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import type { TaskWrite } from './cluster-redis.js'
 import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
 

@@ -5,7 +5,7 @@ import { summaryOf } from '../command-tasks/task-record.js'
 import { DEFAULT_LIST_LIMIT, type RefusalCode } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
 import type { EventLog } from './event-log.js'
-import { eventsToResume, type FollowedTask } from './event-stream.js'
+import { eventsToResume, type FollowedTask } from './followed-task.js'
 import type { Eventually } from './eventually.js'
 
 export interface TaskQuery {
