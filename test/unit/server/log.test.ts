@@ -139,4 +139,21 @@ describe('a line of the log', () => {
     event('info', 'instance connected')
     expect(lines).toHaveLength(MAX_LINES + 3)
   })
+
+  it('is not cut at 200 characters, and a minute is over when it has passed', () => {
+    const { clock, lines, event } = write()
+    event('info', 'odd', { name: `${' '.repeat(199)}x`, plain: 'x'.repeat(200) })
+    expect(lines).toEqual([`agent-tasks info: odd name="${' '.repeat(199)}x" plain=${'x'.repeat(200)}`])
+    for (let count = 0; count < MAX_LINES; count += 1) event('info', 'refused request')
+    expect(lines).toHaveLength(MAX_LINES)
+    clock.advance(59_999)
+    event('info', 'refused request')
+    expect(lines).toHaveLength(MAX_LINES)
+    clock.advance(1)
+    event('info', 'instance connected')
+    expect(lines.slice(MAX_LINES)).toEqual([
+      'agent-tasks info: log shortened lines=2',
+      'agent-tasks info: instance connected',
+    ])
+  })
 })
