@@ -57,6 +57,11 @@ describe('the log of a server', () => {
     expect(logged('task')).toEqual([
       `task failed task=${String(body['taskId'])} instance=calc code=EXECUTION_ERROR command=cmd_1 error="It blew up."`,
     ])
+    const { body: cancelled } = await server.post('/tasks', taskOf('hold'))
+    await server.held()
+    await server.post(`/tasks/${String(cancelled['taskId'])}/cancel`)
+    await vi.waitFor(() => expect(server.taskManager.listTasks(undefined, 'cancelled')).toHaveLength(1))
+    expect(logged('task')).toHaveLength(1)
   })
 
   it('has what was refused: requests, upgrades, sockets, workers and tasks', async () => {
