@@ -1,5 +1,5 @@
 /** Whether an answer was written out, over HTTP and over stdio. */
-import { getEventListeners, once } from 'node:events'
+import { EventEmitter, getEventListeners, once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PassThrough, Writable } from 'node:stream'
@@ -42,6 +42,14 @@ describe('the exchange of an HTTP request', () => {
     reply.destroy()
     if (!response.closed) await once(response, 'close')
     expect(outcomes).toEqual([false])
+  })
+
+  it('is lost from its beginning when the connection has closed before', () => {
+    const response = Object.assign(new EventEmitter(), { destroyed: true, socket: null })
+    const exchange = httpExchange(response as unknown as ServerResponse)
+    const ends: boolean[] = []
+    exchange.onEnd((isWritten) => ends.push(isWritten))
+    expect([ends, exchange.lost.aborted]).toEqual([[false], true])
   })
 })
 
