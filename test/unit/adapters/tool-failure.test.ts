@@ -4,7 +4,13 @@ import { executeOrThrow, ToolFailure } from '../../../src/adapters/tool-failure.
 import { errorResult, type Tool, type ToolContext, type ToolResult } from '../../../src/tools/tool.js'
 
 const returning = (result: ToolResult, seen: unknown[] = []): Tool =>
-  ({ name: 'act', execute: (...given: unknown[]) => Promise.resolve(void seen.push(given) ?? result) }) as never
+  ({
+    name: 'act',
+    execute: (...given: unknown[]) => {
+      seen.push(given)
+      return Promise.resolve(result)
+    },
+  }) as never
 
 const failureOf = (result: ToolResult, context: ToolContext): Promise<unknown> =>
   executeOrThrow(returning(result), {}, context).then(

@@ -132,19 +132,22 @@ describe('connectTimeoutMs', () => {
     expect(server.attempts()).toBe(3)
   })
 
-  it.each([502, 503, 504, 500])('waits for a server behind a proxy that answers 502 to 504, here %d', async (status) => {
-    let attempts = 0
-    const fetch: FetchLike = () => {
-      attempts += 1
-      return Promise.resolve({ ok: false, status, text: () => Promise.resolve('{}') })
-    }
-    const { clock, connecting } = setUp({ fetch, connectTimeoutMs: 100 })
-    const refused = expect(connecting).rejects.toMatchObject({ code: `HTTP_${status}` })
-    await settle()
-    clock.advance(100)
-    await refused
-    expect(attempts).toBe(status === 500 ? 1 : 2)
-  })
+  it.each([502, 503, 504, 500])(
+    'waits for a server behind a proxy that answers 502 to 504, here %d',
+    async (status) => {
+      let attempts = 0
+      const fetch: FetchLike = () => {
+        attempts += 1
+        return Promise.resolve({ ok: false, status, text: () => Promise.resolve('{}') })
+      }
+      const { clock, connecting } = setUp({ fetch, connectTimeoutMs: 100 })
+      const refused = expect(connecting).rejects.toMatchObject({ code: `HTTP_${status}` })
+      await settle()
+      clock.advance(100)
+      await refused
+      expect(attempts).toBe(status === 500 ? 1 : 2)
+    },
+  )
 
   it('is one attempt by default, and reports a refusal at once', async () => {
     await expect(setUp({ fetch: startsAfter(1).fetch }).connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })

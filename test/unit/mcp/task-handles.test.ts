@@ -78,7 +78,9 @@ it('1,000 ended tasks are kept, and beyond them the one that ended first goes, w
 it('the first end counts, and what changes after it is told to nobody', () => {
   const { clock, handles, create, settle, questions$, progress$ } = createSubject()
   const changes: string[] = []
-  handles.changes$.subscribe(({ started, end }) => changes.push(`${started.taskId} ${end === undefined ? 'open' : 'ended'}`))
+  handles.changes$.subscribe(({ started, end }) =>
+    changes.push(`${started.taskId} ${end === undefined ? 'open' : 'ended'}`),
+  )
   const handle = create('t1')
   clock.advance(10)
   progress$.next({ taskId: 't1' })

@@ -48,7 +48,12 @@ it('there are 360 points of ten seconds, and those between two have the depths o
     [1_040_000, 1, 8],
   ])
   state.now += 355 * 10_000
-  expect(health.all().map(({ at }) => at).at(0)).toBe(1_000_000)
+  expect(
+    health
+      .all()
+      .map(({ at }) => at)
+      .at(0),
+  ).toBe(1_000_000)
   expect(health.all()).toHaveLength(360)
   state.now += 10_000
   expect([health.all().length, health.all()[0]?.at]).toEqual([360, 1_010_000])

@@ -6,14 +6,17 @@ import { settle } from '../../support/scripted-sockets.js'
 const MIB = 1024 * 1024
 
 function createSubject() {
-  const list: { id: string; serial: number; isConnected: boolean; instance: { listTools: () => Promise<unknown> } }[] = []
+  const list: { id: string; serial: number; isConnected: boolean; instance: { listTools: () => Promise<unknown> } }[] =
+    []
   const lanes: { instanceId: string; size: number; runningId?: string }[] = []
   const connected = new Set<(id: string) => void>()
   const disconnected = new Set<() => void>()
-  const listen = <T>(all: Set<T>) => (each: T) => {
-    all.add(each)
-    return () => void all.delete(each)
-  }
+  const listen =
+    <T>(all: Set<T>) =>
+    (each: T) => {
+      all.add(each)
+      return () => void all.delete(each)
+    }
   const onChange = vi.fn()
   let serial = 0
   const add = (id: string, listTools: () => Promise<unknown>, isConnected = true): void => {
@@ -42,7 +45,10 @@ function createSubject() {
   const toolsOf = () => instances.list().map(({ id, tools }) => [id, tools.length] as const)
   return { instances, lanes, onChange, add, remove, toolsOf, listeners: () => [connected.size, disconnected.size] }
 }
-const tools = (...names: readonly string[]) => () => Promise.resolve(names.map((name) => ({ name })))
+const tools =
+  (...names: readonly string[]) =>
+  () =>
+    Promise.resolve(names.map((name) => ({ name })))
 
 it('an answer that comes when its instance is gone, or another has its id, is not that of the other', async () => {
   const { add, remove, toolsOf } = createSubject()
@@ -101,16 +107,15 @@ it('the tools of an instance have 1 MiB, and those of all 4 MiB: what does not f
   add('last', tools('fits'))
   await settle()
   const room = Math.floor((4 * MIB) / (600 * 1024))
-  expect(toolsOf()).toEqual([
-    ...Array.from({ length: 8 }, (_, at) => [`i${at}`, at < room ? 2 : 0]),
-    ['last', 1],
-  ])
+  expect(toolsOf()).toEqual([...Array.from({ length: 8 }, (_, at) => [`i${at}`, at < room ? 2 : 0]), ['last', 1]])
 })
 
 it('what is no list of tools has none, and a tool without a name is left out', async () => {
   const { instances, add } = createSubject()
   add('odd', () => Promise.resolve('no list'))
-  add('some', () => Promise.resolve([{ name: 1 }, null, { name: 'n'.repeat(300), description: 'd'.repeat(3000), inputSchema: 5 }]))
+  add('some', () =>
+    Promise.resolve([{ name: 1 }, null, { name: 'n'.repeat(300), description: 'd'.repeat(3000), inputSchema: 5 }]),
+  )
   await settle()
   expect(instances.list().map((each) => each.tools)).toEqual([
     [],

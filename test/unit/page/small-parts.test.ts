@@ -33,7 +33,12 @@ it('100 images are found, in order, wherever they are', () => {
   ])
   const many = Array.from({ length: 101 }, (_, at) => image(String(at)))
   expect(findImages([many]).map(({ data }) => data)).toEqual(many.slice(0, 100).map(({ data }) => data))
-  expect(findImages([{ ...image('a'), mimeType: 'image/svg+xml' }, { ...image('a'), data: 1 }])).toEqual([])
+  expect(
+    findImages([
+      { ...image('a'), mimeType: 'image/svg+xml' },
+      { ...image('a'), data: 1 },
+    ]),
+  ).toEqual([])
 })
 
 it('five causes are shown, each of them to 10,000 characters', () => {

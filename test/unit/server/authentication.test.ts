@@ -15,7 +15,11 @@ function createSubject() {
     onRefused,
     onAuthenticated,
   })
-  const counts = () => [onRefused.mock.calls.length, onAuthenticated.mock.calls.length, fake.socket.close.mock.calls.length]
+  const counts = () => [
+    onRefused.mock.calls.length,
+    onAuthenticated.mock.calls.length,
+    fake.socket.close.mock.calls.length,
+  ]
   return { ...fake, clock, onRefused, counts }
 }
 
@@ -40,22 +44,24 @@ it('a wrong token is refused once, and a right one after it is not read', () => 
   expect([counts(), clock.pending]).toEqual([[1, 0, 1], 0])
 })
 
-it.each([{ type: 'task_list' }, { type: 'authenticate' }, 'text', { type: 'authenticate', token: 'right', a: [[[[1]]]] }])(
-  'a first message %j is refused',
-  (message) => {
-    const { clock, receive, frames, counts } = createSubject()
-    receive(message)
-    expect(frames()).toEqual([
-      {
-        type: 'error',
-        message: 'The first message must be authenticate { token }.',
-        error: 'Not authenticated',
-        code: 'UNAUTHORIZED',
-      },
-    ])
-    expect([counts(), clock.pending]).toEqual([[1, 0, 1], 0])
-  },
-)
+it.each([
+  { type: 'task_list' },
+  { type: 'authenticate' },
+  'text',
+  { type: 'authenticate', token: 'right', a: [[[[1]]]] },
+])('a first message %j is refused', (message) => {
+  const { clock, receive, frames, counts } = createSubject()
+  receive(message)
+  expect(frames()).toEqual([
+    {
+      type: 'error',
+      message: 'The first message must be authenticate { token }.',
+      error: 'Not authenticated',
+      code: 'UNAUTHORIZED',
+    },
+  ])
+  expect([counts(), clock.pending]).toEqual([[1, 0, 1], 0])
+})
 
 it('a client that goes away before it has said anything leaves no timer, and is not refused later', () => {
   const { socket, clock, end, counts } = createSubject()

@@ -322,7 +322,9 @@ describe('calls of tools', () => {
   })
 
   it('are cancelled while they are queued, and not looked at when they have ended', async () => {
-    const { calls, call, get, cancel, addTask, complete } = createSubject(() => Promise.resolve([instance('one', 'act')]))
+    const { calls, call, get, cancel, addTask, complete } = createSubject(() =>
+      Promise.resolve([instance('one', 'act')]),
+    )
     const answer = call()
     await vi.waitFor(() => expect(addTask).toHaveBeenCalledOnce())
     await calls.cancelQueued()
@@ -337,7 +339,11 @@ describe('calls of tools', () => {
 
   it('of an unknown tool name 50 others at most, each once, and none of an instance that is not connected', async () => {
     const names = Array.from({ length: 60 }, (_, at) => `tool ${String(at).padStart(2, '0')}`)
-    const listed = [{ ...instance('gone', 'act'), isConnected: false }, instance('a', ...names), instance('b', ...names)]
+    const listed = [
+      { ...instance('gone', 'act'), isConnected: false },
+      instance('a', ...names),
+      instance('b', ...names),
+    ]
     const answer = await createSubject(() => Promise.resolve(listed)).call()
     expect(answer).toMatchObject({ success: false, error: { code: 'TOOL_NOT_FOUND' } })
     expect(JSON.stringify(answer).match(/tool \d\d/g)).toEqual(names.slice(0, 50))

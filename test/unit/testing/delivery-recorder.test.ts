@@ -7,7 +7,11 @@ import { createManualClock } from '../../../src/testing/manual-clock.js'
 function createSubject(options: DeliveryRecorderOptions = {}, past: readonly object[] = []) {
   const transitions$ = new Subject<object>()
   const clock = createManualClock(100)
-  const manager = { transitions$, getAllTasks: () => past, getTask: (id: string) => (id === 't1' ? { owner: 'bob' } : undefined) }
+  const manager = {
+    transitions$,
+    getAllTasks: () => past,
+    getTask: (id: string) => (id === 't1' ? { owner: 'bob' } : undefined),
+  }
   const recorder = recordDeliveryLog(manager as never, { clock, ...options })
   const deliver = (from: string, to: string, at = 100): void =>
     transitions$.next({ kind: 'delivery', taskId: 't1', owner: 'bob', at, from, to, deliveryId: 'd1', record: {} })

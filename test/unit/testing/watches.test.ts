@@ -1,6 +1,7 @@
 // What the watches of a race find, and what they leave of the process.
 import { expect, it, vi } from 'vitest'
 import { watchOutside } from '../../../src/testing/outside-work.js'
+import { originOf } from '../../../src/testing/timer-origin.js'
 import { watchRejections } from '../../../src/testing/unhandled-rejections.js'
 
 it('each rejection is found once, by each watch, the first one first', async () => {
@@ -48,4 +49,13 @@ it('a fetch is counted while anybody watches, and the platform has its own again
   } finally {
     globalThis.fetch = platform
   }
+})
+
+it('the place of a timer is read from a long stack, and stacks are as long as before afterwards', () => {
+  const { stackTraceLimit } = Error
+  const set = (): unknown => originOf(set).call
+  const deep = (levels: number): unknown => (levels === 0 ? set() : deep(levels - 1))
+  const { stack = '' } = deep(50) as { stack?: string }
+  expect(stack.split('\n').length).toBeGreaterThan(50)
+  expect(Error.stackTraceLimit).toBe(stackTraceLimit)
 })

@@ -46,9 +46,7 @@ it('all instances are listed with their tools in one line each, without schemas,
 it('one instance is shown alone, with the schemas of its tools and their whole descriptions, when it is ready', async () => {
   const { tool, ready, settle } = createSubject()
   const { llmContent, metadata } = await tool.execute({ instance_id: 'one' })
-  expect(llmContent).toBe(
-    'one (connected): 2 tool(s)\n- look: Looks\n  at it.\n  arguments: {"type":"object"}\n- act',
-  )
+  expect(llmContent).toBe('one (connected): 2 tool(s)\n- look: Looks\n  at it.\n  arguments: {"type":"object"}\n- act')
   expect(metadata).toEqual({ instances: [{ id: 'one', state: 'connected', tools: ['look', 'act'] }] })
   expect([settle.mock.calls.length, ready.mock.calls]).toEqual([0, [['one']]])
   const unknown = await tool.execute({ instance_id: 'four' })
