@@ -91,8 +91,8 @@ it('refuses tools of a worker that are nested too deep or too large, in its hell
 
 it('asks an instance anew for each list, and leaves out what does not fit behind the tools of others', async () => {
   let size = 10
-  const growing = listing('growing', () => Promise.resolve([{ name: 'look', description: 'x'.repeat(size) }]))
-  const server = await startTestServer({ instances: [growing, listing('other', growing.listTools)] })
+  const listTools = () => Promise.resolve([{ name: 'look', description: 'x'.repeat(size) }])
+  const server = await startTestServer({ instances: [listing('growing', listTools), listing('other', listTools)] })
   const read = async () => {
     const { body } = await server.call('/instances')
     return (body['instances'] as { tools?: { description: string }[] }[]).map(

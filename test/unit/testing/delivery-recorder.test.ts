@@ -43,7 +43,7 @@ it('a turn is accepted when its promise has resolved, and not when it rejects', 
   const { recorder, types } = createSubject()
   let reject: (error: Error) => void = () => undefined
   const turns = [undefined, Promise.resolve(), new Promise<void>((_resolve, fail) => (reject = fail))]
-  const turn = recorder.wrapTurn((() => turns.shift()) as never)
+  const turn = recorder.wrapTurn((() => turns.shift()))
   const delivery = { deliveryId: 'd1', taskIds: ['t1'] } as never
   void turn('text', delivery)
   expect(recorder.entries).toEqual([
@@ -85,6 +85,6 @@ it('entries are passed on also when they are not kept, and nothing is written on
   expect(transitions$.observed).toBe(true)
   recorder.stop()
   expect(transitions$.observed).toBe(false)
-  void recorder.wrapTurn((() => undefined) as never)('text', { deliveryId: 'd1', taskIds: [] } as never)
+  void recorder.wrapTurn((() => undefined))('text', { deliveryId: 'd1', taskIds: [] } as never)
   expect(onEntry).toHaveBeenCalledOnce()
 })
