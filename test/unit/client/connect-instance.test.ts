@@ -546,7 +546,7 @@ describe('a worker that loses its connection', () => {
     await settle()
     const socket = sockets.last
     socket.open()
-    socket.receive({ type: 'error', code: 'NO_TOKEN_NEEDED', message: 'No token is needed.' })
+    socket.receive({ type: 'error', code: 'NO_TOKEN_NEEDED', message: 'm', error: 'No token is needed.' })
     socket.receive({ type: 'welcome', instanceId: 'worker_1' })
     const worker = await connecting
     clock.advance(1)
