@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { run } from './command-line.js'
 
 /** @param answer answers a line of the program */
@@ -69,6 +69,9 @@ it.each(['decline', 'cancel'])('a question that got %s is not answered, and --js
 })
 
 it('an accepted answer without content is empty, and leaves no timer of its time limit', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   const say = (socket: Socket): void => void socket.write('{"action":"accept"}\n')
   expect(await ask(say, '--timeout-seconds', '1000')).toMatchObject({ exitCode: 0, stdout: '{}\n' })
+  expect(vi.getTimerCount()).toBe(0)
 })

@@ -51,14 +51,16 @@ const tools =
     Promise.resolve(names.map((name) => ({ name })))
 
 it('an answer that comes when its instance is gone, or another has its id, is not that of the other', async () => {
-  const { add, remove, toolsOf } = createSubject()
+  const { add, remove, toolsOf, onChange } = createSubject()
   let answer: (listed: unknown) => void = () => undefined
   add('a', () => new Promise((resolve) => (answer = resolve)))
   remove('a')
   add('a', tools('new'))
   await settle()
+  onChange.mockClear()
   answer([{ name: 'old 1' }, { name: 'old 2' }])
   await settle()
+  expect(onChange).not.toHaveBeenCalled()
   expect(toolsOf()).toEqual([['a', 1]])
 })
 
