@@ -6,6 +6,7 @@ import { workerSocketOf } from '../../../src/client/endpoints.js'
 import type { FetchLike } from '../../../src/client/platform.js'
 import { WORKER_CLOSE } from '../../../src/protocol/instance-messages.js'
 import { instanceTool, type InstanceToolContext } from '../../../src/protocol/instance-tools.js'
+import { ToolCallError } from '../../../src/errors.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
 
@@ -130,6 +131,23 @@ describe('connectTimeoutMs', () => {
     await expect(connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })
     expect(server.attempts()).toBe(3)
   })
+
+  it.each([502, 503, 504, 500])(
+    'waits for a server behind a proxy that answers 502 to 504, here %d',
+    async (status) => {
+      let attempts = 0
+      const fetch: FetchLike = () => {
+        attempts += 1
+        return Promise.resolve({ ok: false, status, text: () => Promise.resolve('{}') })
+      }
+      const { clock, connecting } = setUp({ fetch, connectTimeoutMs: 100 })
+      const refused = expect(connecting).rejects.toMatchObject({ code: `HTTP_${status}` })
+      await settle()
+      clock.advance(100)
+      await refused
+      expect(attempts).toBe(status === 500 ? 1 : 2)
+    },
+  )
 
   it('is one attempt by default, and reports a refusal at once', async () => {
     await expect(setUp({ fetch: startsAfter(1).fetch }).connecting).rejects.toMatchObject({ code: 'CONNECTION_FAILED' })
@@ -289,6 +307,48 @@ describe('a worker', () => {
       { callId: 'c2', code: 'RESULT_TOO_LARGE' },
     ])
     expect(socket.sentOf('tool_result')).toEqual([])
+  })
+
+  it('sends a result of the most bytes that a frame may have, and none of a byte more', async () => {
+    const long = instanceTool({ name: 'long', execute: () => 'ä'.repeat(300) })
+    const frameOf = async (maxFrameBytes?: number) => {
+      const { accept } = setUp({ tools: [long], ...(maxFrameBytes !== undefined && { maxFrameBytes }) })
+      const socket = await accept()
+      socket.receive(toolCall('c1', 'long'))
+      await settle()
+      return socket.sent.at(-1)
+    }
+    const whole = await frameOf()
+    const bytes = Buffer.byteLength(JSON.stringify(whole))
+    expect(whole).toMatchObject({ type: 'tool_result', callId: 'c1' })
+    expect(await frameOf(bytes)).toEqual(whole)
+    expect(await frameOf(bytes - 1)).toEqual({
+      type: 'tool_error',
+      callId: 'c1',
+      code: 'RESULT_TOO_LARGE',
+      message: `The result has ${bytes} bytes; a frame may have ${bytes - 1}.`,
+    })
+  })
+
+  it('sends the code of an error as the tool gave it, a number as a number, and 10,000 characters of its message', async () => {
+    const codes = [-32001, 'NO_ROOM']
+    const failing = instanceTool({
+      name: 'fail',
+      execute: () => {
+        throw new ToolCallError(codes.shift() ?? '', 'x'.repeat(10_001))
+      },
+    })
+    const { accept } = setUp({ tools: [failing] })
+    const socket = await accept()
+    for (const callId of ['c1', 'c2']) {
+      socket.receive(toolCall(callId, 'fail'))
+      await settle()
+    }
+    const message = 'x'.repeat(10_000)
+    expect(socket.sentOf('tool_error')).toEqual([
+      { type: 'tool_error', callId: 'c1', code: -32001, message },
+      { type: 'tool_error', callId: 'c2', code: 'NO_ROOM', message },
+    ])
   })
 
   it('sends progress only while the call runs', async () => {
@@ -481,6 +541,19 @@ describe('a worker that loses its connection', () => {
     expect(await other.closed).toMatchObject({ code: 'CONNECTION_LOST' })
   })
 
+  it('is not told of an error before the welcome as the reason for the end of a later connection', async () => {
+    const { sockets, connecting, clock } = setUp({ token: 'not-needed' })
+    await settle()
+    const socket = sockets.last
+    socket.open()
+    socket.receive({ type: 'error', code: 'NO_TOKEN_NEEDED', message: 'm', error: 'No token is needed.' })
+    socket.receive({ type: 'welcome', instanceId: 'worker_1' })
+    const worker = await connecting
+    clock.advance(1)
+    socket.lose(1008, 'no')
+    expect(await worker.closed).toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+
   it('pings a silent server, and drops a connection without an answer', async () => {
     const { accept, clock, sockets } = setUp({ heartbeatMs: 1000 })
     const socket = await accept()
@@ -545,6 +618,29 @@ describe('a worker whose tool goes on after its connection was lost', () => {
     clock.advance(100)
     const third = await accept()
     expect(third.sentOf('hello')).toMatchObject([{ calls: ['c0', ...named].filter((callId) => callId !== 'c7') }])
+    for (const { end } of calls) end('at last')
+  })
+
+  it('does not answer it on a connection whose hello has not named it', async () => {
+    const { tool, calls } = holding()
+    const { accept, connecting, clock } = setUp({ tools: [tool] })
+    const first = await accept()
+    await connecting
+    first.receive(toolCall('c0', 'hold'))
+    await settle()
+    first.lose()
+    clock.advance(100)
+    const second = await accept()
+    expect(second.sentOf('hello')).toMatchObject([{ calls: ['c0'] }])
+    for (let n = 1; n <= 100; n += 1) second.receive(toolCall(`c${n}`, 'hold'))
+    await settle()
+    second.lose()
+    clock.advance(100)
+    const third = await accept()
+    calls[0]?.end('late')
+    calls[1]?.end('late')
+    await settle()
+    expect(third.sentOf('tool_error').map(({ callId }) => callId)).toEqual(['c1'])
     for (const { end } of calls) end('at last')
   })
 })

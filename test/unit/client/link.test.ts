@@ -100,4 +100,60 @@ describe('a link', () => {
     expect([link.isReady, link.send({ type: 'late' })]).toEqual([false, false])
     expect(sockets.last.sent).toEqual([{ type: 'hello' }])
   })
+
+  it('K1: hears nothing of an earlier socket', async () => {
+    const { link, clock, sockets } = setUp()
+    link.wake()
+    await settle()
+    const first = sockets.last
+    first.open()
+    link.ready()
+    link.drop('for a test')
+    clock.advance(100)
+    await settle()
+    sockets.last.open()
+    const { heardAt } = link
+    clock.advance(50)
+    first.receive({ type: 'late' })
+    expect(link.heardAt).toBe(heardAt)
+    sockets.last.receive({ type: 'now' })
+    expect(link.heardAt).toBe(heardAt + 50)
+  })
+
+  it('counts its failures, and how long they have lasted, from the last success or the last end', async () => {
+    const asked: [number, number][] = []
+    const { link, clock, sockets } = setUp({
+      reconnection: (...given) => {
+        asked.push(given)
+        return asked.length === 3 ? undefined : 100
+      },
+    })
+    const fail = async (): Promise<void> => {
+      await settle()
+      sockets.last.lose()
+    }
+    link.wake()
+    await fail()
+    clock.advance(100)
+    await fail()
+    clock.advance(100)
+    await fail()
+    // That was the end. What is begun later begins anew.
+    clock.advance(5000)
+    link.wake()
+    await fail()
+    clock.advance(100)
+    await settle()
+    sockets.last.open()
+    link.ready()
+    clock.advance(5000)
+    sockets.last.lose()
+    expect(asked).toEqual([
+      [1, 0],
+      [2, 100],
+      [3, 200],
+      [1, 0],
+      [1, 0],
+    ])
+  })
 })

@@ -336,6 +336,39 @@ describe('a watch right after submit', () => {
     expect(socket.sent.map(({ type }) => type)).toEqual(['task_submit'])
   })
 
+  it('that starts soon goes on for as long as its task, and a subscription that was given up is not tried again', async () => {
+    const { client, accept, answer, clock } = setUpClient()
+    const submitted = client.submit(submission)
+    const socket = await accept()
+    await answer(socket, 'task_submit', accepted)
+    await submitted
+    clock.advance(999)
+    const watched = read(client.watch('t1'))
+    await settle()
+    expect(clock.pending).toBe(1)
+    clock.advance(20_000)
+    expect(socket.sentOf('unsubscribe_task')).toEqual([])
+    socket.receive(complete('t1'))
+    await settle()
+    expect(words(watched.events)).toEqual(['completed'])
+    const left = client.watch('t2')[Symbol.asyncIterator]()
+    await settle()
+    const [request] = socket.sentOf('subscribe_task')
+    await left.return?.()
+    const { pending } = clock
+    socket.receive({
+      type: 'error',
+      message: 'm',
+      error: 'Too many',
+      code: 'RATE_LIMITED',
+      requestId: request?.['requestId'],
+    })
+    // The time limit of the answered request is gone, and no other timer has begun.
+    expect(clock.pending).toBe(pending - 1)
+    clock.advance(1000)
+    expect(socket.sentOf('subscribe_task')).toHaveLength(1)
+  })
+
   it('that does not start soon is unsubscribed, and can start later', async () => {
     const { client, accept, answer, acknowledge, clock } = setUpClient()
     const submitted = client.submit(submission)

@@ -323,5 +323,11 @@ describe('resources', () => {
       .result as typeof first
     expect([first.resources.length, resources.length, nextCursor]).toEqual([100, 50, undefined])
     expect((await send(app, ALICE, 'resources/list', { cursor: 'x' })).error?.code).toBe(-32602)
+    for (const cursor of ['-1', '1.5']) {
+      expect((await send(app, ALICE, 'resources/list', { cursor })).error?.code).toBe(-32602)
+    }
+    // A page that is full and the last one names no further one.
+    const last = (await send(app, ALICE, 'resources/list', { cursor: '50' })).result as typeof first
+    expect([last.resources.length, last.nextCursor]).toEqual([100, undefined])
   })
 })

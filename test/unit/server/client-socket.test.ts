@@ -348,6 +348,16 @@ describe('the client socket', () => {
     })
   })
 
+  it('repeats a requestId of at most 256 characters, and a number', async () => {
+    const client = await (await startTestServer()).client()
+    const errorTo = async (requestId: unknown) => {
+      client.send({ type: 'nonsense', requestId })
+      return (await client.skipTo('error'))['requestId']
+    }
+    for (const id of ['x'.repeat(256), '', 0, 7]) expect(await errorTo(id)).toBe(id)
+    for (const id of ['x'.repeat(257), null, {}, true]) expect(await errorTo(id)).toBeUndefined()
+  })
+
   it('closes a socket whose frame is over the limit (1009)', async () => {
     const server = await startTestServer({ limits: { frameBytes: 1000 } })
     const client = await server.client()

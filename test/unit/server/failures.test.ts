@@ -290,6 +290,29 @@ describe('the events of a task', () => {
     expect([cut, onEnd, leave].map((called) => called.mock.calls.length)).toEqual([1, 1, 1])
   })
 
+  it('are followed by no comment while so much is unread that reports are dropped', async () => {
+    const stream = openEventStream({
+      cut: vi.fn(),
+      onEnd: vi.fn(),
+      metrics: {} as never,
+      followed: { task: { id: 'task_1' } as never, seq: 0, missed: [], idOf: String },
+      hub: { join: () => ({ leave: vi.fn(), addTask: () => true }) } as never,
+      limits: { slowReaderBytes: 10, deadReaderBytes: 1000 } as never,
+    })
+    const reader = stream.body.getReader()
+    // The first line alone is as much as may wait.
+    stream.beat()
+    const text = async () => new TextDecoder().decode((await reader.read()).value)
+    expect(await text()).toBe(': events\n\n')
+    stream.beat()
+    expect(await text()).toBe(': keep-alive\n\n')
+    stream.beat()
+    stream.beat()
+    stream.end()
+    expect(await text()).toBe(': keep-alive\n\n')
+    expect((await reader.read()).done).toBe(true)
+  })
+
   it('are kept alive by comments', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })

@@ -88,3 +88,19 @@ it('refuses tools of a worker that are nested too deep or too large, in its hell
   expect(await worker.next()).toMatchObject({ type: 'welcome' })
   expect((await server.call('/instances')).body['instances']).toMatchObject([{ id: 'calc' }, { id: 'remote' }])
 })
+
+it('asks an instance anew for each list, and leaves out what does not fit behind the tools of others', async () => {
+  let size = 10
+  const listTools = () => Promise.resolve([{ name: 'look', description: 'x'.repeat(size) }])
+  const server = await startTestServer({ instances: [listing('growing', listTools), listing('other', listTools)] })
+  const read = async () => {
+    const { body } = await server.call('/instances')
+    return (body['instances'] as { tools?: { description: string }[] }[]).map(
+      ({ tools }) => tools?.[0]?.description.length,
+    )
+  }
+  expect(await read()).toEqual([10, 10])
+  // Each of them alone would fit.
+  size = 9 * 1024 * 1024
+  expect(await read()).toEqual([size, undefined])
+})

@@ -57,6 +57,11 @@ describe('the log of a server', () => {
     expect(logged('task')).toEqual([
       `task failed task=${String(body['taskId'])} instance=calc code=EXECUTION_ERROR command=cmd_1 error="It blew up."`,
     ])
+    const { body: cancelled } = await server.post('/tasks', taskOf('hold'))
+    await server.held()
+    await server.post(`/tasks/${String(cancelled['taskId'])}/cancel`)
+    await vi.waitFor(() => expect(server.taskManager.listTasks(undefined, 'cancelled')).toHaveLength(1))
+    expect(logged('task')).toHaveLength(1)
   })
 
   it('has what was refused: requests, upgrades, sockets, workers and tasks', async () => {
@@ -138,5 +143,22 @@ describe('a line of the log', () => {
     clock.advance(60_000)
     event('info', 'instance connected')
     expect(lines).toHaveLength(MAX_LINES + 3)
+  })
+
+  it('is not cut at 200 characters, and a minute is over when it has passed', () => {
+    const { clock, lines, event } = write()
+    event('info', 'odd', { name: `${' '.repeat(199)}x`, plain: 'x'.repeat(200) })
+    expect(lines).toEqual([`agent-tasks info: odd name="${' '.repeat(199)}x" plain=${'x'.repeat(200)}`])
+    for (let count = 0; count < MAX_LINES; count += 1) event('info', 'refused request')
+    expect(lines).toHaveLength(MAX_LINES)
+    clock.advance(59_999)
+    event('info', 'refused request')
+    expect(lines).toHaveLength(MAX_LINES)
+    clock.advance(1)
+    event('info', 'instance connected')
+    expect(lines.slice(MAX_LINES)).toEqual([
+      'agent-tasks info: log shortened lines=2',
+      'agent-tasks info: instance connected',
+    ])
   })
 })

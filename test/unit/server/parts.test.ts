@@ -162,6 +162,24 @@ describe('the heartbeat', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('beats for what is open after nothing was, from then on', () => {
+    const clock = createManualClock()
+    const heartbeat = createHeartbeat(clock, 100)
+    const beats: string[] = []
+    const keep = (name: string) => heartbeat.keep({ beat: () => beats.push(name), end: () => undefined })
+    keep('a')()
+    clock.advance(60)
+    const release = keep('b')
+    clock.advance(99)
+    expect(beats).toEqual([])
+    clock.advance(1)
+    clock.advance(100)
+    expect(beats).toEqual(['b', 'b'])
+    release()
+    release()
+    expect(clock.pending).toBe(0)
+  })
+
   it('terminates a client that does not answer a ping, and keeps one that does', async () => {
     const clock = createManualClock(1_000_000)
     const server = await startTestServer({ clock })

@@ -101,3 +101,18 @@ it('destroys a connection with more than 10 requests that wait', async () => {
   }
   expect([...started.keys()].toSorted()).toEqual(['f', ...many].toSorted())
 })
+
+it('serves any number of requests of a connection of which no more than 10 wait at once', async () => {
+  const { serve, started } = keep()
+  const socket = await open(serve)
+  socket.resume()
+  socket.write(requests('r0', 'r1'))
+  for (let at = 0; at < 25; at += 1) {
+    await expect.poll(() => started.has(`r${at}`)).toBe(true)
+    socket.write(requests(`r${at + 2}`))
+    // Both that have arrived wait behind this one.
+    await quiet()
+    started.get(`r${at}`)?.end()
+  }
+  expect(socket.destroyed).toBe(false)
+})

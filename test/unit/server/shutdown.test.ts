@@ -1,8 +1,10 @@
 // Closing a server: no new tasks, time for running ones, every complete sent, nothing left open.
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startTaskServer } from '../../../src/server/index.js'
+import { drainTasks } from '../../../src/task-backend/shutdown.js'
+import type { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import { openEvents } from '../../support/event-source.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { openSocket } from '../../support/socket-client.js'
@@ -137,5 +139,52 @@ describe('close', () => {
     await expect(startTaskServer({ port: taken, env: {}, logLevel: 'silent' })).rejects.toThrow(
       'is in use by another program.',
     )
+  })
+})
+
+describe('draining', () => {
+  const createSubject = (holdsQueue = false) => {
+    const clock = createManualClock()
+    const cancelled: string[] = []
+    const state = { hasRunning: true }
+    const tasks = Object.assign(new EventEmitter(), {
+      holdQueue: () => holdsQueue,
+      // The newest first.
+      listTasks: (_instance: undefined, status: string) => [{ id: `${status} 2` }, { id: `${status} 1` }],
+      cancelTask: (id: string, reason: string) => cancelled.push(`${id}: ${reason}`) > 0,
+    })
+    const drain = (ms: number) => drainTasks(tasks as unknown as TaskManager, clock, ms)
+    Object.defineProperty(tasks, 'hasRunning', { get: () => state.hasRunning })
+    return { clock, cancelled, state, tasks, drain }
+  }
+  const REASON = 'the server is shutting down'
+
+  it('cancels the oldest task first, what is queued at once, and leaves no listener and no timer', async () => {
+    const { clock, cancelled, tasks, drain } = createSubject()
+    const drained = drain(500)
+    expect(cancelled).toEqual([`queued 1: ${REASON}`, `queued 2: ${REASON}`])
+    tasks.emit('complete')
+    expect([tasks.listenerCount('complete'), clock.pending]).toEqual([1, 1])
+    clock.advance(500)
+    await drained
+    expect(cancelled.slice(2)).toEqual([`running 1: ${REASON}`, `running 2: ${REASON}`])
+    expect([tasks.listenerCount('complete'), clock.pending]).toEqual([0, 0])
+  })
+
+  it('ends with the last running task, and leaves the queue to a store that holds it', async () => {
+    const { clock, cancelled, state, tasks, drain } = createSubject(true)
+    const drained = drain(Infinity)
+    state.hasRunning = false
+    tasks.emit('complete')
+    await drained
+    expect([tasks.listenerCount('complete'), clock.pending]).toEqual([0, 0])
+    expect(cancelled.filter((line) => line.startsWith('queued'))).toEqual([])
+  })
+
+  it.each([0, 500])('waits for nothing when nothing runs, or with no time (%d ms)', async (ms) => {
+    const { state, tasks, drain } = createSubject()
+    state.hasRunning = ms === 0
+    await drain(ms)
+    expect(tasks.listenerCount('complete')).toBe(0)
   })
 })

@@ -93,6 +93,15 @@ describe('a registered worker', () => {
     expect(next.taskManager.persistence?.takeWorkers()).toEqual([])
   })
 
+  it('is forgotten when an instance of the next server has its id', async () => {
+    const store = memoryStore()
+    const first = await startTestServer({ store, instances: [] })
+    for (const instanceId of ['calc', 'other']) await first.post('/register', { instanceId })
+    const nextStore = store.copy()
+    await startTestServer({ store: nextStore })
+    await expect.poll(() => nextStore.contents().instances.map(({ id }) => id)).toEqual(['other'])
+  })
+
   it('is not registered when it cannot be stored', async () => {
     const { store, state } = breakableStore()
     const server = await startTestServer({ store })

@@ -6,7 +6,7 @@ import { memoryStore } from '../../../src/store/index.js'
 import { localInstance, type Instance, type TaskServerOptions } from '../../../src/server/index.js'
 import type { Hub } from '../../../src/task-backend/hub.js'
 import type { TaskService } from '../../../src/task-backend/task-service.js'
-import { createToolCalls } from '../../../src/server/tool-calls.js'
+import { createToolCalls, toolsOf } from '../../../src/server/tool-calls.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { startTestServer, createHolding, taskOf, type TestServer } from './test-server.js'
 
@@ -260,5 +260,106 @@ describe('a call whose task does not end', () => {
     miss()
     expect(await answer).toMatchObject({ success: false, error: { code: 'UNAVAILABLE' }, taskId: 't1' })
     expect([leave.mock.calls.length, clock.pending]).toEqual([1, 0])
+  })
+})
+
+describe('calls of tools', () => {
+  const running = { status: 'queued', commands: [] }
+
+  /** Calls whose list of instances, submissions and ends are those of the test. */
+  const createSubject = (read: () => Promise<unknown>) => {
+    const clock = createManualClock()
+    let deliver: (event: unknown) => void = () => undefined
+    const submit = vi.fn((): unknown => ({ taskId: 't1', queuePosition: 1 }))
+    const get = vi.fn((): unknown => running)
+    const cancel = vi.fn(() => ({ success: true }))
+    const [addTask, leave] = [vi.fn(() => true), vi.fn()]
+    const hub = {
+      join: (given: typeof deliver) => {
+        deliver = given
+        return { addTask, leave }
+      },
+    }
+    const calls = createToolCalls({
+      clock,
+      limitMs: 1000,
+      instances: { read } as never,
+      service: { submit, get, cancel } as unknown as TaskService,
+      hub: hub as unknown as Hub,
+    })
+    const call = (signal: AbortSignal = new AbortController().signal, instanceId?: string) =>
+      calls.call({ name: 'act', args: {}, instanceId, signal, within: (run) => run() })
+    return { calls, call, clock, submit, get, cancel, addTask, leave, complete: () => deliver({ isComplete: true }) }
+  }
+  const instance = (id: string, ...tools: readonly string[]) => ({
+    id,
+    isConnected: true,
+    tools: tools.map((name) => ({ name })),
+  })
+
+  it('submit nothing when their client has left while the instances were listed', async () => {
+    const caller = new AbortController()
+    const { call, submit } = createSubject(() => {
+      caller.abort()
+      return Promise.resolve([instance('one', 'act')])
+    })
+    expect(await call(caller.signal)).toEqual({
+      success: false,
+      error: { code: 'CANCELLED', message: 'The client closed the connection.' },
+    })
+    expect(submit).not.toHaveBeenCalled()
+  })
+
+  it('cancel their task when their client has left while it was submitted', async () => {
+    const caller = new AbortController()
+    const { call, submit, cancel, clock, leave } = createSubject(() => Promise.resolve([instance('one', 'act')]))
+    submit.mockImplementation(() => {
+      caller.abort()
+      return { taskId: 't1', queuePosition: 1 }
+    })
+    expect(await call(caller.signal)).toMatchObject({ success: false, error: { code: 'CANCELLED' }, taskId: 't1' })
+    expect([cancel.mock.calls, leave.mock.calls.length, clock.pending]).toEqual([[['t1']], 1, 0])
+  })
+
+  it('are cancelled while they are queued, and not looked at when they have ended', async () => {
+    const { calls, call, get, cancel, addTask, complete } = createSubject(() =>
+      Promise.resolve([instance('one', 'act')]),
+    )
+    const answer = call()
+    await vi.waitFor(() => expect(addTask).toHaveBeenCalledOnce())
+    await calls.cancelQueued()
+    expect([get.mock.calls, cancel.mock.calls]).toEqual([[['t1']], [['t1']]])
+    complete()
+    await answer
+    get.mockClear()
+    cancel.mockClear()
+    await calls.cancelQueued()
+    expect([get.mock.calls, cancel.mock.calls]).toEqual([[], []])
+  })
+
+  it('of an unknown tool name 50 others at most, each once, and none of an instance that is not connected', async () => {
+    const names = Array.from({ length: 60 }, (_, at) => `tool ${String(at).padStart(2, '0')}`)
+    const listed = [
+      { ...instance('gone', 'act'), isConnected: false },
+      instance('a', ...names),
+      instance('b', ...names),
+    ]
+    const answer = await createSubject(() => Promise.resolve(listed)).call()
+    expect(answer).toMatchObject({ success: false, error: { code: 'TOOL_NOT_FOUND' } })
+    expect(JSON.stringify(answer).match(/tool \d\d/g)).toEqual(names.slice(0, 50))
+  })
+
+  it('the list has the tools of connected instances alone', () => {
+    const look = { name: 'look' }
+    const listed = [
+      { id: 'gone', isConnected: false, tools: [look] },
+      { id: 'a', isConnected: true, tools: [{ ...look, description: 'first' }] },
+      { id: 'b', isConnected: true },
+      { id: 'c', isConnected: true, tools: [{ ...look, description: 'second' }, { name: 'act' }] },
+    ]
+    expect(toolsOf(listed as never)).toEqual([
+      { name: 'look', description: 'first', instances: ['a', 'c'] },
+      { name: 'act', instances: ['c'] },
+    ])
   })
 })

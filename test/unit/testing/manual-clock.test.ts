@@ -63,6 +63,15 @@ describe('a manual clock', () => {
     expect(clock.now()).toBe(6)
   })
 
+  it('does not go back after a timer that has moved it further', () => {
+    const clock = createManualClock()
+    const ran: number[] = []
+    clock.setTimeout(() => clock.advance(50), 10)
+    clock.setTimeout(() => ran.push(clock.now()), 20)
+    clock.advance(15)
+    expect([ran, clock.now(), clock.pending]).toEqual([[20], 60, 0])
+  })
+
   it('treats delays as the platform does: one above the limit fires at once', () => {
     const clock = createManualClock()
     let fired = 0

@@ -1,5 +1,5 @@
 /** Waits without real time: when they end, and what their errors list. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createActor, emit, fromCallback, setup } from 'xstate'
 import { AsyncTaskManager } from 'agent-tasks'
 import { createManualClock, exploreRaces, runUntilEvent, runUntilSettled, runUntilState } from 'agent-tasks/testing'
@@ -123,5 +123,47 @@ describe('runUntilSettled', () => {
     })
     // The watcher begins before the press, or after the press and none, one or two of the timers.
     expect(summary.orders).toBe(4)
+  })
+})
+
+describe('a wait for a state', () => {
+  const createActor = () => {
+    let look: () => void = () => undefined
+    const state = { value: 'begun' }
+    const unsubscribe = vi.fn()
+    const actor = {
+      id: 'subject',
+      getSnapshot: () => ({ status: 'active', value: state.value, matches: (value: string) => value === state.value }),
+      subscribe: (observer: { next: () => void }) => {
+        look = () => observer.next()
+        return { unsubscribe }
+      },
+    }
+    const become = (value: string): void => {
+      state.value = value
+      look()
+    }
+    return { actor: actor as never, become, unsubscribe }
+  }
+
+  it('takes also what the last timer within its time brings, and leaves no subscription', async () => {
+    const { actor, become, unsubscribe } = createActor()
+    const clock = createManualClock()
+    clock.setTimeout(() => become('over'), 1000)
+    expect(await runUntilState(actor, 'over', clock, { timeoutMs: 1000 })).toMatchObject({ value: 'over' })
+    expect(unsubscribe).toHaveBeenCalledOnce()
+  })
+
+  it('runs no timer after its time, says what it has seen, and leaves no subscription', async () => {
+    const { actor, become, unsubscribe } = createActor()
+    const clock = createManualClock()
+    clock.setTimeout(() => become('on the way'), 500)
+    clock.setTimeout(() => become('over'), 1001)
+    await expect(runUntilState(actor, 'over', clock, { timeoutMs: 1000 })).rejects.toThrow(
+      'runUntilState: subject was never "over": 1000 ms have passed. Seen states: begun, on the way.',
+    )
+    expect([clock.pending, unsubscribe.mock.calls.length]).toEqual([1, 1])
+    clock.advance(1)
+    clock.advance(1000)
   })
 })

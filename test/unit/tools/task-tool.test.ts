@@ -90,6 +90,22 @@ describe('a task in place', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('passes on what its run writes while the call waits, and nothing after that', async () => {
+    const researcher = controlledRun<SubagentRequest>()
+    const { tool, clock } = setUp(researcher.run, { maxBlockingSeconds: 10 })
+    const onUpdate = vi.fn()
+    const call = tool.execute({ subagent_name: 'researcher', goal_prompt: 'find out' }, { onUpdate })
+    const { context } = await researcher.started
+    context.append('first')
+    clock.advance(10_000)
+    expect((await call).llmContent).toMatch(/continues in the background/)
+    expect(onUpdate.mock.calls).toEqual([[{ text: 'first', cursor: 5 }]])
+    context.append('second')
+    expect(onUpdate).toHaveBeenCalledOnce()
+    researcher.finish({})
+    await settle()
+  })
+
   it('calls the run of a definition as its method', async () => {
     class Researcher {
       readonly reply = 'from the definition'

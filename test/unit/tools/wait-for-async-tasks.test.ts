@@ -1,4 +1,5 @@
 /** wait_for_async_tasks waits until tasks have ended, and what it returns is delivered. */
+import { boundParts } from '../../../src/tools/wait-texts.js'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
@@ -367,3 +368,11 @@ it.each([{ maxWaitSeconds: 0 }, { maxWaitSeconds: Infinity }, { maxMessageChars:
     expect(() => createWaitForAsyncTasksTool({ getAsyncTaskManager, ...option })).toThrow(InvalidSettingError)
   },
 )
+
+it('the notes of a wait have at most 2,000 characters together, each of them 1,000, and say how many are left out', () => {
+  const [a, b] = ['a'.repeat(1000), 'b'.repeat(1000)]
+  expect(boundParts([a, b])).toEqual([a, b])
+  expect(boundParts([a, b, 'c'])).toEqual([a, b, '... and 1 more'])
+  const [cut, ...others] = boundParts([`${a}x`])
+  expect([cut, others]).toEqual([`${a}...`, []])
+})

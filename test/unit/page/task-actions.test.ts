@@ -1,0 +1,133 @@
+// What the actions of the page pass on to the managers, and what they answer.
+import { expect, it, vi } from 'vitest'
+import { AgentTasksError, InvalidInputError } from '../../../src/errors.js'
+import { refusalOf, submit, taskActions } from '../../../src/page/actions.js'
+import { copyCommandTask } from '../../../src/page/copy-as.js'
+import { commandState, barState } from '../../../src/page/command-entry.js'
+
+const asyncEntry = { kind: 'async', record: { id: 'a1' } } as never
+const commandEntry = { kind: 'command', id: 'c1' } as never
+
+function createSubject() {
+  const manager = {
+    cancelTask: vi.fn(() => true),
+    answerTask: vi.fn(() => true),
+    sendToTask: vi.fn((): unknown => ({ sent: true })),
+  }
+  const taskManager = {
+    cancelTask: vi.fn(() => true),
+    submitTask: vi.fn((_message: { task_name: string }): unknown => ({ taskId: 'c2' })),
+    instances: { get: (id: string) => (id === 'calc' ? {} : undefined) },
+  }
+  const state = { noteAnswer: vi.fn(), noteMessage: vi.fn() }
+  const sources = { manager, taskManager, state } as never
+  const act = (name: string, entry: never, body: unknown) => taskActions[name]?.(sources, entry, body)
+  return { manager, taskManager, state, sources, act }
+}
+
+it('a cancellation without a reason, or with an empty one, says where it came from', () => {
+  const { manager, taskManager, act } = createSubject()
+  for (const body of [{}, { reason: '' }, { reason: 'r'.repeat(1000) }]) {
+    expect(act('cancel', asyncEntry, body)).toEqual({ status: 200, body: {} })
+  }
+  act('cancel', commandEntry, { reason: '' })
+  expect(manager.cancelTask.mock.calls).toEqual([
+    ['a1', { reason: 'cancelled on the page' }],
+    ['a1', { reason: 'cancelled on the page' }],
+    ['a1', { reason: 'r'.repeat(1000) }],
+  ])
+  expect(taskManager.cancelTask.mock.calls).toEqual([['c1', 'cancelled on the page']])
+  expect(() => act('cancel', asyncEntry, { reason: 'r'.repeat(1001) })).toThrow(InvalidInputError)
+  manager.cancelTask.mockReturnValue(false)
+  expect(act('cancel', asyncEntry, {})).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
+})
+
+it('an answer or a message is noted when it has arrived, and only then', () => {
+  const { manager, state, act } = createSubject()
+  const answer = { action: 'accept', content: { a: 1 } }
+  expect(act('answer', asyncEntry, { questionId: 'q1', answer })).toEqual({ status: 200, body: {} })
+  expect(act('message', asyncEntry, { message: 'hi' })).toEqual({ status: 200, body: {} })
+  expect([state.noteAnswer.mock.calls, state.noteMessage.mock.calls]).toEqual([
+    [[asyncEntry, 'q1']],
+    [[asyncEntry, 'hi']],
+  ])
+  expect([manager.answerTask.mock.calls, manager.sendToTask.mock.calls]).toEqual([
+    [['a1', 'q1', answer]],
+    [['a1', 'hi']],
+  ])
+  manager.answerTask.mockReturnValue(false)
+  manager.sendToTask.mockReturnValue({ sent: false, reason: 'It takes none.' })
+  expect(act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'QUESTION_CLOSED' } })
+  expect(act('message', asyncEntry, { message: 'hi' })).toEqual({
+    status: 409,
+    body: { code: 'NOT_SENT', error: 'It takes none.' },
+  })
+  expect(act('answer', commandEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'NO_QUESTION' } })
+  expect(act('message', commandEntry, { message: 'hi' })).toMatchObject({ body: { code: 'NOT_SENT' } })
+  expect([state.noteAnswer.mock.calls.length, state.noteMessage.mock.calls.length]).toEqual([1, 1])
+})
+
+it('a submission without a name is named after its tools, in 200 characters', () => {
+  const { taskManager, sources } = createSubject()
+  const commands = Array.from({ length: 30 }, (_, at) => ({ tool: `tool ${at}`, args: {} }))
+  expect(submit(sources, 'calc', { commands })).toEqual({ status: 200, body: { key: 'command:c2' } })
+  submit(sources, 'calc', { commands: commands.slice(0, 2) })
+  const names = taskManager.submitTask.mock.calls.map(([message]) => message.task_name)
+  expect(names[0]).toHaveLength(200)
+  expect(names[1]).toBe('tool 0, tool 1')
+  for (const [code, status] of [
+    ['INVALID_TASK', 400],
+    ['NO_COMMANDS', 400],
+    ['QUEUE_FULL', 409],
+  ] as const) {
+    taskManager.submitTask.mockReturnValue({ error: 'no', code })
+    expect(submit(sources, 'calc', { commands })).toEqual({ status, body: { error: 'no', code } })
+  }
+})
+
+it('a refusal names the field of the request, and what is not the affair of the client is none', () => {
+  expect(refusalOf(new InvalidInputError('body.commands[0].args[12].a', 1, 'text'))?.body).toMatchObject({
+    field: 'commands.0.args.12.a',
+  })
+  expect(refusalOf(new InvalidInputError('answer', 1, 'text'))).toMatchObject({ status: 400, body: { field: '' } })
+  expect(refusalOf(new AgentTasksError('TASK_LIMIT', 'no'))).toEqual({
+    status: 409,
+    body: { code: 'TASK_LIMIT', error: 'no' },
+  })
+  expect(refusalOf(new Error('bug'))).toBeUndefined()
+})
+
+it('a command task is copied with all of its input', () => {
+  const task = {
+    id: 'c1',
+    name: 'Sums',
+    intention: 'to know',
+    instanceId: 'calc',
+    commands: [
+      { tool_name: 'add', intention: 'first', args: { a: "it's" }, timeout: 500, result: 1 },
+      { tool_name: 'add', intention: '', args: {} },
+    ],
+  } as never
+  const body =
+    '{"task_name":"Sums","task_intention":"to know","instanceId":"calc","commands":[' +
+    `{"tool_name":"add","intention":"first","args":{"a":"it's"},"timeout":500},{"tool_name":"add","args":{}}]}`
+  expect(copyCommandTask(undefined, commandEntry, task)).toEqual({
+    typescript: `taskManager.submitTask({ type: 'task_submit', ...${body} })`,
+  })
+  const { curl, typescript } = copyCommandTask('http://localhost:1', commandEntry, task)
+  expect(curl).toBe(
+    `curl -s 'http://localhost:1/tasks' -H 'content-type: application/json' -d '${body.replace("'", `'\\''`)}'`,
+  )
+  expect(typescript.split('\n').at(-1)).toBe(`const { taskId } = await client.submit(${body})`)
+})
+
+it('a command that was given up is shown by its reason, and a task by the end of its time', () => {
+  const error = (code: string) => ({ code, message: 'm' }) as never
+  expect(barState('skipped', undefined)).toBe('skipped')
+  expect(barState('skipped', error('CANCELLED'))).toBe('cancelled')
+  expect(barState('skipped', error('COMMAND_TIMEOUT'))).toBe('failed')
+  expect(barState('error', error('X'))).toBe('failed')
+  expect(commandState({ status: 'failed', error: error('COMMAND_TIMEOUT') } as never)).toBe('timed-out')
+  expect(commandState({ status: 'failed', error: error('OTHER') } as never)).toBe('failed')
+  expect(commandState({ status: 'completed' } as never)).toBe('completed')
+})
