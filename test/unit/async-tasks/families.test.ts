@@ -517,6 +517,15 @@ describe('a cancellation', () => {
     expect(aborted).toEqual(['p', 'c', 'g'])
   })
 
+  it('F5: names no children that run: they were cancelled with it', async () => {
+    const { launch, manager, task } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    manager.cancelTask('p')
+    expect(task('p')).not.toHaveProperty('runningChildren')
+    expect(task('c')).toMatchObject({ status: 'cancelled', parentId: 'p', depth: 1 })
+  })
+
   it('F5: of a child leaves the parent and its other children', async () => {
     const { launch, manager, statuses } = setUp()
     await launch('p')

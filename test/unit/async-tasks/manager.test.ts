@@ -748,6 +748,26 @@ describe('restoring', () => {
     expect(restored.getTask('ran')).toMatchObject({ completedAt: 9_000, progress: { progress: 0.5 } })
   })
 
+  it('A7: keeps as many that owe nothing as the history does', () => {
+    const records = ['a', 'b', 'c', 'd'].map((id, at) => ({
+      ...input(id),
+      owner: 'main',
+      status: 'completed' as const,
+      delivery: 'delivered' as const,
+      launchedAt: 1,
+      completedAt: 2,
+      seq: at + 1,
+      output: {},
+    }))
+    const pruned: string[] = []
+    const restored = AsyncTaskManager.restore(records, { maxAsyncTasks: 1, clock: createManualClock(9_000) })
+    restored.transitions$.subscribe(({ kind, taskId }) => kind === 'history' && pruned.push(taskId))
+    expect(restored.getAllTasks().map(({ id }) => id)).toEqual(['c', 'd'])
+    restored.setMaxAsyncTasks(0)
+    expect(restored.getAllTasks()).toEqual([])
+    expect(pruned).toEqual(['c', 'd'])
+  })
+
   it('refuses a sequence number after which later ones would not be exact', () => {
     const record = { id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1, status: 'completed' as const }
     expect(() => AsyncTaskManager.restore([{ ...record, seq: 2 ** 53 - 1 }])).toThrow(

@@ -173,6 +173,18 @@ describe('a launch for which no slot is free', () => {
     expect(started()).toEqual(['a'])
   })
 
+  it('F8: has no limit on its wait left once its run has started', async () => {
+    const { launch, manager, runs, pass } = limitedTasks({ ...waiting, queue: { maxWaitMs: 1_000 } })
+    await launch('a')
+    await launch('b')
+    await pass(500)
+    await runs[0]?.end()
+    expect(manager.actor.getSnapshot().nextDeadlineAt).toBeUndefined()
+    await pass(10_000)
+    expect(manager.getTask('b')?.status).toBe('running')
+    expect(runs[1]?.context.signal.aborted).toBe(false)
+  })
+
   it('F8: has its deadline count from the start of its run', async () => {
     const { launch, manager, runs, pass } = limitedTasks(waiting)
     await launch('a')
