@@ -185,6 +185,16 @@ describe('a launch for which no slot is free', () => {
     expect(runs[1]?.context.signal.aborted).toBe(false)
   })
 
+  it('F8: starts when a slot is free at the very end of the longest wait', async () => {
+    const { launch, manager, pass } = limitedTasks({ ...waiting, queue: { maxWaitMs: 1_000 } })
+    manager.tryReserveAsyncSlot({ ttlMs: 1_000 })
+    await launch('a')
+    await pass(999)
+    expect(manager.getTask('a')?.status).toBe('queued')
+    await pass(1)
+    expect(manager.getTask('a')?.status).toBe('running')
+  })
+
   it('F8: has its deadline count from the start of its run', async () => {
     const { launch, manager, runs, pass } = limitedTasks(waiting)
     await launch('a')
