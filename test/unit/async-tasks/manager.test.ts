@@ -802,3 +802,94 @@ it('A9: `await using` disposes the manager, which cancels what still runs', asyn
   expect(() => manager.registerTask(input('b'))).toThrow(DisposedError)
   expect(clock.pending).toBe(0)
 })
+
+describe('a call', () => {
+  it('A3: reserves nothing that has expired by then', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 })
+    expect(manager.tryReserveAsyncSlot({ ttlMs: 0 })).toBeNull()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it('returns the record as registered, also when a subscriber ends the task at once', () => {
+    const { manager } = setUp()
+    manager.transitions$.subscribe(({ taskId, to }) => {
+      if (to === 'running') manager.completeTask(taskId, {})
+    })
+    expect(manager.registerTask(input('a')).status).toBe('running')
+    expect(manager.getTask('a')?.status).toBe('completed')
+  })
+
+  it('F8: that cancels all starts nothing that has waited', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1, whenFull: 'queue' })
+    const changes: string[] = []
+    const reservation = manager.tryReserveAsyncSlot() ?? ''
+    manager.registerTask(input('a'), reservation)
+    manager.launch(input('b'), () => Promise.resolve({}))
+    manager.transitions$.subscribe(({ taskId, to }) => changes.push(`${taskId} ${to}`))
+    expect(manager.cancelAll({ owner: 'main' })).toEqual(['b', 'a'])
+    expect(changes).toEqual(['b cancelled', 'a cancelled'])
+  })
+
+  it('F8: says whether a launch may wait: not when the queue is full, and not after dispose', async () => {
+    const { manager } = setUp({ maxAsyncTasks: 0, whenFull: 'queue', queue: { max: 1 } })
+    expect(manager.canQueue()).toBe(true)
+    manager.launch(input('a'), () => Promise.resolve({}))
+    expect([manager.canQueue(), manager.queuePosition('a'), manager.queuePosition('b')]).toEqual([false, 1, undefined])
+    expect(manager.canLaunchAsync().reason).toContain('1')
+    manager.cancelTask('a')
+    expect(manager.canQueue()).toBe(true)
+    await manager.dispose()
+    expect(manager.canQueue()).toBe(false)
+    expect(manager.canLaunchAsync()).toEqual({ allowed: false, reason: 'The task manager was disposed' })
+    expect(manager.tryReserveAsyncSlot()).toBeNull()
+  })
+
+  it('A6: leases a task once that is named twice', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    expect(manager.lease({ taskIds: ['a', 'a'] })?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('F2: reads 16384 bytes of an output by default, and none of a task that has written nothing', () => {
+    const { manager } = setUp()
+    for (const id of ['a', 'b']) manager.registerTask(input(id))
+    manager.appendOutput('a', 'x'.repeat(20_000))
+    expect(manager.readOutput('a')).toMatchObject({ nextCursor: 16_384, skippedBytes: 0, remainingBytes: 3_616 })
+    expect(manager.readOutput('b')).toEqual({ text: '', nextCursor: 0, skippedBytes: 0, remainingBytes: 0 })
+    expect(manager.readOutput('c')).toBeUndefined()
+  })
+
+  it('A9: admits nothing in a handler of what dispose cancels', async () => {
+    const { manager } = setUp()
+    const run = vi.fn(() => Promise.resolve({}))
+    const thrown: unknown[] = []
+    manager.onTaskCancelled(() => {
+      for (const call of [() => manager.launch(input('b'), run), () => manager.registerTask(input('c'))]) {
+        try {
+          call()
+        } catch (error) {
+          thrown.push(error)
+        }
+      }
+    })
+    manager.registerTask(input('a'))
+    await manager.dispose()
+    expect(thrown).toEqual([expect.any(DisposedError), expect.any(DisposedError)])
+    expect(manager.getAllTasks().map(({ id }) => id)).toEqual(['a'])
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('A1: completes nothing that reading its own argument has completed', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    const output = {
+      get answer(): string {
+        manager.completeTask('a', { final_message: 'first' })
+        return 'second'
+      },
+    }
+    expect(manager.completeTask('a', output)).toBe(false)
+    expect(manager.getTask('a')).toMatchObject({ output: { final_message: 'first' } })
+  })
+})
