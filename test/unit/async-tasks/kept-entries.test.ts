@@ -156,3 +156,16 @@ it.each(
   collectGarbage()
   expect(watched.deref()).toBeUndefined()
 })
+
+it('A7: what was kept of a task goes with its record, also for those that hold a handle of it', async () => {
+  const { launch, manager, runs } = limitedTasks()
+  await launch('a')
+  const entry = manager.registry.history.get('a')
+  runs[0]?.context.append('text')
+  await runs[0]?.end()
+  manager.markNotified('a')
+  expect(entry?.kept?.size).toBeGreaterThan(0)
+  manager.setMaxAsyncTasks(0)
+  expect(manager.getTask('a')).toBeUndefined()
+  expect(entry?.kept).toBeUndefined()
+})

@@ -483,6 +483,17 @@ describe('history', () => {
     expect(idsOf()).toEqual(['b', 'c'])
   })
 
+  it('A7: has ten records that owe nothing without a limit on tasks, and two for each slot with one', () => {
+    const { manager } = setUp({ maxAsyncTasks: -1 })
+    for (let nth = 0; nth < 20; nth += 1) {
+      manager.registerTask(input(`t${nth}`))
+      manager.cancelTask(`t${nth}`)
+    }
+    expect(manager.getAllTasks()).toHaveLength(10)
+    manager.setMaxAsyncTasks(3)
+    expect(manager.getAllTasks()).toHaveLength(6)
+  })
+
   it('A7: the earliest to end goes first, although many end in one millisecond', () => {
     const { manager } = setUp({ maxAsyncTasks: -1 }) // the history limit is 10
     for (let i = 0; i < 12; i += 1) manager.registerTask(input(`t${i}`))
@@ -807,6 +818,15 @@ describe('a call', () => {
   it('A3: reserves nothing that has expired by then', () => {
     const { manager } = setUp({ maxAsyncTasks: 1 })
     expect(manager.tryReserveAsyncSlot({ ttlMs: 0 })).toBeNull()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it('A3: reserves a slot for five seconds by default', () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 1 })
+    expect(manager.tryReserveAsyncSlot()).toEqual(expect.any(String))
+    clock.advance(4_999)
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    clock.advance(1)
     expect(manager.canLaunchAsync().allowed).toBe(true)
   })
 

@@ -292,4 +292,17 @@ describe('a queue in a store', () => {
     await last.dispose()
     await manager.dispose()
   })
+
+  it('F8: has no deadline in its row before its run starts, and then one that counts from there', async () => {
+    const store = memoryStore()
+    const { launch, runs: before, pass } = limitedTasks({ ...waiting, store })
+    const deadline = () => store.contents().tasks.find(({ id }) => id === 'b')?.deadlineAt
+    await launch('a')
+    await launch('b', { timeoutMs: 500 })
+    expect(deadline()).toBeUndefined()
+    await pass(100)
+    await before[0]?.end()
+    await tick()
+    expect(deadline()).toBe(1_600)
+  })
 })
