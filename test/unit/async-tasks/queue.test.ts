@@ -185,6 +185,16 @@ describe('a launch for which no slot is free', () => {
     expect(runs[1]?.context.signal.aborted).toBe(false)
   })
 
+  it('F8: starts after the end that has freed its slot', async () => {
+    const { launch, manager, runs } = limitedTasks(waiting)
+    const changes: string[] = []
+    manager.transitions$.subscribe(({ kind, taskId, to }) => kind === 'status' && changes.push(`${taskId} ${to}`))
+    await launch('a')
+    await launch('b')
+    await runs[0]?.end()
+    expect(changes).toEqual(['a running', 'b queued', 'a completed', 'b running'])
+  })
+
   it('F8: starts when a slot is free at the very end of the longest wait', async () => {
     const { launch, manager, pass } = limitedTasks({ ...waiting, queue: { maxWaitMs: 1_000 } })
     manager.tryReserveAsyncSlot({ ttlMs: 1_000 })
