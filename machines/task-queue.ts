@@ -73,7 +73,8 @@ export class TaskQueue {
     this.#places.delete(entry)
     this.#delayed.delete(entry)
     this.#bytes -= place.bytes
-    if (this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
+    // An empty queue keeps nothing of the tasks that have waited.
+    if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
   }
 
   /** The task that is next to take a slot. */

@@ -58,7 +58,6 @@ export class Turns {
     // One batch: no other lease can take what the previous turn's lease releases.
     return this.#manager.registry.batch(() => {
       this.#leases.get(owner)?.release()
-      this.#leases.delete(owner)
       const turn = this.#begin(owner)
       if (turn.reminder !== undefined) this.#leases.set(owner, turn.reminder)
       return turn
@@ -73,7 +72,6 @@ export class Turns {
     }
     checkOptionNames(outcome, ['accepted'], ['outcome'])
     const reminder = this.#leases.get(owner)
-    this.#leases.delete(owner)
     if (outcome.accepted) reminder?.acknowledge()
     else reminder?.release()
   }
@@ -121,6 +119,7 @@ export class Turns {
       kind: 'deadline',
     })
     const disposal = registry.notifications$.subscribe({ complete: stop })
+    // An outcome that is reported again changes nothing.
     const ended = (end: () => void) => (): void => {
       stop()
       if (this.#leases.get(owner)?.deliveryId === deliveryId) this.#leases.delete(owner)

@@ -5,6 +5,7 @@ import { InvalidSettingError } from '../../../src/errors.js'
 import { setUpTrigger } from './trigger-host.js'
 import { acknowledgePulled } from '../../../src/async-tasks/delivery/leases.js'
 import { deliveryStandings } from '../../../src/async-tasks/delivery/delivery-standings.js'
+import { pushSubscribers } from '../../../src/async-tasks/delivery/push-subscribers.js'
 
 describe('a delivery', () => {
   it('A5: carries what was owed before the subscription, and acknowledges it when the turn resolves', async () => {
@@ -728,4 +729,149 @@ it('a turn that takes too long is told so by its signal', async () => {
   expect(turns[0]?.signal.aborted).toBe(false)
   await clock.advance(1)
   expect(turns[0]?.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The delivery was given up.' })
+})
+
+describe('a trigger asks for what it needs', () => {
+  it('A6: not whether the agent is busy, while another message to its owner is in flight', async () => {
+    const isAgentBusy = vi.fn(() => false)
+    const { clock, complete, createTrigger, turns, reminders } = setUpTrigger({ isAgentBusy })
+    complete('a')
+    const lease = reminders.leaseReminder({ exclusive: true })
+    onTestFinished(createTrigger().subscribe())
+    complete('b')
+    await clock.advance(5_000)
+    expect(isAgentBusy).not.toHaveBeenCalled()
+    lease?.acknowledge()
+    await clock.advance(0)
+    expect(isAgentBusy).toHaveBeenCalledOnce()
+    expect(turns).toMatchObject([{ taskIds: ['b'] }])
+  })
+
+  it('A9: for no turn, when its host unsubscribes while it is asked whether it is busy', async () => {
+    const ends: (() => void)[] = []
+    const isAgentBusy = (): boolean => {
+      for (const end of ends) end()
+      return false
+    }
+    const { clock, complete, createTrigger, turns, deliveryOf } = setUpTrigger({ isAgentBusy })
+    ends.push(createTrigger().subscribe())
+    complete('a')
+    await clock.advance(60_000)
+    expect([turns.length, deliveryOf('a'), clock.pending]).toEqual([0, 'owed', 0])
+  })
+
+  it('A6: every second by default, while the agent is busy', async () => {
+    const isAgentBusy = vi.fn(() => true)
+    const { clock, complete, createTrigger } = setUpTrigger({ isAgentBusy })
+    onTestFinished(createTrigger().subscribe())
+    complete('a')
+    await clock.advance(0)
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+    await clock.advance(999)
+    expect(isAgentBusy).toHaveBeenCalledTimes(1)
+    await clock.advance(1)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+  })
+
+  it('A6: for a turn after five seconds of ends by default, and after a minute at most when turns fail', async () => {
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ coalesceMs: 1_000 })
+    onTestFinished(createTrigger().subscribe())
+    await clock.advance(1_000)
+    for (let nth = 0; nth < 6; nth += 1) {
+      complete(`t${nth}`)
+      await clock.advance(900)
+    }
+    expect(turns.map(({ at }) => at)).toEqual([2_000 + 5_000])
+    for (let nth = 0; nth < 9; nth += 1) {
+      const before = turns.length
+      turns[before - 1]!.refuse(new Error('no'))
+      await clock.advance(60_000)
+      await clock.advance(1_000)
+      expect(turns.length).toBe(before + 1)
+    }
+    const [last, beforeLast] = [turns.at(-1)!, turns.at(-2)!]
+    expect(last.at - beforeLast.at).toBe(61_000)
+  })
+
+  it('A6: for the turn of new callbacks, also when it got them while it was not subscribed and its turn went on', async () => {
+    const busy$ = new BehaviorSubject(false)
+    const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({ isAgentBusy: busy$ })
+    const trigger = createTrigger()
+    const end = trigger.subscribe()
+    complete('a')
+    await clock.advance(0)
+    end()
+    let isBusy = true
+    trigger.updateCallbacks(() => isBusy, startTurn)
+    onTestFinished(trigger.subscribe())
+    complete('b')
+    turns[0]!.accept()
+    await clock.advance(0)
+    isBusy = false
+    await clock.advance(1_000)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }, { taskIds: ['b'] }])
+  })
+})
+
+describe('a trigger leaves nothing behind', () => {
+  it.each(['unsubscribed', 'disposed'])(
+    'A9: when it is %s while the agent has not answered whether it is busy',
+    async (how) => {
+      const onAnswer: ((isBusy: boolean) => void)[] = []
+      const isAgentBusy = (): Promise<boolean> => new Promise((resolve) => onAnswer.push(resolve))
+      const { clock, complete, createTrigger, turns, manager, onError } = setUpTrigger({ isAgentBusy })
+      const end = createTrigger().subscribe()
+      complete('a')
+      await clock.advance(0)
+      expect(onAnswer).toHaveLength(1)
+      if (how === 'disposed') await manager.dispose()
+      else end()
+      expect(clock.pending).toBe(0)
+      for (const answer of onAnswer) answer(false)
+      await clock.advance(60_000)
+      expect([turns.length, onAnswer.length, onError.mock.calls.length]).toEqual([0, 1, 0])
+      end()
+    },
+  )
+
+  it.each(['unsubscribed', 'disposed'])('A9: no subscription of its own when it is %s', async (how) => {
+    const busy$ = new BehaviorSubject(true)
+    const { createTrigger, manager } = setUpTrigger({ isAgentBusy: busy$ })
+    const { registry } = manager
+    const end = createTrigger().subscribe()
+    expect([busy$.observed, registry.use(pushSubscribers).has('main')]).toEqual([true, true])
+    if (how === 'disposed') await manager.dispose()
+    else end()
+    expect([busy$.observed, registry.notifications$.observed]).toEqual([false, false])
+    end()
+    expect(registry.use(pushSubscribers).has('main')).toBe(false)
+  })
+
+  it('A5: what a turn has that is given up is owed again before its signal aborts', async () => {
+    const { clock, complete, createTrigger, turns, deliveryOf } = setUpTrigger({ deliveryTimeoutMs: 1_000 })
+    onTestFinished(createTrigger().subscribe())
+    complete('a')
+    await clock.advance(0)
+    const seen: unknown[] = []
+    turns[0]!.signal.addEventListener('abort', () => seen.push(deliveryOf('a')))
+    await clock.advance(1_000)
+    expect(seen).toEqual(['owed'])
+  })
+
+  it('A5: a delivery that was accepted in time is not given up later, nor one of the next turn by its limit', async () => {
+    const { clock, complete, createTrigger, turns, onError } = setUpTrigger({ deliveryTimeoutMs: 1_000 })
+    onTestFinished(createTrigger().subscribe())
+    complete('a')
+    await clock.advance(0)
+    await clock.advance(600)
+    turns[0]!.accept()
+    complete('b')
+    await clock.advance(0)
+    expect(turns).toHaveLength(2)
+    await clock.advance(999)
+    expect(turns.map(({ signal }) => signal.aborted)).toEqual([false, false])
+    await clock.advance(1)
+    expect(turns.map(({ signal }) => signal.aborted)).toEqual([false, true])
+    expect(onError).toHaveBeenCalledOnce()
+  })
 })

@@ -1,10 +1,18 @@
 /** Limits on what the runs of a task may use: F10. */
 import { describe, expect, it } from 'vitest'
-import { AsyncTaskManager, InvalidInputError } from '../../../src/index.js'
+import { AsyncTaskManager, InvalidInputError, type RunContext, type RunFunction } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
 import { spentByOwner } from '../../../src/async-tasks/limits/spent-by-owner.js'
+
+/** The same run, which does not stop when it is aborted. */
+const hanging =
+  (run: RunFunction): RunFunction =>
+  (...args) => {
+    void run(...args)
+    return new Promise(() => undefined)
+  }
 
 describe('what a run has used', () => {
   it('F10: is added up in the record, per owner and in all', async () => {
@@ -137,6 +145,29 @@ describe('a task over its budget', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('F10: has no limit but its grace period once it is asked to stop', async () => {
+    const { launch, manager, pass } = limitedTasks({ graceMs: 500 })
+    const deadline = () => manager.actor.getSnapshot().nextDeadlineAt ?? NaN
+    await launch('a', { timeoutMs: 1_000, budget: { seconds: 1.2 } }, { run: hanging(untilAborted) })
+    const stopsAt = deadline()
+    await pass(1_000)
+    expect(deadline()).toBe(stopsAt + 500)
+    await pass(500)
+  })
+
+  it('F10: has 30 s to conclude by default, and launches nothing once it is asked to stop', async () => {
+    const { launch, manager, runs, runner, pass } = limitedTasks()
+    await launch('a', { budget: { tokens: 1 } }, { run: hanging(runner) })
+    runs[0]?.context.spend({ tokens: 2 })
+    await pass(29_999)
+    expect(runs[0]?.context.signal.aborted).toBe(false)
+    await pass(1)
+    expect(runs[0]?.context.signal.aborted).toBe(true)
+    expect(() => runs[0]?.context.launch({ subagentName: 'b', goalPrompt: 'g' }, runner)).toThrow('is being stopped')
+    manager.cancelTask('a')
+    await pass(100)
+  })
+
   it('F10: counts the time of all its runs, and not the time between them', async () => {
     const { launch, manager, runs, pass } = limitedTasks()
     await launch('a', {
@@ -207,6 +238,27 @@ describe('a budget in a store', () => {
     const options = { store: store.copy(), clock: createManualClock(2_000), findRunner: () => untilAborted }
     const next = new AsyncTaskManager(options)
     expect(await next.recovered).toMatchObject({ interrupted: ['a'], retried: [] })
+    await next.dispose()
+  })
+
+  it('F10: a run that is followed after a crash is asked to conclude, as before', async () => {
+    const store = memoryStore()
+    const contexts: RunContext[] = []
+    const run: RunFunction = (...args) => {
+      contexts.push(args[1])
+      return untilAborted(...args)
+    }
+    const { launch } = limitedTasks({ store })
+    await launch('a', { budget: { tokens: 5 } }, { run, survivesHost: true })
+    contexts[0]?.spend({ tokens: 6 })
+    await tick()
+    const options = { store: store.copy(), clock: createManualClock(2_000) }
+    const next = new AsyncTaskManager({ ...options, findRunner: () => ({ run, survivesHost: true }) })
+    expect(await next.recovered).toMatchObject({ adopted: ['a'] })
+    await tick()
+    expect(contexts.map(({ wrapUp }) => wrapUp.aborted)).toEqual([true, true])
+    expect(next.spent('main')).toEqual({ tokens: 6 })
+    expect(next.spent()).toEqual({ tokens: 6 })
     await next.dispose()
   })
 })

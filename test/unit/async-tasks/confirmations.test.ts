@@ -231,3 +231,18 @@ describe('a result that the host has marked as delivered', () => {
     expect((await managerOn(store.copy()).recovered).uncertain).toEqual([])
   })
 })
+
+it('F11: a message that is owed once more counts as confirmed: after a crash it is owed, and not asked for', async () => {
+  const store = memoryStore()
+  const manager = managerOn(store)
+  complete(manager, 'a')
+  const lease = manager.lease()
+  lease?.acknowledge()
+  await settle()
+  expect(store.contents().deliveries).toHaveLength(1)
+  expect(manager.redeliver(lease?.deliveryId ?? '')).toBe(true)
+  await settle()
+  expect(store.contents().deliveries).toEqual([])
+  expect(store.contents().tasks).toMatchObject([{ id: 'a', delivery: 'owed' }])
+  expect(manager.confirm(lease?.deliveryId ?? '')).toBe(false)
+})

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeEach, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { RUN_TOKEN } from '../../../src/engine/reap.js'
 import { AsyncTaskManager, createAgentTasks, processRunner } from '../../../src/index.js'
 import { identityOf } from '../../../src/process-identity.js'
@@ -125,6 +125,7 @@ it('K9: telemetry that throws leaves the store free, and no timer', () => {
     start: () => ({}),
     within: () => undefined,
     current: () => undefined,
+    within: () => expect.unreachable(),
     watch: () => {
       throw new Error('no meter')
     },
@@ -133,4 +134,24 @@ it('K9: telemetry that throws leaves the store free, and no timer', () => {
   expect(clock.pending).toBe(0)
   store.open()
   store.close()
+})
+
+it('K11: a manager that cannot be created is not watched by its telemetry', () => {
+  storeWith(row('bad', { error: 5 }))
+  const watched: unknown[] = []
+  const stop = vi.fn()
+  const telemetry = {
+    start: () => expect.unreachable(),
+    current: () => undefined,
+    within: () => expect.unreachable(),
+    watch: (source: unknown) => {
+      watched.push(source)
+      return stop
+    },
+  }
+  const store = sqliteStore(file)
+  refusal(() => new AsyncTaskManager({ store, clock: createManualClock(), telemetry: telemetry as never }))
+  expect(watched).toHaveLength(1)
+  expect(stop).toHaveBeenCalledOnce()
+  expectFree(1)
 })

@@ -1,6 +1,7 @@
 /** What a failed run threw: as it was for the host, and in words, by name and by code for the model. */
 import { describe, expect, it, vi } from 'vitest'
 import { AsyncTaskManager, AsyncTaskReminderService, type AsyncTaskInfo, type OnError } from '../../../src/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
 import { settle } from '../tools/tool-host.js'
 
 const input = { id: 'a', subagentName: 'helper', goalPrompt: 'help' }
@@ -110,4 +111,45 @@ it('a failure that comes too late reaches onError with what was thrown', async (
     taskId: 'a',
   })
   await manager.dispose()
+})
+
+describe('what a run does after its task has ended', () => {
+  const setUp = () => {
+    const onError = vi.fn()
+    const manager = new AsyncTaskManager({ clock: createManualClock(), onError })
+    let end: { resolve(value: object): void; reject(reason: unknown): void } | undefined
+    manager.launch(
+      { id: 'a', subagentName: 'agent', goalPrompt: 'go' },
+      () => new Promise((resolve, reject) => (end = { resolve, reject })),
+    )
+    return { manager, onError, end: () => end }
+  }
+
+  it.each(['AbortError', 'TimeoutError'])('is not reported when it stops with an %s', async (name) => {
+    const { manager, onError, end } = setUp()
+    await settle()
+    manager.cancelTask('a')
+    end()?.reject(new DOMException('stopped', name))
+    await settle()
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('is reported with its cause otherwise, and not when everything was disposed by then', async () => {
+    const { manager, onError, end } = setUp()
+    await settle()
+    manager.cancelTask('a')
+    const cause = new Error('broken')
+    end()?.reject(cause)
+    await settle()
+    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ cause }), {
+      source: 'late-result',
+      taskId: 'a',
+    })
+    const late = setUp()
+    await settle()
+    void late.manager.dispose()
+    late.end()?.resolve({ final_message: 'late' })
+    await settle()
+    expect(late.onError).not.toHaveBeenCalled()
+  })
 })

@@ -517,6 +517,15 @@ describe('a cancellation', () => {
     expect(aborted).toEqual(['p', 'c', 'g'])
   })
 
+  it('F5: names no children that run: they were cancelled with it', async () => {
+    const { launch, manager, task } = setUp()
+    await launch('p')
+    await launch('c', 'p')
+    manager.cancelTask('p')
+    expect(task('p')).not.toHaveProperty('runningChildren')
+    expect(task('c')).toMatchObject({ status: 'cancelled', parentId: 'p', depth: 1 })
+  })
+
   it('F5: of a child leaves the parent and its other children', async () => {
     const { launch, manager, statuses } = setUp()
     await launch('p')
@@ -903,5 +912,24 @@ describe('an agent in a run', () => {
     expect((await call(true)).error).toMatchObject({ type: 'limit_reached' })
     expect((await call(true)).llmContent).toContain('Task p has 0 tasks that run')
     expect((await call(false)).error?.message).toContain('Task p has 0 tasks that run')
+  })
+
+  it('F5: sees its own tasks with the tools of its run, and no other', async () => {
+    const tasks = createAgentTasks({ subagents: {}, maxAsyncTasks: -1 })
+    onTestFinished(() => tasks.dispose())
+    const { manager } = tasks
+    const register = (id: string, owner: string) =>
+      manager.registerTask({ id, owner, subagentName: 'agent', goalPrompt: 'g' })
+    register('parent-task', 'main')
+    register('child-task', ownerOfRun('parent-task'))
+    register('other-task', 'main')
+    const shown = async (of: typeof tasks.tools) => {
+      const { llmContent } = await of.check_async_tasks.execute({})
+      return ['parent-task', 'child-task', 'other-task'].filter((id) => llmContent.includes(id.slice(0, 8)))
+    }
+    expect(await shown(tasks.toolsOfRun('parent-task'))).toEqual(['child-task'])
+    expect(await shown(tasks.tools)).toEqual(['parent-task', 'child-task', 'other-task'])
+    const { error } = await tasks.toolsOfRun('parent-task').check_async_tasks.execute({ task_id: 'other-task' })
+    expect(error).toBeDefined()
   })
 })

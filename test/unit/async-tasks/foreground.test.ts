@@ -36,4 +36,16 @@ describe('a launch in the foreground', () => {
     clock.advance(1_010)
     expect(manager.getTask(id)).toMatchObject({ status: 'failed', delivery: 'owed' })
   })
+
+  it('F5: a child takes no place of the tasks whose callers wait for them', async () => {
+    const { manager } = setUpHost({ maxForegroundTasks: 1 })
+    const [parent, child] = [controlledRun(), controlledRun()]
+    const { id: parentId } = manager.launch({ ...input, isForeground: true }, parent.run)
+    await settle()
+    expect(manager.launch({ ...input, isForeground: true, parentId }, child.run)).toMatchObject({ status: 'running' })
+    expect(() => manager.launch({ ...input, isForeground: true }, controlledRun().run)).toThrow(TaskLimitError)
+    parent.finish({})
+    await settle()
+    manager.launch({ ...input, isForeground: true }, controlledRun().run)
+  })
 })

@@ -483,6 +483,17 @@ describe('history', () => {
     expect(idsOf()).toEqual(['b', 'c'])
   })
 
+  it('A7: has ten records that owe nothing without a limit on tasks, and two for each slot with one', () => {
+    const { manager } = setUp({ maxAsyncTasks: -1 })
+    for (let nth = 0; nth < 20; nth += 1) {
+      manager.registerTask(input(`t${nth}`))
+      manager.cancelTask(`t${nth}`)
+    }
+    expect(manager.getAllTasks()).toHaveLength(10)
+    manager.setMaxAsyncTasks(3)
+    expect(manager.getAllTasks()).toHaveLength(6)
+  })
+
   it('A7: the earliest to end goes first, although many end in one millisecond', () => {
     const { manager } = setUp({ maxAsyncTasks: -1 }) // the history limit is 10
     for (let i = 0; i < 12; i += 1) manager.registerTask(input(`t${i}`))
@@ -748,6 +759,26 @@ describe('restoring', () => {
     expect(restored.getTask('ran')).toMatchObject({ completedAt: 9_000, progress: { progress: 0.5 } })
   })
 
+  it('A7: keeps as many that owe nothing as the history does', () => {
+    const records = ['a', 'b', 'c', 'd'].map((id, at) => ({
+      ...input(id),
+      owner: 'main',
+      status: 'completed' as const,
+      delivery: 'delivered' as const,
+      launchedAt: 1,
+      completedAt: 2,
+      seq: at + 1,
+      output: {},
+    }))
+    const pruned: string[] = []
+    const restored = AsyncTaskManager.restore(records, { maxAsyncTasks: 1, clock: createManualClock(9_000) })
+    restored.transitions$.subscribe(({ kind, taskId }) => kind === 'history' && pruned.push(taskId))
+    expect(restored.getAllTasks().map(({ id }) => id)).toEqual(['c', 'd'])
+    restored.setMaxAsyncTasks(0)
+    expect(restored.getAllTasks()).toEqual([])
+    expect(pruned).toEqual(['c', 'd'])
+  })
+
   it('refuses a sequence number after which later ones would not be exact', () => {
     const record = { id: 'a', subagentName: 's', goalPrompt: 'g', launchedAt: 1, status: 'completed' as const }
     expect(() => AsyncTaskManager.restore([{ ...record, seq: 2 ** 53 - 1 }])).toThrow(
@@ -781,4 +812,104 @@ it('A9: `await using` disposes the manager, which cancels what still runs', asyn
   expect(manager.getTask('a')?.status).toBe('cancelled')
   expect(() => manager.registerTask(input('b'))).toThrow(DisposedError)
   expect(clock.pending).toBe(0)
+})
+
+describe('a call', () => {
+  it('A3: reserves nothing that has expired by then', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1 })
+    expect(manager.tryReserveAsyncSlot({ ttlMs: 0 })).toBeNull()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it('A3: reserves a slot for five seconds by default', () => {
+    const { manager, clock } = setUp({ maxAsyncTasks: 1 })
+    expect(manager.tryReserveAsyncSlot()).toEqual(expect.any(String))
+    clock.advance(4_999)
+    expect(manager.canLaunchAsync().allowed).toBe(false)
+    clock.advance(1)
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+  })
+
+  it('returns the record as registered, also when a subscriber ends the task at once', () => {
+    const { manager } = setUp()
+    manager.transitions$.subscribe(({ taskId, to }) => {
+      if (to === 'running') manager.completeTask(taskId, {})
+    })
+    expect(manager.registerTask(input('a')).status).toBe('running')
+    expect(manager.getTask('a')?.status).toBe('completed')
+  })
+
+  it('F8: that cancels all starts nothing that has waited', () => {
+    const { manager } = setUp({ maxAsyncTasks: 1, whenFull: 'queue' })
+    const changes: string[] = []
+    const reservation = manager.tryReserveAsyncSlot() ?? ''
+    manager.registerTask(input('a'), reservation)
+    manager.launch(input('b'), () => Promise.resolve({}))
+    manager.transitions$.subscribe(({ taskId, to }) => changes.push(`${taskId} ${to}`))
+    expect(manager.cancelAll({ owner: 'main' })).toEqual(['b', 'a'])
+    expect(changes).toEqual(['b cancelled', 'a cancelled'])
+  })
+
+  it('F8: says whether a launch may wait: not when the queue is full, and not after dispose', async () => {
+    const { manager } = setUp({ maxAsyncTasks: 0, whenFull: 'queue', queue: { max: 1 } })
+    expect(manager.canQueue()).toBe(true)
+    manager.launch(input('a'), () => Promise.resolve({}))
+    expect([manager.canQueue(), manager.queuePosition('a'), manager.queuePosition('b')]).toEqual([false, 1, undefined])
+    expect(manager.canLaunchAsync().reason).toContain('1')
+    manager.cancelTask('a')
+    expect(manager.canQueue()).toBe(true)
+    await manager.dispose()
+    expect(manager.canQueue()).toBe(false)
+    expect(manager.canLaunchAsync()).toEqual({ allowed: false, reason: 'The task manager was disposed' })
+    expect(manager.tryReserveAsyncSlot()).toBeNull()
+  })
+
+  it('A6: leases a task once that is named twice', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    expect(manager.lease({ taskIds: ['a', 'a'] })?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('F2: reads 16384 bytes of an output by default, and none of a task that has written nothing', () => {
+    const { manager } = setUp()
+    for (const id of ['a', 'b']) manager.registerTask(input(id))
+    manager.appendOutput('a', 'x'.repeat(20_000))
+    expect(manager.readOutput('a')).toMatchObject({ nextCursor: 16_384, skippedBytes: 0, remainingBytes: 3_616 })
+    expect(manager.readOutput('b')).toEqual({ text: '', nextCursor: 0, skippedBytes: 0, remainingBytes: 0 })
+    expect(manager.readOutput('c')).toBeUndefined()
+  })
+
+  it('A9: admits nothing in a handler of what dispose cancels', async () => {
+    const { manager } = setUp()
+    const run = vi.fn(() => Promise.resolve({}))
+    const thrown: unknown[] = []
+    manager.onTaskCancelled(() => {
+      for (const call of [() => manager.launch(input('b'), run), () => manager.registerTask(input('c'))]) {
+        try {
+          call()
+        } catch (error) {
+          thrown.push(error)
+        }
+      }
+    })
+    manager.registerTask(input('a'))
+    await manager.dispose()
+    expect(thrown).toEqual([expect.any(DisposedError), expect.any(DisposedError)])
+    expect(manager.getAllTasks().map(({ id }) => id)).toEqual(['a'])
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('A1: completes nothing that reading its own argument has completed', () => {
+    const { manager } = setUp()
+    manager.registerTask(input('a'))
+    const output = {
+      get answer(): string {
+        manager.completeTask('a', { final_message: 'first' })
+        return 'second'
+      },
+    }
+    expect(manager.completeTask('a', output)).toBe(false)
+    expect(manager.getTask('a')).toMatchObject({ output: { final_message: 'first' } })
+  })
 })

@@ -91,3 +91,23 @@ it('A7: without a store, the owners of the last thousand turns are known, and a 
   tasks.getAsyncTaskManager().releaseOwner('owner-1')
   expect(subscribers.has('owner-1')).toBe(false)
 })
+
+it('A7, K5: a record that an unconfirmed message has held is pruned when the message is confirmed', async () => {
+  const { manager } = setUp()
+  const deliveries: string[] = []
+  for (let nth = 0; nth < 12; nth += 1) {
+    manager.registerTask({ id: `task-${nth}`, subagentName: 'agent', goalPrompt: 'goal', owner: `owner-${nth}` })
+    manager.completeTask(`task-${nth}`, {})
+    await tick()
+    const lease = manager.lease({ owner: `owner-${nth}` })
+    lease?.acknowledge()
+    deliveries.push(lease?.deliveryId ?? '')
+  }
+  await tick()
+  expect(manager.getAllTasks()).toHaveLength(12)
+  for (const id of deliveries.slice(0, 10)) expect(manager.confirm(id)).toBe(true)
+  expect(manager.getAllTasks()).toHaveLength(12)
+  expect(manager.confirm(deliveries[10] ?? '')).toBe(true)
+  expect(manager.getAllTasks().map(({ id }) => id)).not.toContain('task-0')
+  expect(manager.getAllTasks()).toHaveLength(11)
+})

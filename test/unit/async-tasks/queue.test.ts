@@ -173,6 +173,38 @@ describe('a launch for which no slot is free', () => {
     expect(started()).toEqual(['a'])
   })
 
+  it('F8: has no limit on its wait left once its run has started', async () => {
+    const { launch, manager, runs, pass } = limitedTasks({ ...waiting, queue: { maxWaitMs: 1_000 } })
+    await launch('a')
+    await launch('b')
+    await pass(500)
+    await runs[0]?.end()
+    expect(manager.actor.getSnapshot().nextDeadlineAt).toBeUndefined()
+    await pass(10_000)
+    expect(manager.getTask('b')?.status).toBe('running')
+    expect(runs[1]?.context.signal.aborted).toBe(false)
+  })
+
+  it('F8: starts after the end that has freed its slot', async () => {
+    const { launch, manager, runs } = limitedTasks(waiting)
+    const changes: string[] = []
+    manager.transitions$.subscribe(({ kind, taskId, to }) => kind === 'status' && changes.push(`${taskId} ${to}`))
+    await launch('a')
+    await launch('b')
+    await runs[0]?.end()
+    expect(changes).toEqual(['a running', 'b queued', 'a completed', 'b running'])
+  })
+
+  it('F8: starts when a slot is free at the very end of the longest wait', async () => {
+    const { launch, manager, pass } = limitedTasks({ ...waiting, queue: { maxWaitMs: 1_000 } })
+    manager.tryReserveAsyncSlot({ ttlMs: 1_000 })
+    await launch('a')
+    await pass(999)
+    expect(manager.getTask('a')?.status).toBe('queued')
+    await pass(1)
+    expect(manager.getTask('a')?.status).toBe('running')
+  })
+
   it('F8: has its deadline count from the start of its run', async () => {
     const { launch, manager, runs, pass } = limitedTasks(waiting)
     await launch('a')
@@ -269,5 +301,18 @@ describe('a queue in a store', () => {
     expect(last.getTask('b')).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
     await last.dispose()
     await manager.dispose()
+  })
+
+  it('F8: has no deadline in its row before its run starts, and then one that counts from there', async () => {
+    const store = memoryStore()
+    const { launch, runs: before, pass } = limitedTasks({ ...waiting, store })
+    const deadline = () => store.contents().tasks.find(({ id }) => id === 'b')?.deadlineAt
+    await launch('a')
+    await launch('b', { timeoutMs: 500 })
+    expect(deadline()).toBeUndefined()
+    await pass(100)
+    await before[0]?.end()
+    await tick()
+    expect(deadline()).toBe(1_600)
   })
 })

@@ -1,5 +1,6 @@
 /** The texts that the model reads about its background tasks (seed 003), and the effects of leasing one. */
 import { describe, expect, it } from 'vitest'
+import type { AsyncTaskManagerOptions } from '../../../src/async-tasks/manager-options.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import {
   AsyncTaskReminderService,
@@ -352,4 +353,49 @@ it('refuses a maxMessageChars that is not an integer >= 200', () => {
     expect(() => setUp({ maxMessageChars })).toThrow(InvalidSettingError)
   }
   expect(() => setUp({ maxMessageChars: 200 })).not.toThrow()
+})
+
+describe('the texts of two owners', () => {
+  function ofOwners(options: AsyncTaskManagerOptions = {}) {
+    const manager = new AsyncTaskManager({ maxAsyncTasks: -1, graceMs: 0, clock: createManualClock(), ...options })
+    const complete = (id: string, owner: string, text: string): void => {
+      manager.registerTask({ id, owner, subagentName: 's', goalPrompt: 'g' })
+      manager.completeTask(id, { final_message: text })
+    }
+    return { manager, reminders: new AsyncTaskReminderService(manager), complete }
+  }
+
+  it('A5: what a reminder of one had no room for is not marked after a reminder of the other', () => {
+    const { manager, reminders, complete } = ofOwners()
+    for (const id of ['a', 'b']) complete(id, 'one', 'x'.repeat(15_000))
+    complete('c', 'two', 'short')
+    expect(reminders.generateReminder('one')).toContain('1 more async task(s) ended.')
+    expect(reminders.generateReminder('two')).toContain('"agent_id": "c"')
+    reminders.markAllNotified()
+    expect(manager.getPendingNotifications().map(({ id }) => id)).toEqual(['b'])
+    expect(reminders.generateReminder('one')).toContain('"agent_id": "b"')
+    reminders.markAllNotified()
+    expect(manager.getPendingNotifications()).toEqual([])
+  })
+
+  it('count what runs and waits for the one that is told', () => {
+    const { manager, reminders, complete } = ofOwners({ maxAsyncTasks: 1, whenFull: 'queue' })
+    const run = () => new Promise<object>(() => undefined)
+    for (const [id, owner] of [
+      ['a', 'one'],
+      ['b', 'one'],
+      ['c', 'two'],
+    ] as const) {
+      manager.launch({ id, owner, subagentName: 's', goalPrompt: 'g' }, run)
+    }
+    expect(reminders.generateReminder('one').split('\n\n').slice(1)).toEqual([
+      '1 async task(s) still running.',
+      '1 async task(s) waiting for a slot.\n---',
+    ])
+    expect(reminders.generateReminder('two').split('\n\n').slice(1)).toEqual([
+      '1 async task(s) waiting for a slot.\n---',
+    ])
+    complete('d', 'two', 'done')
+    expect(reminders.leaseReminder({ owner: 'two' })?.text).not.toContain('running')
+  })
 })

@@ -321,4 +321,48 @@ describe('repeated runs in a store', () => {
     await pass(10_000)
     expect(started()).toHaveLength(2)
   })
+
+  it('F9: the deadline of a run that has failed does not end the wait for the next one', async () => {
+    const { launch, manager, runs, pass, started } = limitedTasks()
+    await launch('a', { timeoutMs: 1_000 }, policy({ backoff: { initialMs: 5_000 } }))
+    await runs[0]?.fail(rateLimit())
+    await pass(4_999)
+    expect(manager.getTask('a')).toMatchObject({ status: 'queued', attempt: 2 })
+    await pass(1)
+    expect(started()).toEqual(['a', 'a'])
+  })
+
+  it('F9: each run that has timed out is asked to stop, and has its own grace', async () => {
+    const { launch, manager, runs, pass } = limitedTasks()
+    await launch('a', { timeoutMs: 100, graceMs: 50 }, policy({ on: ['timeout'], backoff: { initialMs: 0 } }))
+    for (const run of [0, 1, 2]) {
+      await pass(99)
+      expect(runs[run]?.context.signal.aborted).toBe(false)
+      await pass(1)
+      expect(runs[run]?.context.signal.aborted).toBe(true)
+      await pass(0)
+    }
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', attempt: 3, errorCode: 'TASK_TIMEOUT' })
+  })
+
+  it('F9: a task that is cancelled in its back-off leaves no timer', async () => {
+    const { launch, manager, runs, clock } = limitedTasks()
+    await launch('a', {}, policy())
+    await runs[0]?.fail(rateLimit())
+    expect(manager.actor.getSnapshot()).toMatchObject({ nextRetryAt: expect.any(Number) as number, nextRetryOf: 'a' })
+    manager.cancelTask('a')
+    expect(manager.actor.getSnapshot()).toMatchObject({ nextRetryAt: undefined, nextRetryOf: undefined })
+    expect(clock.pending).toBe(0)
+  })
+
+  it('F8, F9: the longest wait for a slot counts from the end of a back-off', async () => {
+    const { launch, manager, runs, pass } = limitedTasks({ queue: { maxWaitMs: 1_000 } })
+    await launch('a', {}, policy({ backoff: { initialMs: 5_000 } }))
+    await runs[0]?.fail(rateLimit())
+    await launch('b')
+    await pass(5_999)
+    expect(manager.getTask('a')?.status).toBe('queued')
+    await pass(1)
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
+  })
 })

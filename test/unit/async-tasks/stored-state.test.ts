@@ -175,3 +175,29 @@ it('K5: a host that is disposed of while it is asked leaves the message unknown 
   expect(asked).toEqual(['message', 'message'])
   expect(third.manager.getTask('a')?.delivery).toBe('delivered')
 })
+
+it('K6: a run that is followed has what is left of its time, and its slot until it has settled', async () => {
+  const store = memoryStore()
+  const ends: (() => void)[] = []
+  const surviving: Runner = {
+    run: () => new Promise((resolve) => ends.push(() => resolve({}))),
+    survivesHost: true,
+  }
+  const { launch, manager: first } = limitedTasks({ store })
+  await launch('a', { timeoutMs: 10_000 }, { run: surviving })
+  const before = first.getTask('a')?.seq ?? NaN
+  const clock = createManualClock(1_000 + 4_000)
+  const { manager } = afterCrash(store, { clock, graceMs: 100, maxAsyncTasks: 1, findRunner: () => surviving })
+  expect(await manager.recovered).toMatchObject({ adopted: ['a'] })
+  await tick()
+  const next = manager.registerTask({ id: 'b', subagentName: 'agent', goalPrompt: 'go' })
+  expect(next.seq).toBeGreaterThan(before)
+  manager.completeTask('b', {})
+  clock.advance(5_999)
+  expect(manager.actor.getSnapshot().nextDeadlineAt).toBe(11_000)
+  manager.cancelTask('a')
+  expect(manager.canLaunchAsync().allowed).toBe(false)
+  for (const end of ends) end()
+  await tick()
+  expect(manager.canLaunchAsync().allowed).toBe(true)
+})

@@ -115,6 +115,20 @@ describe('turns of the host', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('A5: a reminder that its host has given back by itself is not accepted by the end of its turn', () => {
+    const { tasks, manager } = setUp()
+    manager.registerTask(input('a'))
+    manager.completeTask('a', {})
+    const { reminder } = tasks.beforeTurn()
+    reminder?.release()
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+    tasks.afterTurn({ accepted: true })
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+    // It may still have arrived.
+    reminder?.acknowledge()
+    expect(manager.getTask('a')?.delivery).toBe('delivered')
+  })
+
   it('A5: withTurn delivers what its turn accepted, and returns its result', async () => {
     const { tasks, manager, clock } = setUp()
     manager.registerTask(input('a'))
@@ -409,6 +423,12 @@ describe('tools, commands and settings', () => {
       new Error('The output of subagent "s" has a field "terminateReason": did you mean terminate_reason?'),
       { source: 'output', taskId: 'own' },
     )
+  })
+
+  it('has the limit on programs that its commands name', () => {
+    const { manager } = setUp({ commands: { allow: ['make'], maxCommands: 2 } })
+    expect(manager.getMaxCommands()).toBe(2)
+    expect(setUp().manager.getMaxCommands()).toBe(5)
   })
 
   it('does not find a subagent on the prototype', async () => {

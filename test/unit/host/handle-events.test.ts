@@ -1,4 +1,5 @@
 /** Loops over the events of a task: what they receive, and that they keep and leave nothing. */
+import { followers } from '../../../src/async-tasks/output/output-stream.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { describe, expect, it, vi } from 'vitest'
 import type { TaskHandle, TaskHandleEvent } from '../../../src/index.js'
@@ -150,6 +151,21 @@ describe('a loop over a handle', () => {
     expect(await waiting).toEqual({ done: true, value: undefined })
     run.context.append('two')
     expect(await events.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('H3: has one follower while it waits, however many steps it has taken', async () => {
+    const { handle, run, manager } = await start()
+    const entry = manager.registry.history.get(handle.id)
+    if (entry === undefined) expect.unreachable()
+    const events = handle[Symbol.asyncIterator]()
+    for (let nth = 0; nth < 5; nth += 1) {
+      const step = events.next()
+      await settle()
+      expect(followers.get(entry)?.size).toBe(1)
+      run.context.append(String(nth))
+      await step
+      expect(followers.get(entry)?.size).toBe(0)
+    }
   })
 
   it('H3: that is not begun, or between two steps, is not subscribed', async () => {

@@ -166,6 +166,20 @@ describe('a result that is read after the end', () => {
     expect(owed()).toEqual([])
   })
 
+  it('H1: of a record that was pruned takes no result of the task that has its id by then', async () => {
+    const { tasks, manager, owed } = setUp({ maxAsyncTasks: 1 })
+    const handle = tasks.launch('echo', 'first', { id: 'same' })
+    await settle()
+    manager.markNotified('same')
+    tasks.setSetting('task-max-async', 0)
+    tasks.setSetting('task-max-async', 1)
+    tasks.launch('echo', 'second', { id: 'same' })
+    await settle()
+    expect(owed()).toEqual(['same'])
+    await expect(handle.result).resolves.toEqual({ final_message: 'first' })
+    expect(owed()).toEqual(['same'])
+  })
+
   it('H1: is there after dispose', async () => {
     const { tasks } = setUp()
     const [ended, running] = [tasks.launch('echo', 'hi'), tasks.launch('worker', 'work')]

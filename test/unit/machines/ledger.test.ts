@@ -1,6 +1,7 @@
 /** Slots, ledger and history, in orders that are rare with the manager. */
 import { describe, expect, it } from 'vitest'
 import { DueTimes } from '../../../machines/due-times.js'
+import { countVisits } from '../../support/visits.js'
 import { idsOf, startRegistry } from './registry-parts.js'
 
 describe('reservations', () => {
@@ -40,6 +41,14 @@ describe('reservations', () => {
 })
 
 describe('due times', () => {
+  it('of one moment are taken in the order in which they were set', () => {
+    const times = new DueTimes<number>()
+    for (let n = 0; n < 20; n += 1) times.set(n, 10)
+    times.set(3, 10)
+    const order = [...Array(20).keys()].filter((n) => n !== 3)
+    expect(Array.from({ length: 20 }, () => times.take(10))).toEqual([...order, 3])
+  })
+
   it('are taken in their order, each once, and not before they are due', () => {
     const times = new DueTimes<string>()
     for (const [key, at] of [
@@ -115,6 +124,52 @@ describe('leases', () => {
   })
 })
 
+describe('a result that was delivered', () => {
+  it('A6: in the meantime by the host itself stays so when its message is refused', () => {
+    const { actor, register, end, take, ledger, history } = startRegistry({ max: 5 })
+    register('a')
+    end('a')
+    take({ deliveryId: 'd' })
+    actor.send({ type: 'task.delivered', taskIds: ['a'] })
+    actor.send({ type: 'lease.release', deliveryId: 'd' })
+    expect(history.get('a')?.record.delivery).toBe('delivered')
+    expect([ledger.countOf('owed'), ledger.countOf('leased'), ledger.outstanding()]).toEqual([0, 0, 0])
+  })
+
+  it('F11: by a message that was accepted late is owed once more with that message, and again when it is refused', () => {
+    const { actor, ask, register, end, take, ledger, history } = startRegistry({ max: 5 })
+    register('a')
+    end('a')
+    const entry = history.get('a')!
+    take({ deliveryId: 'first' })
+    ledger.release('first')
+    take({ deliveryId: 'second' })
+    ledger.acceptLate('first', [entry])
+    ledger.release('second')
+    expect(entry.record.delivery).toBe('delivered')
+    expect(ask({ type: 'delivery.repeat', deliveryId: 'first' })).toBe(false)
+    expect(ask({ type: 'delivery.repeat', deliveryId: 'second' })).toBe(true)
+    take({ deliveryId: 'third' })
+    actor.send({ type: 'lease.release', deliveryId: 'third' })
+    expect(entry.record).toMatchObject({ delivery: 'owed', isRepeat: true })
+    ledger.acceptLate('third', [entry])
+    expect(entry.record.delivery).toBe('delivered')
+    expect(ask({ type: 'delivery.repeat', deliveryId: 'third' })).toBe(true)
+  })
+
+  it('F11: to an owner that has gone since is not owed once more', () => {
+    const { actor, ask, register, end, take, ledger, history } = startRegistry({ max: 5 })
+    register('a')
+    end('a')
+    take({ deliveryId: 'd' })
+    actor.send({ type: 'owner.release', owner: 'main', heir: undefined })
+    actor.send({ type: 'lease.acknowledge', deliveryId: 'd' })
+    expect(history.get('a')?.record.delivery).toBe('delivered')
+    expect(ask({ type: 'delivery.repeat', deliveryId: 'd' })).toBe(false)
+    expect(ledger.outstanding()).toBe(0)
+  })
+})
+
 describe('owners', () => {
   it('hand leased tasks over in the order of registration', () => {
     const { register, end, take, ledger, changes } = startRegistry({ max: 5 })
@@ -127,6 +182,95 @@ describe('owners', () => {
     expect([ledger.countOf('leased', 'old'), ledger.countOf('leased', 'new'), ledger.countOf('leased')]).toEqual([
       0, 3, 3,
     ])
+  })
+})
+
+describe('an owner that has gone', () => {
+  it('A5: is owed nothing of what a refused message returns, and the records of it can be pruned', () => {
+    const { actor, register, end, take, ledger, ids, changes } = startRegistry({ max: 0 })
+    for (const id of ['leased', 'owed']) register(id, { isLaunched: false })
+    end('leased', 'owed')
+    take({ deliveryId: 'd', taskIds: ['leased'] })
+    changes()
+    actor.send({ type: 'owner.release', owner: 'main', heir: undefined })
+    expect(ids()).toEqual(['leased'])
+    actor.send({ type: 'lease.release', deliveryId: 'd' })
+    expect(ids()).toEqual([])
+    expect(changes()).toEqual([
+      'owed delivery owed none',
+      'owed history retained pruned',
+      'leased delivery leased none',
+      'leased history retained pruned',
+    ])
+    expect(ledger.outstanding()).toBe(0)
+  })
+
+  it('hands nothing to itself', () => {
+    const { actor, register, end, changes } = startRegistry({ max: 5 })
+    for (const id of ['a', 'b']) register(id)
+    end('a')
+    changes()
+    actor.send({ type: 'owner.release', owner: 'main', heir: 'main' })
+    expect(changes()).toEqual([])
+  })
+
+  it('A6: has no message in flight for the next one, although its account was closed meanwhile', () => {
+    const { actor, register, end, take, ledger } = startRegistry({ max: 5 })
+    register('a', { owner: 'old' })
+    end('a')
+    take({ deliveryId: 'd', owner: 'old', isExclusive: true })
+    actor.send({ type: 'task.delivered', taskIds: ['a'] })
+    expect(ledger.isDelivering('old')).toBe(true)
+    register('b', { owner: 'new' })
+    expect(ledger.isDelivering('new')).toBe(false)
+    ledger.release('d')
+    expect(ledger.isDelivering('old')).toBe(false)
+  })
+
+  it('is named for a lease of its own tasks alone', () => {
+    const { register, end, take } = startRegistry({ max: 5 })
+    register('a', { owner: 'one' })
+    register('b', { owner: 'two' })
+    end('a', 'b')
+    expect(take({ deliveryId: 'd', owner: 'two', taskIds: ['a'] })).toBeUndefined()
+    expect(idsOf(take({ deliveryId: 'e', owner: 'two', taskIds: ['a', 'b'] }))).toEqual(['b'])
+  })
+
+  it.each<[string, (registry: ReturnType<typeof startRegistry>, id: string, owner: string) => void]>([
+    ['was delivered', ({ actor, end }, id) => (end(id), actor.send({ type: 'task.delivered', taskIds: [id] }))],
+    [
+      'was accepted',
+      ({ actor, end, take }, id, owner) => {
+        end(id)
+        take({ deliveryId: id, owner, isExclusive: true })
+        actor.send({ type: 'lease.acknowledge', deliveryId: id })
+      },
+    ],
+    ['was cancelled', ({ history }, id) => history.get(id)?.ref?.send({ type: 'task.cancel' })],
+    [
+      'was given back for nobody',
+      ({ actor, end, take }, id, owner) => {
+        end(id)
+        take({ deliveryId: id })
+        actor.send({ type: 'owner.release', owner, heir: undefined })
+        actor.send({ type: 'lease.release', deliveryId: id })
+      },
+    ],
+    [
+      'was handed over',
+      ({ actor, end }, id, owner) => {
+        end(id)
+        actor.send({ type: 'owner.release', owner, heir: 'heir' })
+        actor.send({ type: 'task.delivered', taskIds: [id] })
+      },
+    ],
+  ])('A10: costs nothing later: its last task %s', (_how, live) => {
+    const registry = startRegistry({ max: -1 })
+    for (let nth = 0; nth < 20; nth += 1) {
+      registry.register(`t${nth}`, { owner: `owner-${nth}` })
+      live(registry, `t${nth}`, `owner-${nth}`)
+    }
+    expect(countVisits(() => registry.ledger.countsByOwner('owed'))).toBe(1)
   })
 })
 
@@ -153,6 +297,7 @@ describe('the history', () => {
     register('last', { isLaunched: false })
     end('last')
     actor.send({ type: 'text.cut', taskIds: ['last'] })
+    expect(ids()).toEqual([...names.slice(1, 100), 'last'])
     actor.send({ type: 'task.delivered', taskIds: ['last'] })
     expect(ids()).toEqual([...names.slice(1, 100), 'last'])
   })

@@ -1,5 +1,6 @@
 /** The registry's logic by itself, without the checks of the manager: R1 to R7. */
 import { describe, expect, it } from 'vitest'
+import type { TaskEntry } from '../../../machines/task-entry.js'
 import { idsOf, startRegistry } from './registry-parts.js'
 
 describe('the registry', () => {
@@ -177,4 +178,58 @@ describe('the registry', () => {
     expect([actor.getSnapshot().status, phase()]).toEqual(['done', 'disposed'])
     expect(ids()).toEqual(['a'])
   })
+})
+
+describe('a wait that is over', () => {
+  const requeue = (entry: TaskEntry) =>
+    ({
+      type: 'task.requeue',
+      entry,
+      ticket: { priority: 0, bytes: 0 },
+      delayMs: 100,
+      graceMs: 0,
+      error: 'e',
+      abortController: undefined,
+    }) as const
+
+  it('R8: comes before a reservation that is asked for at that moment', () => {
+    const { actor, register, reserve, started, advance, history } = startRegistry({ max: 1 })
+    register('a')
+    actor.send(requeue(history.get('a')!))
+    advance(99)
+    expect(reserve('r', 1)).toBe(true)
+    advance(1)
+    expect(reserve('s', 10)).toBe(false)
+    expect(started()).toEqual(['a'])
+  })
+
+  it('R8: comes before a launch of that moment', () => {
+    const { actor, register, started, advance, history } = startRegistry({ max: 1 })
+    register('a')
+    actor.send(requeue(history.get('a')!))
+    advance(100)
+    expect(register('b')).toEqual({ refusal: 'no-room' })
+    expect(started()).toEqual(['a'])
+  })
+
+  it('R3: ends with the task: nothing is due for one that was cancelled', () => {
+    const { actor, register, history } = startRegistry({ max: 1 })
+    register('a')
+    actor.send(requeue(history.get('a')!))
+    expect(actor.getSnapshot().nextRetryAt).toBe(100)
+    history.get('a')?.ref?.send({ type: 'task.cancel' })
+    expect(actor.getSnapshot().nextRetryAt).toBeUndefined()
+  })
+})
+
+it('R3: nothing is noted in the record of a task that does not run', () => {
+  const { actor, register, end, history } = startRegistry({ max: 1 })
+  register('a')
+  const entry = history.get('a')!
+  actor.send({ type: 'task.note', entry, fields: { exitCode: 1 } })
+  expect(entry.record.exitCode).toBe(1)
+  end('a')
+  const { record } = entry
+  actor.send({ type: 'task.note', entry, fields: { exitCode: 2 } })
+  expect(entry.record).toBe(record)
 })

@@ -1,0 +1,58 @@
+/** Whether a run is repeated, and after how long: one row for each reason and each limit. */
+import { expect, it } from 'vitest'
+import { retryDelay, type FailedRun } from '../../../src/async-tasks/recovery/retrying.js'
+import { RETRY_REASONS, type RetryPolicy } from '../../../src/protocol/retry-policy.js'
+
+const policy: RetryPolicy = { attempts: 3, on: RETRY_REASONS, backoff: { initialMs: 100, factor: 3, maxMs: 250 } }
+const run = (reason: unknown, more: Partial<FailedRun> = {}): FailedRun => ({
+  ...{ outcome: { type: 'threw', reason }, attempt: 1, couldNotStart: false, isOverdue: false, isOverBudget: false },
+  ...more,
+})
+const delayOf = (reason: unknown, more: Partial<FailedRun> = {}, of: Partial<RetryPolicy> = {}) =>
+  retryDelay({ ...policy, ...of }, run(reason, more))
+const LIMITED = { code: 'RATE_LIMITED' }
+
+it.each<[string, number | undefined, unknown, Partial<FailedRun>, Partial<RetryPolicy>]>([
+  ['the first of three runs', 100, LIMITED, {}, {}],
+  ['the second', 250, LIMITED, { attempt: 2 }, {}],
+  ['the last', undefined, LIMITED, { attempt: 3 }, {}],
+  ['one over its budget', undefined, LIMITED, { isOverBudget: true }, {}],
+  ['one that returned', undefined, LIMITED, { outcome: { type: 'returned', value: {} } }, {}],
+  ['one that returned, too late', 100, LIMITED, { outcome: { type: 'returned', value: {} }, isOverdue: true }, {}],
+  ['one that did not stop', undefined, LIMITED, { outcome: { type: 'abandoned' }, isOverdue: true }, {}],
+  ['one that could not start', 100, 'no', { couldNotStart: true }, { on: ['start-failed'] }],
+  [
+    'one that was late before it could not start',
+    100,
+    'no',
+    { couldNotStart: true, isOverdue: true },
+    { on: ['timeout'] },
+  ],
+  ['a program that could not start', 100, { code: 'PROCESS_NOT_STARTED' }, {}, { on: ['start-failed'] }],
+  ['another that could not start', 100, { code: 'START_FAILED' }, {}, { on: ['start-failed'] }],
+  ['one that was interrupted', 100, { code: 'INTERRUPTED' }, {}, { on: ['interrupted'] }],
+  ['one with the status 429', 100, { status: 429 }, {}, { on: ['rate-limited'] }],
+  ['one with that status as text', 100, { status: '429' }, {}, { on: ['rate-limited'] }],
+  ['one with another status', undefined, { status: 500 }, {}, {}],
+  ['one that failed otherwise', undefined, new Error('no'), {}, {}],
+  ['a reason that is not in the policy', undefined, LIMITED, {}, { on: ['timeout'] }],
+  ['an exit code', 100, { exitCode: 2 }, {}, {}],
+  ['the exit code 0', undefined, { exitCode: 0 }, {}, {}],
+  ['no exit code', undefined, { exitCode: null }, {}, {}],
+  ['an exit code in the list', 100, { exitCode: 2 }, {}, { exitCodes: [2] }],
+  ['an exit code that is not', undefined, { exitCode: 3 }, {}, { exitCodes: [2] }],
+  ['a wait that was asked for', 5_000, { ...LIMITED, retryAfterMs: 5_000 }, {}, {}],
+  ['a shorter one than the back-off', 100, { ...LIMITED, retryAfterMs: 5 }, {}, {}],
+  ['one of more than a day', 86_400_000, { ...LIMITED, retryAfterMs: 86_400_001 }, {}, {}],
+  ['no number', 100, { ...LIMITED, retryAfterMs: '5000' }, {}, {}],
+  ['a wait that goes with another reason', 100, { exitCode: 2, retryAfterMs: 5_000 }, {}, {}],
+  ['no back-off', 0, LIMITED, { attempt: 2 }, { backoff: { initialMs: 0 } }],
+  ['the default back-off', 2_000, LIMITED, { attempt: 2 }, { backoff: undefined }],
+  ['the longest default back-off', 60_000, LIMITED, { attempt: 8 }, { backoff: undefined, attempts: 9 }],
+])('F9: %s', (_what, delay, reason, more, of) => {
+  expect(delayOf(reason, more, of)).toBe(delay)
+})
+
+it('F9: without a policy nothing is repeated', () => {
+  expect(retryDelay(undefined, run(LIMITED))).toBeUndefined()
+})
