@@ -144,7 +144,12 @@ describe('the bytes of a task', () => {
   it('S9: a task may hold exactly maxTaskBytes: what was submitted, and all of its results', async () => {
     const texts = ['a'.repeat(100), 'b'.repeat(200)]
     const id = host.submit(texts)
-    const { instanceId: _instance, currentCommandIndex: _index, status: _status, ...submitted } = host.tasks.getTask(id)!
+    const {
+      instanceId: _instance,
+      currentCommandIndex: _index,
+      status: _status,
+      ...submitted
+    } = host.tasks.getTask(id)!
     const held = bytesOf(submitted) + texts.reduce((sum, text) => sum + bytesOf(result(text)), 0)
     await rehost({ maxTaskBytes: held })
     expect(await codesOf(...texts)).toEqual([undefined, undefined])
@@ -341,7 +346,9 @@ describe('a task that fails', () => {
     await host.settle()
     host.call('b').fail(new Error('no'))
     await host.settle()
-    const outcomes = host.of(id).map((message) => ('commandId' in message ? [message.result, message.error] : undefined))
+    const outcomes = host
+      .of(id)
+      .map((message) => ('commandId' in message ? [message.result, message.error] : undefined))
     expect(outcomes).toEqual([
       [undefined, undefined],
       [{ content: [{ type: 'text', text: 'A' }] }, undefined],

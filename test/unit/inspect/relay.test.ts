@@ -161,7 +161,13 @@ it('N2: an inspector looks again at a relay that was full, keeps 5000 events and
   actor.start()
   const events = (count: number): void => {
     for (let n = 0; n < count; n += 1) {
-      inspector.next({ type: '@xstate.event', actorRef: actor, rootId: 'x', sourceRef: undefined, event: { type: 'e' } } as never)
+      inspector.next({
+        type: '@xstate.event',
+        actorRef: actor,
+        rootId: 'x',
+        sourceRef: undefined,
+        event: { type: 'e' },
+      } as never)
     }
   }
   events(5000)

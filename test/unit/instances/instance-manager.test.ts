@@ -211,11 +211,17 @@ describe('an instance that disconnects', () => {
   it('has a number of its own, also when its id comes again', async () => {
     const first = instances.connect(local('a'))
     await instances.disconnect('a')
-    expect([first.serial, instances.connect(local('b')).serial, instances.connect(local('a')).serial]).toEqual([1, 2, 3])
+    expect([first.serial, instances.connect(local('b')).serial, instances.connect(local('a')).serial]).toEqual([
+      1, 2, 3,
+    ])
   })
 
   it.each([
-    ['was disconnected', (subject: ReturnType<typeof remote>) => void instances.disconnect(subject.instance.id), 'disconnected'],
+    [
+      'was disconnected',
+      (subject: ReturnType<typeof remote>) => void instances.disconnect(subject.instance.id),
+      'disconnected',
+    ],
     ['broke', (subject: ReturnType<typeof remote>) => subject.lose(), 'disconnected'],
     ['was silent', () => clock.advance(100), 'silent'],
     ['ends with its manager', () => void instances.dispose(), 'goingAway'],

@@ -170,7 +170,6 @@ const alone = () => {
 }
 
 describe('an instance that is not registered', () => {
-
   it('reports to a later listener that it is connected, and then that it is lost, and why', async () => {
     const { instance, socket } = alone()
     instance.attach(socket)
@@ -207,7 +206,9 @@ describe('an instance that is not registered', () => {
     expect(clock.pending).toBe(0)
     // What it is lost by stays the reason when it is closed after that.
     await instance.close()
-    await expect(instance.callTool(callOf('echo'))).rejects.toThrow('Instance alone is gone: its connection was closed.')
+    await expect(instance.callTool(callOf('echo'))).rejects.toThrow(
+      'Instance alone is gone: its connection was closed.',
+    )
   })
 })
 
@@ -281,7 +282,10 @@ describe('a take-over', () => {
     heard.length = 0
     clock.advance(15_000)
     expect(heard).toEqual([])
-    expect(second.send.mock.calls.map(([text]) => (JSON.parse(text) as { type: string }).type)).toEqual(['welcome', 'ping'])
+    expect(second.send.mock.calls.map(([text]) => (JSON.parse(text) as { type: string }).type)).toEqual([
+      'welcome',
+      'ping',
+    ])
     expect(getEventListeners(call.signal, 'abort')).toEqual([])
     await instance.close()
   })

@@ -2,7 +2,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
-import { acceptWorker, registerWorker, restoreWorker, type SharedWorkers } from '../../../src/instances/worker-socket.js'
+import {
+  acceptWorker,
+  registerWorker,
+  restoreWorker,
+  type SharedWorkers,
+} from '../../../src/instances/worker-socket.js'
 import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
 import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 
@@ -95,12 +100,16 @@ describe('a worker that is stored', () => {
   it.each([[true], [false], [undefined]])('is the same when it is restored: isBrowser %s', async (isBrowser) => {
     const store = vi.fn()
     const tools = [{ name: 'click' }]
-    registerWorker(instances, { instanceId: 'first', tools }, {
-      websocketUrl: 'ws://x',
-      clock,
-      store,
-      ...(isBrowser !== undefined && { isBrowser }),
-    })
+    registerWorker(
+      instances,
+      { instanceId: 'first', tools },
+      {
+        websocketUrl: 'ws://x',
+        clock,
+        store,
+        ...(isBrowser !== undefined && { isBrowser }),
+      },
+    )
     const [[row]] = store.mock.calls as [[Parameters<typeof restoreWorker>[1]]]
     restoreWorker(instances, { ...row, id: 'second' }, { clock })
     const { instance } = instances.get('second')!
