@@ -186,6 +186,23 @@ describe('a run on a worker', () => {
     expect(done).toEqual([])
   })
 
+  it('W2: withdraws what is still asked when it has ended', async () => {
+    const { follow, wake, resumed } = open([['active', '', '', [], ['1', '{"message":"Which?"}'], '', '']])
+    let asked: AbortSignal | undefined
+    const output = follow({
+      ...resumed(),
+      ask: (_question, options) => {
+        asked = options?.signal
+        return new Promise(() => undefined)
+      },
+    })
+    while (asked === undefined) await Promise.resolve()
+    expect(asked.aborted).toBe(false)
+    wake('{}')
+    await output
+    expect(asked.aborted).toBe(true)
+  })
+
   it('W2: is read to its last entry when it has ended', async () => {
     const entry = (number: number) => [`${number}-0`, ['output', `${number} `]]
     const numbers = Array.from({ length: 65 }, (_, at) => at + 1)
