@@ -470,7 +470,7 @@ describe('calls', () => {
     expect(instance().connection!.freed!()).toBeUndefined()
   })
 
-  it('of earlier connections are those that the last hello names, and only its socket ends them', async () => {
+  it('of earlier connections are those that the last hello names, and its socket ends them', async () => {
     const registration = register()
     const [first, second] = [connect(registration), connect(registration)]
     first.hello(['old'])
@@ -482,12 +482,21 @@ describe('calls', () => {
     // Who has waited for the first ones waits for these.
     expect(looksAgain).toHaveBeenCalledOnce()
     void instance().connection!.freed!()!.then(freed)
-    first.say({ type: 'tool_result', callId: 'other', result: { content: [] } })
-    await Promise.resolve()
-    expect(freed).not.toHaveBeenCalled()
     second.say({ type: 'tool_result', callId: 'other', result: { content: [] } })
     await Promise.resolve()
     expect(freed).toHaveBeenCalledOnce()
+  })
+
+  it('of earlier connections are not ended by an answer of the old socket', async () => {
+    const { socket, instance } = alone()
+    const first = instance.attach(socket)
+    const second = instance.attach({ ...socket }, undefined, ['other'])
+    const answer = { type: 'tool_result', callId: 'other', result: { content: [] } } as const
+    first?.receive(answer)
+    expect(instance.connection!.freed!()).toBeInstanceOf(Promise)
+    second?.receive(answer)
+    expect(instance.connection!.freed!()).toBeUndefined()
+    await instance.close()
   })
 
   it('include their task and command', () => {
