@@ -298,15 +298,15 @@ describe('after a crash', () => {
     expect([early, late].map((id) => next.tasks.getTask(id)?.status)).toEqual([undefined, 'completed'])
   })
 
-  it('K12: tasks that wait for an instance that is registered start when it connects', async () => {
+  it('K12: tasks that wait for an instance that was registered before start when it connects', async () => {
     const store = memoryStore()
     const first = hostOn(store)
     first.connect()
     first.submit('a')
-    const next = afterCrash(store)
+    const instances = new InstanceManager({ clock: first.clock })
     const callTool = vi.fn(() => Promise.resolve({ content: [] }))
     let open: () => void = () => undefined
-    next.instances.connect({
+    instances.connect({
       id: 'one',
       kind: 'websocket',
       listTools: () => Promise.resolve([]),
@@ -319,11 +319,15 @@ describe('after a crash', () => {
       },
       close: () => Promise.resolve(),
     })
-    await next.settle()
-    expect(callTool).not.toHaveBeenCalled()
+    const tasks = new TaskManager({ clock: first.clock, instances, store: store.copy() })
+    onTestFinished(async () => {
+      await Promise.all([tasks.dispose(), instances.dispose()])
+    })
+    await first.settle()
+    expect([callTool.mock.calls.length, tasks.listTasks().map(({ status }) => status)]).toEqual([0, ['queued']])
     open()
-    await next.settle()
-    expect(callTool).toHaveBeenCalledOnce()
+    await first.settle()
+    expect([callTool.mock.calls.length, tasks.listTasks().map(({ status }) => status)]).toEqual([1, ['completed']])
   })
 
   it('K12: tasks that wait for an instance fail when it is lost before it has connected', async () => {

@@ -185,9 +185,11 @@ it('N2: an inspector looks again at a relay that was full, keeps 5000 events and
   expect(inspector.stats.sent).toBeGreaterThan(0)
   // It does not wait for longer than a second to be read.
   socket.bufferedAmount = 1024 * 1024
+  events(10)
+  const { buffered, dropped, sent } = inspector.stats
+  expect(buffered).toBe(10)
   const closed = vi.fn()
   void inspector.close().then(closed)
-  const { buffered, dropped, sent } = inspector.stats
   const pass = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 5) {
       clock.advance(5)
