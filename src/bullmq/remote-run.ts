@@ -276,7 +276,6 @@ class RemoteRun {
   async #hint(): Promise<void> {
     if (this.#isAwake) return
     await new Promise<void>((resolve) => (this.#wake = resolve))
-    this.#wake = undefined
   }
 
   #read({ state, end, failure }: Pick<Look, 'state' | 'end' | 'failure'>): OutputObject {

@@ -1,5 +1,6 @@
 // A run on a worker, as its host follows it: what Redis says of its job, and what the host does then.
-import { describe, expect, it } from 'vitest'
+import { getEventListeners } from 'node:events'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { HostLink, Wake } from '../../../src/bullmq/host-link.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import { LOOK, TELL } from '../../../src/bullmq/job-scripts.js'
@@ -14,7 +15,7 @@ const ended = (output: object): Look => ['completed', JSON.stringify(output), ''
 const stands = (state: string): Look => [state, '', '', [], [], '', '']
 
 /** A link to a Redis that answers one look after the other; after the last one it wakes the run no more. */
-function open(looks: readonly Look[], { seesDead = true, cancelled = 'active' } = {}) {
+function open(looks: readonly (Look | Error)[], { seesDead = true, cancelled = 'active', told = [] as number[] } = {}) {
   const left = [...looks]
   const done: unknown[][] = []
   const runs = new Map<string, Wake>()
@@ -36,13 +37,13 @@ function open(looks: readonly Look[], { seesDead = true, cancelled = 'active' } 
     run: (script: unknown, _keys: unknown, args: Readonly<Record<string, unknown>>) => {
       if (script === TELL) {
         done.push(['tell', args['what'], args['number'], args['text']])
-        return Promise.resolve(1)
+        return Promise.resolve(told.shift() ?? 1)
       }
       expect(script).toBe(LOOK)
       const look = left.shift()
       if (left.length > 0) setImmediate(() => runs.get('job')?.())
       done.push(['look', args['after'], args['host'], args['seen']])
-      return Promise.resolve(look ?? stands('active'))
+      return look instanceof Error ? Promise.reject(look) : Promise.resolve(look ?? stands('active'))
     },
   }
   const lines: string[] = []
@@ -164,6 +165,87 @@ describe('a run on a worker', () => {
     expect(asked.map(({ message }) => message)).toEqual(['Which?', 'When?'])
     expect(asked.map(({ signal }) => signal?.aborted)).toEqual([true, true])
     expect(done.filter(([what]) => what === 'tell')).toEqual([['tell', 'answer', '2', '{"action":"decline"}']])
+  })
+
+  it('W1: leaves no listener, and nothing of a stream that has nothing', async () => {
+    const { follow, base, done, resumed } = open([stands('active'), ended({})])
+    const wrapUp = new AbortController()
+    await follow({ ...resumed(), wrapUp: wrapUp.signal })
+    expect([base.controller.signal, wrapUp.signal].flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([])
+    expect(done.filter(([what]) => what === 'letGo')).toEqual([])
+  })
+
+  it('W1: the first output that its host was told counts, whatever wakes it after that', async () => {
+    const { follow, sent, wake, done } = open([])
+    const output = follow()
+    while (sent.length === 0) await Promise.resolve()
+    wake('{"a":1}')
+    wake()
+    wake('{"a":2}')
+    expect(await output).toEqual({ a: 1 })
+    expect(done).toEqual([])
+  })
+
+  it('W2: withdraws what is still asked when it has ended', async () => {
+    const { follow, wake, resumed } = open([['active', '', '', [], ['1', '{"message":"Which?"}'], '', '']])
+    let asked: AbortSignal | undefined
+    const output = follow({
+      ...resumed(),
+      ask: (_question, options) => {
+        asked = options?.signal
+        return new Promise(() => undefined)
+      },
+    })
+    while (asked === undefined) await Promise.resolve()
+    expect(asked.aborted).toBe(false)
+    wake('{}')
+    await output
+    expect(asked.aborted).toBe(true)
+  })
+
+  it('W2: is read to its last entry when it has ended', async () => {
+    const entry = (number: number) => [`${number}-0`, ['output', `${number} `]]
+    const numbers = Array.from({ length: 65 }, (_, at) => at + 1)
+    const [whole, rest] = [numbers.slice(0, 64).map(entry), numbers.slice(64).map(entry)]
+    const end = (entries: unknown) => ['completed', '{}', '', entries, [], '', '']
+    const { follow, base, done, resumed } = open([end(whole), end(rest)])
+    await follow(resumed())
+    expect(base.output()).toBe(numbers.map((number) => `${number} `).join(''))
+    expect(done.filter(([what]) => what === 'look').map(([, after]) => after)).toEqual(['0-0', '64-0'])
+  })
+
+  it('W3: its cancellation is written once', async () => {
+    const { follow, base, done, resumed } = open([stands('active'), stands('active'), stands('failed')])
+    base.controller.abort(new Error('not needed'))
+    await expect(follow(resumed())).rejects.toThrow('not needed')
+    expect(done.map(([what]) => what)).toEqual(['cancel', 'look', 'look', 'look'])
+  })
+
+  it('W6: the same failure of Redis is logged once, until there is another one', async () => {
+    const [first, second] = [new Error('LOADING'), new Error('OOM')]
+    const { follow, lines, resumed } = open([first, first, stands('active'), first, second, ended({ a: 1 })])
+    expect(await follow(resumed())).toEqual({ a: 1 })
+    expect(lines).toEqual(['Job job: LOADING', 'Job job: OOM'])
+  })
+
+  it('W2: says a message again, under its number, until Redis has it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { follow, done, wake, resumed } = open([], { told: [-1, -1, 1] })
+    async function* messages() {
+      yield 'one'
+      yield 'two'
+      await new Promise(() => undefined)
+    }
+    const output = follow({ ...resumed(), messages: messages() })
+    const tells = () => done.filter(([what]) => what === 'tell').map(([, , number, text]) => [number, text])
+    await vi.advanceTimersByTimeAsync(399)
+    expect(tells()).toEqual(Array(2).fill(['host:1', 'one']))
+    await vi.advanceTimersByTimeAsync(1)
+    expect(tells()).toEqual([...Array<unknown>(3).fill(['host:1', 'one']), ['host:2', 'two']])
+    wake('{}')
+    await output
+    expect(done.at(-1)).toEqual(['letGo', ['bull:q:job:down']])
   })
 
   it('W2: is told to conclude', async () => {

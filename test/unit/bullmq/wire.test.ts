@@ -28,6 +28,13 @@ describe('the data of a job', () => {
     )
   })
 
+  it('may have exactly as much as is allowed', () => {
+    const bytes = Buffer.byteLength(JSON.stringify({ ...input, params: { text: '' } }))
+    const text = 'é'.repeat((1024 * 1024 - bytes - (bytes % 2)) / 2) + 'x'.repeat(bytes % 2)
+    expect(toJobData({ ...input, params: { text } }, sent).input).toEqual({ ...input, params: { text } })
+    expect(() => toJobData({ ...input, params: { text: `${text}x` } }, sent)).toThrow(/1048576 bytes/)
+  })
+
   it.each([undefined, {}, { input: {}, ...sent }, { input, ...sent, attempt: 0 }])(
     'is refused when no host has sent it: %j',
     (data) => {
@@ -71,6 +78,11 @@ describe('a failure', () => {
     expect(across(undefined).message).toBe('The run failed without saying why.')
   })
 
+  it('has at most 100,000 characters', () => {
+    expect(across(new Error('x'.repeat(100_000))).message).toBe('x'.repeat(100_000))
+    expect(across(new Error('x'.repeat(100_001))).message).toBe('x'.repeat(100_000))
+  })
+
   it('is the reason of the job when there is nothing more', () => {
     expect(readFailure('', 'the reason of the job').message).toBe('the reason of the job')
     expect(readFailure('{"x":1}', '').message).toBe('The run failed without saying why.')
@@ -89,6 +101,9 @@ describe('an output', () => {
   })
 
   it('is refused when it is too large to be sent', () => {
+    const most = { text: 'x'.repeat(64 * 1024 * 1024 - '{"text":""}'.length) }
+    expect((toReturnValue(most) as typeof most).text).toHaveLength(most.text.length)
+    expect(() => toReturnValue({ text: `${most.text}x` })).toThrow(/too large/)
     expect(() => toReturnValue({ text: 'x'.repeat(64 * 1024 * 1024) })).toThrow(
       /too large to be sent: more than 67108864 bytes/,
     )

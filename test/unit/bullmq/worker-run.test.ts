@@ -1,5 +1,7 @@
 // One run on a worker: what it reads before it begins, what it writes, and what is left when it has ended.
+import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { MAX_WAITING_MESSAGES } from '../../../src/async-tasks/inbox.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import * as scripts from '../../../src/bullmq/job-scripts.js'
 import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
@@ -228,6 +230,93 @@ describe('a run on a worker', () => {
       for (const each of open) each.catch(() => undefined)
       return end
     })
+  })
+
+  it('W2: a question may have exactly 64 KiB of JSON', async () => {
+    const small = open()
+    await runOn(small.run, (_, context) => {
+      context.ask({ message: 'x' }).catch(() => undefined)
+      return end
+    })
+    const rest = 65_536 - String(small.written()[2]).length
+    const { run, written } = open()
+    // A control character has six bytes in JSON.
+    const message = `${'\u0001'.repeat(Math.floor(rest / 6))}${'x'.repeat(1 + (rest % 6))}`
+    await runOn(run, async (_, context) => {
+      context.ask({ message }).catch(() => undefined)
+      await expect(context.ask({ message: `${message}x` })).rejects.toThrow(/question/)
+      return end
+    })
+    expect(written().filter((_, at) => at % 3 === 1)).toEqual(['q:1'])
+    expect(Buffer.byteLength(String(written()[2]))).toBe(65_536)
+  })
+
+  it('W2: a question whose signal aborts is withdrawn once, and one that was answered listens no more', async () => {
+    const { run, written } = open({ TAKE: () => [null, null, ['1', '{"action":"decline"}'], []] })
+    const [answered, withdrawn, before] = [new AbortController(), new AbortController(), new AbortController()]
+    before.abort(new Error('too late'))
+    await runOn(run, async (_, context) => {
+      await expect(context.ask({ message: 'Never?' }, { signal: before.signal })).rejects.toThrow('too late')
+      const first = context.ask({ message: 'Which?' }, { signal: answered.signal })
+      const second = context.ask({ message: 'When?' }, { signal: withdrawn.signal })
+      run.wake()
+      await first
+      expect(getEventListeners(answered.signal, 'abort')).toEqual([])
+      answered.abort()
+      withdrawn.abort()
+      await expect(second).rejects.toMatchObject({ name: 'QuestionWithdrawnError' })
+      return end
+    })
+    const said = written()
+    const items = said.flatMap((what, at) => (at % 3 === 0 ? [`${String(what)} ${String(said[at + 1])}`] : []))
+    expect(items).toEqual(['set q:1', 'set q:2', 'delete a:1', 'delete q:2'])
+  })
+
+  it('W2: takes the messages that did not fit when there is room again, and ends them with the run', async () => {
+    const all = Array.from({ length: MAX_WAITING_MESSAGES + 2 }, (_, at) => [`${at + 1}-0`, ['m', `message ${at + 1}`]])
+    const { run, of } = open({
+      BEGIN_RUN: () => [null, null, [], all],
+      TAKE: ({ values }) => [null, null, [], all.slice(Number(String(values['after']).split('-')[0]))],
+    })
+    const taken: string[] = []
+    let left: AsyncIterator<string> | undefined
+    await run.run({
+      takesMessages: true,
+      run: async (_, { messages }) => {
+        left = messages[Symbol.asyncIterator]()
+        while (taken.length < all.length) taken.push((await left.next()).value as string)
+        return end
+      },
+    })
+    expect(taken).toEqual(all.map((_, at) => `message ${at + 1}`))
+    expect(of('TAKE')[0]?.values['after']).toBe(`${MAX_WAITING_MESSAGES}-0`)
+    expect(await left?.next()).toEqual({ done: true, value: undefined })
+  })
+
+  it('W2: looks for what its host has said when it was woken before it has begun', async () => {
+    const { run, of } = open()
+    const ended = runOn(run, async () => {
+      await new Promise(setImmediate)
+      return end
+    })
+    run.wake()
+    expect(of('TAKE')).toEqual([])
+    await ended
+    expect(of('TAKE')).toHaveLength(1)
+  })
+
+  it('W6: writes nothing again over a connection that was closed for good', async () => {
+    const { run, of, redis, lines } = open({
+      WRITE: () => {
+        throw new Error('Connection is closed.')
+      },
+    })
+    await runOn(run, (_, context) => {
+      Object.assign(redis, { status: 'end' })
+      context.append('text')
+      return end
+    })
+    expect([of('WRITE').length, lines]).toEqual([1, []])
   })
 
   it('has no store of its own, launches no tasks and has no children', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { InstanceManager, TaskManager, type TaskManagerOptions } from '../../../src/server/index.js'
 import { memoryStore, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
@@ -250,6 +250,122 @@ describe('after a crash', () => {
     expect(next.store.contents().commandTasks[0]?.status).toBe('failed')
   })
 
+  it('K12: a task that was cancelled keeps when and why its command in flight was given up', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit(['a', 'b'], { metadata: { user: 1 } })
+    await first.settle()
+    first.clock.advance(7)
+    first.tasks.cancelTask(id, 'enough')
+    await first.settle()
+    const before = first.tasks.getTask(id)
+    expect(before).toMatchObject({ metadata: { user: 1 }, error: { message: 'Task cancelled: enough' } })
+    expect(before?.commands[0]).toMatchObject({ status: 'skipped', completedAt: 10_007, error: { code: 'CANCELLED' } })
+    expect(afterCrash(store).tasks.getTask(id)).toEqual(before)
+  })
+
+  it('K12: only tasks that have started or ended have had events before', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const [ended, interrupted, queued] = [first.submit('a'), first.submit('b'), first.submit('c')]
+    await first.settle()
+    first.call('a').finish()
+    await first.settle()
+    const next = afterCrash(store)
+    const isContinued = () => [ended, interrupted, queued].map((id) => next.tasks.isContinued(id))
+    expect(isContinued()).toEqual([true, true, false])
+    await next.settle()
+    next.tasks.cleanupTasks(-1)
+    expect(isContinued()).toEqual([false, false, false])
+  })
+
+  it('K12: the tasks that ended first are forgotten first, whichever was submitted first', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect('one')
+    first.connect('two')
+    const late = first.submit('a', { instanceId: 'one' })
+    const early = first.submit('b', { instanceId: 'two' })
+    await first.settle()
+    first.call('b').finish()
+    await first.settle()
+    first.clock.advance(1000)
+    first.call('a').finish()
+    await first.settle()
+    const next = afterCrash(store, { maxRetained: 1 })
+    expect([early, late].map((id) => next.tasks.getTask(id)?.status)).toEqual([undefined, 'completed'])
+  })
+
+  it('K12: tasks that wait for an instance that was registered before start when it connects', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    first.submit('a')
+    const instances = new InstanceManager({ clock: first.clock })
+    const callTool = vi.fn(() => Promise.resolve({ content: [] }))
+    let open: () => void = () => undefined
+    instances.connect({
+      id: 'one',
+      kind: 'websocket',
+      listTools: () => Promise.resolve([]),
+      callTool,
+      onLost: () => undefined,
+      connection: {
+        timing: {},
+        onEvent: (listener) => (open = () => listener('connection.opened')),
+        failCalls: () => undefined,
+      },
+      close: () => Promise.resolve(),
+    })
+    const tasks = new TaskManager({ clock: first.clock, instances, store: store.copy() })
+    onTestFinished(async () => {
+      await Promise.all([tasks.dispose(), instances.dispose()])
+    })
+    await first.settle()
+    expect([callTool.mock.calls.length, tasks.listTasks().map(({ status }) => status)]).toEqual([0, ['queued']])
+    open()
+    await first.settle()
+    expect([callTool.mock.calls.length, tasks.listTasks().map(({ status }) => status)]).toEqual([1, ['completed']])
+  })
+
+  it('K12: tasks that wait for an instance fail when it is lost before it has connected', async () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    const next = afterCrash(store)
+    next.instances.connect({
+      id: 'one',
+      kind: 'websocket',
+      listTools: () => Promise.resolve([]),
+      callTool: () => Promise.resolve({ content: [] }),
+      onLost: () => undefined,
+      connection: { timing: {}, onEvent: () => undefined, failCalls: () => undefined },
+      close: () => Promise.resolve(),
+    })
+    await next.instances.disconnect('one')
+    expect(next.tasks.getTask(id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'INSTANCE_DISCONNECTED', message: 'Instance one disconnected' },
+    })
+  })
+
+  it('K12: tasks wait 90 s for their instance by default', () => {
+    const store = memoryStore()
+    const first = hostOn(store)
+    first.connect()
+    const id = first.submit('a')
+    const next = afterCrash(store)
+    next.clock.advance(89_999)
+    expect(next.tasks.getTask(id)?.status).toBe('queued')
+    next.clock.advance(1)
+    expect(next.tasks.getTask(id)?.error?.message).toBe(
+      'Instance one was not connected within 90000 ms after the server had started again',
+    )
+  })
+
   it('a task that waits can be cancelled', async () => {
     const store = memoryStore()
     const first = hostOn(store)
@@ -399,6 +515,24 @@ describe('an idempotency key', () => {
     expect(submit(next, 'b')).toMatchObject({ queuePosition: 1 })
   })
 
+  it.each([
+    ['its metadata', { metadata: { user: 2 } }],
+    ['its name', { task_name: 'another' }],
+    ['its intention', { task_intention: 'why' }],
+    ['the limit of a command', { commands: [{ tool_name: 'step', args: { name: 'a' }, timeout: 5 }] }],
+    ['the intention of a command', { commands: [{ tool_name: 'step', args: { name: 'a' }, intention: 'why' }] }],
+    ['the tool of a command', { commands: [{ tool_name: 'other', args: { name: 'a' } }] }],
+  ])('is refused for a task that differs in %s', (_what, change) => {
+    const host = hostOn(memoryStore())
+    host.connect()
+    const first = { ...task, metadata: { user: 1 } }
+    const answer = host.tasks.submitTask(first, { idempotencyKey: 'key' })
+    expect(host.tasks.submitTask(first, { idempotencyKey: 'key' })).toEqual(answer)
+    expect(host.tasks.submitTask({ ...first, ...change }, { idempotencyKey: 'key' })).toMatchObject({
+      code: 'IDEMPOTENCY_KEY_REUSED',
+    })
+  })
+
   it('works without a store', () => {
     const host = createCommandHost()
     onTestFinished(() => host.dispose().then(() => undefined))
@@ -487,6 +621,24 @@ describe('the last place in the order of submission', () => {
   })
 })
 
+describe('stored workers', () => {
+  const worker = (id: string) => ({ id, secretSha256: '', registration: {} })
+
+  it('are at most 10,000; one that is gone makes room, and is removed from the store', async () => {
+    const store = memoryStore()
+    const host = hostOn(store)
+    const { persistence } = host.tasks
+    for (let n = 0; n < 10_000; n += 1) expect(persistence?.addWorker(worker(`w${n}`))).toBe(true)
+    expect(persistence?.addWorker(worker('one more'))).toBe(false)
+    expect(store.contents().instances).toHaveLength(10_000)
+    persistence?.removeWorker('w5')
+    persistence?.removeWorker('nobody')
+    await host.settle()
+    expect(store.contents().instances).toHaveLength(9999)
+    expect(persistence?.addWorker(worker('one more'))).toBe(true)
+  })
+})
+
 describe('the tools of stored workers', () => {
   it('count only where they are stored', () => {
     const store = memoryStore()
@@ -505,6 +657,23 @@ describe('the tools of stored workers', () => {
     }
     const withTools = store.contents().instances.filter(({ registration }) => 'tools' in registration)
     expect(withTools.map(({ id }) => id)).toEqual(['first', 'third'])
+  })
+
+  it('may have exactly 16 MiB of JSON together, also those of an earlier process', () => {
+    const store = memoryStore()
+    const { persistence } = hostOn(store).tasks
+    const half = (id: string, more = 0) => {
+      const registration = { tools: [{ name: 'a', description: '' }] }
+      const rest = 8 * 1024 * 1024 - JSON.stringify(registration).length + more
+      return { id, secretSha256: '', registration: { tools: [{ name: 'a', description: 'x'.repeat(rest) }] } }
+    }
+    persistence?.addWorker(half('first'))
+    const next = afterCrash(store)
+    next.tasks.persistence?.addWorker(half('larger', 1))
+    next.tasks.persistence?.addWorker(half('second'))
+    next.tasks.persistence?.addWorker(half('third', -8 * 1024 * 1024 + 100))
+    const withTools = next.store.contents().instances.filter(({ registration }) => 'tools' in registration)
+    expect(withTools.map(({ id }) => id)).toEqual(['first', 'second'])
   })
 
   it('take no room when they cannot be stored', () => {

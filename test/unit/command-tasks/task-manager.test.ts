@@ -1,6 +1,7 @@
 /** Command tasks on local instances: S1 to S9, on a manual clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import { byteLimits } from '../../../src/command-tasks/task-bytes.js'
 import { progressMessage } from '../../../src/command-tasks/task-record.js'
 import type { Engine, Outcome } from '../../../src/engine/engine.js'
 import {
@@ -12,6 +13,7 @@ import {
 import type { Instance } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
+import { memoryStore, type Store } from '../../../src/store/index.js'
 import { nested } from '../../support/nested.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
 import { createControllableEngine } from '../../support/controllable-engine.js'
@@ -86,6 +88,93 @@ describe('an engine that breaks its contract', () => {
     expect(await failedWith(settling(() => Promise.resolve({ type: 'skipped' })))).toMatchObject({
       status: 'failed',
       error: { code: 'EXECUTION_ERROR', message: 'The command did not run.' },
+    })
+  })
+})
+
+describe('what a failed command says', () => {
+  const failureFor = async (reason: unknown): Promise<{ code: string; message: string } | undefined> => {
+    const engine = createControllableEngine()
+    await rehost({ engine })
+    const id = host.submit('a')
+    await host.settle()
+    engine.runs[0]!.finish({ type: 'threw', reason })
+    await host.settle()
+    for (const call of host.calls) call.finish()
+    return host.tasks.getTask(id)?.commands[0]?.error
+  }
+
+  it('is kept up to 10,000 characters, and its code up to 256', async () => {
+    const [code, message] = ['C'.repeat(256), 'm'.repeat(10_000)]
+    expect(await failureFor(Object.assign(new Error(message), { code }))).toEqual({ code, message })
+    expect(await failureFor(Object.assign(new Error(`${message}n`), { code: `${code}D` }))).toEqual({
+      code,
+      message: `${message} [cut: the first 10000 of 10001 characters]`,
+    })
+  })
+
+  it.each([[''], [7], [undefined]])('has EXECUTION_ERROR where the code of the error is %j', async (code) => {
+    expect(await failureFor(Object.assign(new Error('no'), { code }))).toEqual({
+      code: 'EXECUTION_ERROR',
+      message: 'no',
+    })
+  })
+})
+
+describe('the bytes of a task', () => {
+  const result = (text: string) => ({ content: [{ type: 'text', text }] })
+  const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+  /** Runs commands with these results. Returns the codes with which they failed. */
+  const codesOf = async (...texts: string[]): Promise<(string | undefined)[]> => {
+    const id = host.submit(texts)
+    for (const text of texts) {
+      await host.settle()
+      if (host.tasks.getTask(id)?.status === 'running') host.call(text).finish(text)
+    }
+    await host.settle()
+    return host.tasks.getTask(id)?.commands.map(({ error }) => error?.code) ?? []
+  }
+
+  it('S9: a result may have exactly maxResultBytes', async () => {
+    const maxResultBytes = bytesOf(result('é'.repeat(100)))
+    await rehost({ maxResultBytes })
+    expect(await codesOf('é'.repeat(100), `${'é'.repeat(100)}x`)).toEqual([undefined, 'RESULT_TOO_LARGE'])
+  })
+
+  it('S9: a task may hold exactly maxTaskBytes: what was submitted, and all of its results', async () => {
+    const texts = ['a'.repeat(100), 'b'.repeat(200)]
+    const id = host.submit(texts)
+    const {
+      instanceId: _instance,
+      currentCommandIndex: _index,
+      status: _status,
+      ...submitted
+    } = host.tasks.getTask(id)!
+    const held = bytesOf(submitted) + texts.reduce((sum, text) => sum + bytesOf(result(text)), 0)
+    await rehost({ maxTaskBytes: held })
+    expect(await codesOf(...texts)).toEqual([undefined, undefined])
+    await rehost({ maxTaskBytes: held - 1 })
+    expect(await codesOf(...texts)).toEqual([undefined, 'RESULT_TOO_LARGE'])
+    // A submission may have as much as a task may hold.
+    await rehost({ maxTaskBytes: bytesOf(submitted) })
+    expect(host.submit(texts)).toBe(id)
+    await rehost({ maxTaskBytes: bytesOf(submitted) - 1 })
+    expect(() => host.submit(texts)).toThrow('INVALID_TASK')
+  })
+
+  it('S9: a result is 16 MiB by default, a task 64 MiB, and all of them 256 MiB', () => {
+    const MIB = 1024 * 1024
+    expect(byteLimits({}, false)).toEqual({
+      maxResultBytes: 16 * MIB,
+      maxSubmissionBytes: 64 * MIB,
+      maxTaskBytes: 64 * MIB,
+      maxBytes: 256 * MIB,
+    })
+    // A row of a store has 64 MiB: a result and a submission are rows, a task is several.
+    expect(byteLimits({ maxResultBytes: 70 * MIB, maxTaskBytes: 80 * MIB }, true)).toMatchObject({
+      maxResultBytes: 64 * MIB,
+      maxSubmissionBytes: 64 * MIB,
+      maxTaskBytes: 80 * MIB,
     })
   })
 })
@@ -248,6 +337,25 @@ describe('a task that fails', () => {
     host.call('a').fail(new Error('no'))
     await host.settle()
     expect(host.completes()).toMatchObject([{ error: { code: 'EXECUTION_ERROR', message: 'no' } }])
+  })
+
+  it('has the result or the error of each command in its progress, and nothing else of them', async () => {
+    const id = host.submit(['a', 'b'])
+    await host.settle()
+    host.call('a').finish('A')
+    await host.settle()
+    host.call('b').fail(new Error('no'))
+    await host.settle()
+    const outcomes = host
+      .of(id)
+      .map((message) => ('commandId' in message ? [message.result, message.error] : undefined))
+    expect(outcomes).toEqual([
+      [undefined, undefined],
+      [{ content: [{ type: 'text', text: 'A' }] }, undefined],
+      [undefined, undefined],
+      [undefined, { code: 'EXECUTION_ERROR', message: 'no' }],
+      undefined,
+    ])
   })
 
   it('S1: when the engine throws, like any other', async () => {
@@ -450,6 +558,20 @@ describe('a disconnect', () => {
     expect(host.story(next)).toEqual(['cmd_1 running', 'cmd_1 success', 'completed'])
   })
 
+  it('S9: leaves no lane when no command was in flight', () => {
+    host.submit('a')
+    void host.instances.disconnect('one')
+    expect(host.completes()).toHaveLength(1)
+    expect(host.tasks.laneDepths.size).toBe(0)
+  })
+
+  it('of a remote worker that is no browser says so', async () => {
+    host.instances.connect({ ...localInstance({ id: 'other', tools: [] }), kind: 'websocket', isBrowser: false })
+    host.submit('a', { instanceId: 'other' })
+    await host.instances.disconnect('other')
+    expect(host.completes()).toMatchObject([{ error: { message: 'Remote worker disconnected' } }])
+  })
+
   it('S3: an instance with the same id waits for the aborted call of the lost one', async () => {
     host.submit('a')
     await host.settle()
@@ -594,6 +716,32 @@ describe('a late result', () => {
     expect(host.told.slice(before)).toMatchObject([{ commandId: 'cmd_2', progress: 1 }])
   })
 
+  it('S4: progress of a cancelled command is dropped, although its call goes on', async () => {
+    const reports: ((progress: { progress: number }) => void)[] = []
+    host.instances.connect({
+      ...localInstance({ id: 'stubborn', tools: [] }),
+      callTool: ({ onProgress }) => {
+        reports.push(onProgress)
+        return new Promise(() => undefined)
+      },
+    })
+    const id = host.submit('a', { instanceId: 'stubborn' })
+    await host.settle()
+    host.tasks.cancelTask(id)
+    reports[0]!({ progress: 1 })
+    expect(host.story(id)).toEqual(['cmd_1 running', 'cancelled'])
+  })
+
+  it('S4: after the disposal has begun is counted, and not reported', async () => {
+    host.submit('a')
+    await host.settle()
+    const disposed = host.tasks.dispose()
+    host.call('a').finish('late')
+    await disposed
+    expect(host.tasks.lateResults).toBe(1)
+    expect(host.onError).not.toHaveBeenCalled()
+  })
+
   it('S4: within the grace period is dropped and counted, too', async () => {
     const id = host.submit('a')
     await host.settle()
@@ -688,6 +836,11 @@ describe('the capacity of a queue', () => {
     host.submit('a', { instanceId: 'one' })
     host.submit('b', { instanceId: 'two' })
     expect(() => host.submit('c', { instanceId: 'two' })).toThrow('QUEUE_FULL')
+  })
+
+  it('S8: is 100 by default', () => {
+    for (let n = 0; n < 100; n += 1) host.submit(`task ${n}`)
+    expect(() => host.submit('one more')).toThrow('QUEUE_FULL: Task queue is full (max 100)')
   })
 
   it('S8: of 0 accepts no task', async () => {
@@ -798,6 +951,16 @@ describe('retention', () => {
     expect(host.tasks.listTasks().map(({ id }) => id)).toEqual([ended[2], ended[1], live])
   })
 
+  it('S9: keeps 1000 ended tasks by default', () => {
+    const first = host.submit('a')
+    host.tasks.cancelTask(first)
+    for (let n = 0; n < 999; n += 1) host.tasks.cancelTask(host.submit(`task ${n}`))
+    expect(host.tasks.getTask(first)).toBeDefined()
+    host.tasks.cancelTask(host.submit('one more'))
+    expect(host.tasks.getTask(first)).toBeUndefined()
+    expect(host.tasks.listTasks()).toHaveLength(1000)
+  })
+
   it('S9: keeps a task until its complete was emitted', async () => {
     await rehost({ maxRetained: 1 })
     const known: boolean[] = []
@@ -871,6 +1034,19 @@ describe('an instance manager', () => {
     await new TaskManager({ instances }).dispose()
     await instances.dispose()
   })
+
+  it('is free when the store of its task manager cannot be opened', async () => {
+    const instances = new InstanceManager()
+    const broken: Store = {
+      ...memoryStore(),
+      open: () => {
+        throw new Error('no disk')
+      },
+    }
+    expect(() => new TaskManager({ instances, store: broken })).toThrow('no disk')
+    await new TaskManager({ instances }).dispose()
+    await instances.dispose()
+  })
 })
 
 describe('dispose', () => {
@@ -892,6 +1068,17 @@ describe('dispose', () => {
     expect(host.tasks.submitTask({ task_name: 't', commands: [{ tool_name: 'step' }] })).toMatchObject({
       code: 'NO_INSTANCE',
     })
+  })
+
+  it('completes the streams, after the last event', async () => {
+    const ends: string[] = []
+    host.tasks.progress$.subscribe({ complete: () => ends.push('progress$') })
+    host.tasks.complete$.subscribe({ next: () => ends.push('a task'), complete: () => ends.push('complete$') })
+    host.tasks.submitted$.subscribe({ complete: () => ends.push('submitted$') })
+    host.submit('a')
+    await host.tasks.dispose()
+    expect(ends[0]).toBe('a task')
+    expect(ends.slice(1).sort()).toEqual(['complete$', 'progress$', 'submitted$'])
   })
 
   it('waits for aborted calls, each time it is called', async () => {

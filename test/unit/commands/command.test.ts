@@ -33,7 +33,7 @@ function setUp() {
     subcommands: [show, broken],
   })
   const withFallback = groupCommands({ ...group, name: 'p', usage: 'Usage: /p', subcommands: [show], fallback: show })
-  return { run, commands: [group, withFallback] }
+  return { run, show, commands: [group, withFallback] }
 }
 
 describe('a command line', () => {
@@ -84,5 +84,14 @@ describe('completion', () => {
     ['/paint shout ', []],
   ])('of %j is %j', (line, expected) => {
     expect(completeCommandLine(setUp().commands, line)).toEqual(expected)
+  })
+
+  it('of a command alone ignores white space before the word, and keeps what follows it', () => {
+    const { show } = setUp()
+    expect(show.complete('  gr')).toEqual(['green', 'grey'])
+    expect(show.complete('green ')).toEqual([])
+    expect(
+      defineCommand({ name: 'n', description: 'd', run: () => ({ type: 'info', text: '' }) }).complete(''),
+    ).toEqual([])
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { completeCommandLine, runCommandLine } from '../../../src/commands/command.js'
 import { createTaskCommands } from '../../../src/commands/task-commands.js'
-import { setUpHost } from '../tools/tool-host.js'
+import { settle, setUpHost } from '../tools/tool-host.js'
 
 function setUp(owner?: string) {
   const host = setUpHost()
@@ -51,6 +51,16 @@ describe.each(['/tasks', '/tasks list', '/task list', ' /tasks  list '])('%s', (
     expect(run(line)?.text).toBe('[RUNNING] [evil] e [2Jvil (0s) - do ]0;title  it')
   })
 
+  it('says how many tasks do not fit into 18,000 characters', () => {
+    const { register, run } = setUp()
+    for (let n = 0; n < 100; n += 1) register(`job-${String(n).padStart(8, '0')}`, { subagentName: 's'.repeat(200) })
+    const lines = run(line)?.text.split('\n') ?? []
+    const shown = lines.length - 1
+    expect(lines.at(-1)).toBe(`... and ${100 - shown} more`)
+    const used = lines.slice(0, -1).join('\n').length
+    expect([used <= 18_000, used + (lines[0]?.length ?? 0) + 1 > 18_000]).toEqual([true, true])
+  })
+
   it('A5: acknowledges nothing', () => {
     const { manager, register, run } = setUp()
     register('a')
@@ -73,6 +83,18 @@ describe('/task end', () => {
     expect(manager.getTask('researcher-a1')?.status).toBe('cancelled')
     expect(abortController?.signal.aborted).toBe(true)
     expect(manager.getTask('researcher-b2')?.status).toBe('running')
+  })
+
+  it('keeps what follows the id as the reason, and nothing where nothing follows', () => {
+    const { manager, register, run } = setUp()
+    for (const id of ['a', 'b', 'with space']) register(id)
+    expect(run('/task end a  too slow, and  too dear ')?.text).toBe('Cancelled task: a')
+    expect(manager.getTask('a')?.cancelReason).toBe('too slow, and  too dear')
+    run('/task end b')
+    expect(manager.getTask('b')?.cancelReason).toBeUndefined()
+    run('/task end with space')
+    expect(manager.getTask('with space')).toMatchObject({ status: 'cancelled' })
+    expect(manager.getTask('with space')?.cancelReason).toBeUndefined()
   })
 
   it('prefers an exact id to a longer one', () => {
@@ -165,6 +187,48 @@ it("with an owner the commands see only that owner's tasks", () => {
   expect(run('/task end main-00001')?.text).toBe('Task not found: main-00001')
   expect(complete('/task end ')).toEqual(['sub-0000'])
   expect(manager.getRunningTasks()).toHaveLength(2)
+})
+
+it("with an owner nothing is sent to another owner's task, and none of its questions is answered", async () => {
+  const { complete, manager, run } = setUp('sub')
+  const messages: string[] = []
+  manager.launch(
+    { id: 'main-1', subagentName: 's', goalPrompt: 'g' },
+    {
+      takesMessages: true,
+      run: async (_input, context) => {
+        void context.ask({ message: 'Which?' }).catch(() => undefined)
+        for await (const message of context.messages) messages.push(message)
+        return {}
+      },
+    },
+  )
+  await settle()
+  expect(manager.getTask('main-1')?.questions).toHaveLength(1)
+  expect(run('/task send main-1 hello')?.text).toBe('Task not found: main-1')
+  expect(run('/task answer main-1 this one')?.text).toBe('Task not found: main-1')
+  expect(complete('/task answer ')).toEqual([])
+  await settle()
+  expect(messages).toEqual([])
+  expect(manager.getTask('main-1')?.questions).toHaveLength(1)
+  await manager.dispose()
+})
+
+it('a question that is named needs an answer, and its number is no answer', async () => {
+  const { manager, run } = setUp()
+  manager.launch(
+    { id: 'a', subagentName: 's', goalPrompt: 'g' },
+    async (_input, context) => context.ask({ message: 'Which?' }) as never,
+  )
+  await settle()
+  const [question] = manager.getTask('a')?.questions ?? []
+  expect(run(`/task answer a ${question?.id}`)).toMatchObject({
+    type: 'error',
+    text: expect.stringMatching(/^Usage: \/task answer/) as string,
+  })
+  expect(run(`/task answer a ${question?.id}  `)).toMatchObject({ type: 'error' })
+  expect(manager.getTask('a')?.questions).toHaveLength(1)
+  await manager.dispose()
 })
 
 it('commands are plain objects', () => {

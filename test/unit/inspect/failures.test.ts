@@ -343,6 +343,29 @@ it('leaves out the oldest of more than ten thousand live actors when a connectio
   expect(sessions.of(actors[0] as never, 'x:0', 0)).toBe(oldest)
 })
 
+it('N5: a session ends with its actor, and is introduced again when its parent is known', () => {
+  const sessions = createSessions((_key, value) => value)
+  const [parent, child] = ['parent', 'child'].map((id) => ({
+    id,
+    sessionId: `x:${id}`,
+    getSnapshot: () => ({ status: 'active' }),
+  })) as never[]
+  const session = sessions.of(child!, 'x:0', 5)
+  session.introducedOn = 3
+  expect(sessions.of(child!, 'x:0', 6)).toBe(session)
+  expect([session.introducedOn, session.createdAt]).toEqual([3, '5'])
+  sessions.setParent(child!, parent)
+  sessions.of(child!, 'x:0', 7)
+  expect([session.parent?.name, session.introducedOn]).toEqual(['parent', 0])
+  session.introducedOn = 3
+  sessions.of(child!, 'x:0', 8)
+  expect(session.introducedOn).toBe(3)
+  sessions.update(session, { status: 'active' })
+  expect(sessions.live().map(({ name }) => name)).toEqual(['child', 'parent'])
+  sessions.update(session, { status: 'done' })
+  expect(sessions.live().map(({ name }) => name)).toEqual(['parent'])
+})
+
 it('N5: sends an actor again with its parent when it is started after it was shown', async () => {
   const relay = await startRelay()
   const received = await relay.received()

@@ -69,6 +69,32 @@ it('opens the viewer in a window, and sends the tree when it has loaded', async 
   await manager.dispose()
 })
 
+it('sends nothing more when it is closed, and says so', async () => {
+  const viewer = createWindow()
+  const page = createWindow()
+  vi.stubGlobal('window', { ...page, open: () => viewer })
+  const [onOpen, onDown] = [vi.fn(), vi.fn()]
+  const transport = createViewerTransport({ url: 'https://viewer.example/', onOpen, onDown })
+  await vi.waitFor(() => expect(onOpen).toHaveBeenCalledOnce())
+  const posted = vi.fn<Listener>()
+  viewer.addEventListener('message', posted)
+  const message = JSON.stringify({ type: '@xstate.actor', sessionId: 'x:0', rootId: 'x:0' })
+  page.postMessage({ type: '@statelyai.connected' })
+  await new Promise((resolve) => setImmediate(resolve))
+  transport.send(message)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([posted.mock.calls.length, transport.state, transport.canTake]).toEqual([1, 'open', true])
+  await transport.close()
+  expect(transport.canTake).toBe(false)
+  await new Promise((resolve) => setImmediate(resolve))
+  // The viewer is told that the page has gone.
+  const before = posted.mock.calls.length
+  expect(before).toBe(2)
+  transport.send(message)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect([posted.mock.calls.length, onDown.mock.calls]).toEqual([before, []])
+})
+
 it('does not open the viewer when it is closed before', async () => {
   const open = vi.fn()
   vi.stubGlobal('window', { ...createWindow(), open })

@@ -1,10 +1,12 @@
 /** Which instances are connected, and the handlers that are called about it. */
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { InstanceError } from '../../../src/errors.js'
-import type { Instance, InstanceConnection } from '../../../src/instances/instance.js'
+import { callTool } from '../../../src/instances/command-call.js'
+import type { Instance, InstanceConnection, InstanceEnd } from '../../../src/instances/instance.js'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { localInstance } from '../../../src/instances/local-instance.js'
 import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
+import { callOf } from '../../support/instance-suite.js'
 
 let clock: ManualClock
 let instances: InstanceManager
@@ -27,7 +29,7 @@ function remote(id: string, timing: InstanceConnection['timing'] = {}) {
   let emit: Parameters<InstanceConnection['onEvent']>[0] = () => undefined
   let lose: (reason: string) => void = () => undefined
   const failCalls = vi.fn()
-  const close = vi.fn(() => Promise.resolve())
+  const close = vi.fn((_why?: InstanceEnd) => Promise.resolve())
   const instance: Instance = {
     ...local(id),
     kind: 'websocket',
@@ -164,6 +166,74 @@ describe('an instance that disconnects', () => {
     expect(told).toEqual(['+a'])
   })
 
+  it('I4: a take-over, and nothing else, is told to who asked for it', () => {
+    const { instance, emit } = remote('a')
+    const taken: string[] = []
+    const off = instances.onTakenOver((id) => taken.push(id))
+    instances.connect(instance)
+    emit('connection.opened')
+    emit('connection.alive')
+    expect(taken).toEqual([])
+    emit('connection.takenOver')
+    expect(taken).toEqual(['a'])
+    off()
+    emit('connection.takenOver')
+    expect(taken).toEqual(['a'])
+  })
+
+  it('is heard of with each event of its connection, and is connected since it was opened', () => {
+    const { instance, emit } = remote('a')
+    const entry = instances.connect(instance)
+    expect([entry.connectedAt, entry.lastActivity]).toEqual([undefined, undefined])
+    const times: unknown[] = []
+    for (const event of ['connection.opened', 'connection.alive', 'connection.takenOver'] as const) {
+      clock.advance(100)
+      emit(event)
+      times.push([entry.connectedAt, entry.lastActivity])
+    }
+    expect(times).toEqual([
+      [600, 600],
+      [600, 700],
+      [600, 800],
+    ])
+  })
+
+  it.each([
+    ['returns', () => Promise.resolve({ content: [] })],
+    ['fails', () => Promise.reject(new Error('no'))],
+  ])('is heard of when a call %s', async (_how, answer) => {
+    const entry = instances.connect({ ...local('a'), callTool: answer })
+    clock.advance(100)
+    await callTool(entry, callOf('it')).catch(() => undefined)
+    expect([entry.connectedAt, entry.lastActivity]).toEqual([500, 600])
+  })
+
+  it('has a number of its own, also when its id comes again', async () => {
+    const first = instances.connect(local('a'))
+    await instances.disconnect('a')
+    expect([first.serial, instances.connect(local('b')).serial, instances.connect(local('a')).serial]).toEqual([
+      1, 2, 3,
+    ])
+  })
+
+  it.each([
+    [
+      'was disconnected',
+      (subject: ReturnType<typeof remote>) => void instances.disconnect(subject.instance.id),
+      'disconnected',
+    ],
+    ['broke', (subject: ReturnType<typeof remote>) => subject.lose(), 'disconnected'],
+    ['was silent', () => clock.advance(100), 'silent'],
+    ['ends with its manager', () => void instances.dispose(), 'goingAway'],
+  ])('that %s is closed for that reason', async (_what, end, why) => {
+    const subject = remote('a', { connectTimeoutMs: 100 })
+    instances.connect(subject.instance)
+    end(subject)
+    await Promise.resolve()
+    expect(subject.close.mock.calls).toEqual([[why]])
+    expect(clock.pending).toBe(0)
+  })
+
   it('may be replaced by another one with its id inside a handler', () => {
     instances.connect(local('a'))
     const off = instances.onDisconnect((id) => {
@@ -199,6 +269,23 @@ describe('handlers', () => {
     instances.connect(local('a'))
     void instances.disconnect('a')
     expect(late).not.toHaveBeenCalled()
+  })
+
+  it('S6: those of connections and take-overs, too', () => {
+    const boom = new Error('boom')
+    const throws = (): never => {
+      throw boom
+    }
+    instances.onConnect(throws)
+    instances.onTakenOver(throws)
+    const heard = vi.fn()
+    instances.onTakenOver(heard)
+    const { instance, emit } = remote('a')
+    instances.connect(instance)
+    emit('connection.opened')
+    emit('connection.takenOver')
+    expect(onError.mock.calls).toEqual(Array(2).fill([boom, { source: 'handler', instanceId: 'a' }]))
+    expect(heard).toHaveBeenCalledExactlyOnceWith('a')
   })
 
   it('S6: one that throws is reported to the console without onError, and an onError that throws is ignored', () => {

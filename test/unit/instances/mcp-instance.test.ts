@@ -160,6 +160,56 @@ describe('an MCP server that ignores a cancellation', () => {
   })
 })
 
+it('S4: progress of a call that was given up is dropped, although its server goes on', async () => {
+  const { ours, theirs } = await serve(createSuiteTools(), { stubborn: true })
+  let report: (progress: number) => void = () => undefined
+  let finish: () => void = () => undefined
+  answerCalls(theirs, (id, progressToken) => {
+    report = (progress) =>
+      void theirs.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } })
+    finish = () => void theirs.send({ jsonrpc: '2.0', id, result: { content: [] } })
+  })
+  const instance = await mcpInstance({ id: 'chatty', transport: ours, clock: createManualClock() })
+  const call = callOf('hold')
+  const ended = instance.callTool(call)
+  await setImmediate()
+  report(1)
+  await setImmediate()
+  call.abort()
+  report(2)
+  await setImmediate()
+  finish()
+  expect(await ended).toEqual({ content: [] })
+  expect(call.progress).toEqual([{ progress: 1 }])
+  await instance.close()
+})
+
+it('a transport with a connection of its own is not asked whether it is there, whatever error it reports', async () => {
+  const { ours, received } = await serve(createSuiteTools())
+  const instance = await mcpInstance({ id: 'steady', transport: ours })
+  const lost = vi.fn()
+  instance.onLost(lost)
+  ours.onerror?.(new Error('one message was malformed'))
+  await setImmediate()
+  expect(received).not.toContainEqual(expect.objectContaining({ method: 'ping' }))
+  expect(lost).not.toHaveBeenCalled()
+  await instance.close()
+})
+
+it('is closed when its calls have ended', async () => {
+  const tools = createSuiteTools()
+  const { ours } = await serve(tools, { stubborn: true })
+  const clock = createManualClock()
+  const instance = await mcpInstance({ id: 'busy', transport: ours, clock })
+  const order: string[] = []
+  const ended = instance.callTool(callOf('hold', { name: 'a' })).catch(() => order.push('the call'))
+  await tools.held('a')
+  await instance.close().then(() => order.push('the instance'))
+  await ended
+  expect(order).toEqual(['the call', 'the instance'])
+  expect(clock.pending).toBe(0)
+})
+
 describe('an MCP server that does not start', () => {
   it('is an error that names the command and what happened', async () => {
     const error: unknown = await mcpInstance({ id: 'x', command: 'no-such-command-here' }).catch(

@@ -1,4 +1,5 @@
 /** Remote workers: registration, hello, take-over, liveness, and which answers count. */
+import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { InstanceManager } from '../../../src/instances/instance-manager.js'
 import { websocketInstance, type WebSocketInstance } from '../../../src/instances/websocket-instance.js'
@@ -162,13 +163,13 @@ describe('before hello', () => {
   })
 })
 
-describe('an instance that is not registered', () => {
-  const alone = () => {
-    const heard: string[] = []
-    const socket = { send: (text: string) => void heard.push(text), close: vi.fn() }
-    return { heard, socket, instance: websocketInstance({ id: 'alone', secret: 's', clock }) }
-  }
+const alone = () => {
+  const heard: string[] = []
+  const socket = { send: (text: string) => void heard.push(text), close: vi.fn() }
+  return { heard, socket, instance: websocketInstance({ id: 'alone', secret: 's', clock }) }
+}
 
+describe('an instance that is not registered', () => {
   it('reports to a later listener that it is connected, and then that it is lost, and why', async () => {
     const { instance, socket } = alone()
     instance.attach(socket)
@@ -195,7 +196,7 @@ describe('an instance that is not registered', () => {
     })
   })
 
-  it('is lost when its socket closes before there is a listener', () => {
+  it('is lost when its socket closes before there is a listener', async () => {
     const { instance, socket } = alone()
     const link = instance.attach(socket)
     link?.closed()
@@ -203,6 +204,28 @@ describe('an instance that is not registered', () => {
     instance.onLost(told)
     expect(told).toHaveBeenCalledExactlyOnceWith('its connection was closed.')
     expect(clock.pending).toBe(0)
+    // What it is lost by stays the reason when it is closed after that.
+    await instance.close()
+    await expect(instance.callTool(callOf('echo'))).rejects.toThrow(
+      'Instance alone is gone: its connection was closed.',
+    )
+  })
+})
+
+describe('the tools of a worker', () => {
+  it('are those of its last hello that names some, and until then those of its registration', async () => {
+    const registration = register({ instanceId: 'browser', tools: [{ name: 'registered' }] })
+    const say = (tools?: { name: string }[]): void =>
+      connect(registration).say({ type: 'hello', ...registration, ...(tools && { tools }) } as never)
+    const names = async () => (await instance().listTools()).map(({ name }) => name)
+    say()
+    expect(await names()).toEqual(['registered'])
+    say([{ name: 'said' }])
+    expect(await names()).toEqual(['said'])
+    say()
+    expect(await names()).toEqual(['said'])
+    say([])
+    expect(await names()).toEqual([])
   })
 })
 
@@ -235,6 +258,36 @@ describe('a take-over', () => {
     second.say({ type: 'tool_result', callId, result: { content: [] } })
     expect(await call).toEqual({ content: [] })
     expect(lost).toEqual([])
+  })
+
+  it('fails the calls before anybody hears of it, and pings the new socket alone', async () => {
+    const { socket: first, heard, instance } = alone()
+    const second = { send: vi.fn<(text: string) => void>(), close: vi.fn() }
+    const order: unknown[] = []
+    instance.connection!.onEvent((event) => order.push(event))
+    instance.attach(first)
+    const call = callOf('hold')
+    const ended = instance.callTool(call).catch((error: unknown) => order.push((error as Error).message))
+    instance.connection!.onEvent((event) => {
+      order.push(event)
+    })
+    instance.attach(second)
+    await ended
+    expect(order).toEqual([
+      'connection.opened',
+      'connection.opened',
+      'connection.takenOver',
+      'Instance alone is gone: its connection was taken over.',
+    ])
+    heard.length = 0
+    clock.advance(15_000)
+    expect(heard).toEqual([])
+    expect(second.send.mock.calls.map(([text]) => (JSON.parse(text) as { type: string }).type)).toEqual([
+      'welcome',
+      'ping',
+    ])
+    expect(getEventListeners(call.signal, 'abort')).toEqual([])
+    await instance.close()
   })
 
   it('needs the right secret', () => {
@@ -371,6 +424,79 @@ describe('calls', () => {
     worker.say({ type: 'tool_result', callId, result: { content: [] } })
     await ended
     expect(call.progress).toEqual([{ progress: 1 }])
+  })
+
+  it('that have ended leave nothing: no listener, no timer, and their answers are late', async () => {
+    const worker = connect(register())
+    worker.hello()
+    const timers = clock.pending
+    const [answered, cancelled] = [callOf('hold'), callOf('hold')]
+    const ended = Promise.allSettled([instance().callTool(answered), instance().callTool(cancelled)])
+    const [first, second] = callsHeardBy(worker).map(({ callId }) => callId)
+    cancelled.abort()
+    expect(clock.pending).toBe(timers + 1)
+    for (const callId of [first!, second!]) worker.say({ type: 'tool_result', callId, result: { content: [] } })
+    await ended
+    expect(clock.pending).toBe(timers)
+    expect([answered, cancelled].flatMap(({ signal }) => getEventListeners(signal, 'abort'))).toEqual([])
+    const heard = worker.heard.length
+    answered.abort()
+    for (const callId of [first!, second!]) worker.say({ type: 'tool_error', callId, code: 'E', message: 'late' })
+    expect(worker.heard).toHaveLength(heard)
+    expect(instance().lateAnswers).toBe(2)
+  })
+
+  it('that are aborted before they start are not sent', async () => {
+    const worker = connect(register())
+    worker.hello()
+    const call = callOf('hold')
+    call.abort()
+    await expect(instance().callTool(call)).rejects.toThrow('given up')
+    expect(callsHeardBy(worker)).toEqual([])
+  })
+
+  it('of earlier connections that are answered with an error are no late answers', async () => {
+    const worker = connect(register())
+    worker.hello(['old', 'older'])
+    const freed = vi.fn()
+    void instance().connection!.freed!()!.then(freed)
+    worker.say({ type: 'tool_error', callId: 'old', code: 'STOPPED', message: 'stopped' })
+    worker.say({ type: 'tool_progress', callId: 'older', progress: 1 })
+    await Promise.resolve()
+    expect([freed.mock.calls.length, instance().lateAnswers]).toEqual([0, 0])
+    worker.say({ type: 'tool_result', callId: 'older', result: { content: [] } })
+    await Promise.resolve()
+    expect([freed.mock.calls.length, instance().lateAnswers]).toEqual([1, 1])
+    expect(instance().connection!.freed!()).toBeUndefined()
+  })
+
+  it('of earlier connections are those that the last hello names, and its socket ends them', async () => {
+    const registration = register()
+    const [first, second] = [connect(registration), connect(registration)]
+    first.hello(['old'])
+    const looksAgain = vi.fn()
+    const freed = vi.fn()
+    void instance().connection!.freed!()!.then(looksAgain)
+    second.hello(['other'])
+    await Promise.resolve()
+    // Who has waited for the first ones waits for these.
+    expect(looksAgain).toHaveBeenCalledOnce()
+    void instance().connection!.freed!()!.then(freed)
+    second.say({ type: 'tool_result', callId: 'other', result: { content: [] } })
+    await Promise.resolve()
+    expect(freed).toHaveBeenCalledOnce()
+  })
+
+  it('of earlier connections are not ended by an answer of the old socket', async () => {
+    const { socket, instance } = alone()
+    const first = instance.attach(socket)
+    const second = instance.attach({ ...socket }, undefined, ['other'])
+    const answer = { type: 'tool_result', callId: 'other', result: { content: [] } } as const
+    first?.receive(answer)
+    expect(instance.connection!.freed!()).toBeInstanceOf(Promise)
+    second?.receive(answer)
+    expect(instance.connection!.freed!()).toBeUndefined()
+    await instance.close()
   })
 
   it('include their task and command', () => {

@@ -39,6 +39,14 @@ describe('a function runner', () => {
     await expect(runOf(async () => throwing())).rejects.toBe(broken)
   })
 
+  it('takes messages where that was said, and refuses other options', () => {
+    const fn = () => undefined
+    expect(functionRunner(fn).takesMessages).toBeUndefined()
+    expect(functionRunner(fn, { takesMessages: true }).takesMessages).toBe(true)
+    expect(() => functionRunner(fn, { takesMessages: 'yes' as never })).toThrow('options.takesMessages')
+    expect(() => functionRunner(fn, { messages: true } as never)).toThrow('options.messages')
+  })
+
   it('throws for a value that is not a function', () => {
     expect(() => functionRunner('rm' as never)).toThrow('fn: got "rm", expected a function.')
   })

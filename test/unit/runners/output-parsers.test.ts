@@ -40,6 +40,13 @@ describe('JSON', () => {
 })
 
 describe('text', () => {
+  it('says that a part is lost in place of how much is left out', () => {
+    const text = parseOutput('text', { text: ' end\n', droppedBytes: 7, isLost: true })
+    expect(text).toEqual({
+      final_message: '[a part of the output is missing: it could not be written to the store]\nend',
+    })
+  })
+
   it('is trimmed, and says how much is missing', () => {
     expect(parsed('text', '\n a b \n')).toEqual({ final_message: 'a b' })
     expect(parsed('text', 'end\n', 7)).toEqual({ final_message: '[7 bytes are left out here]\nend' })

@@ -69,6 +69,20 @@ describe('the socket of a run', () => {
     expect(asked).toEqual([])
   })
 
+  it('F6: takes a line of exactly as many characters as one may have, in whatever pieces it comes', async () => {
+    const { asked, token, open, error } = await setUp()
+    const length = JSON.stringify({ token, message: '' }).length
+    const line = JSON.stringify({ token, message: 'x'.repeat(MAX_LINE_CHARS - length) })
+    const { connection, received } = open()
+    connection.write(line)
+    setImmediate(() => connection.write('\n{"another": "line"}\n'))
+    await until(() => asked.length === 1)
+    asked[0]?.answer({ action: 'cancel' })
+    expect(await received).toBe('{"action":"cancel"}\n')
+    expect(await error(`${line}x\n`)).toBe('LINE_TOO_LONG')
+    expect(asked).toHaveLength(1)
+  })
+
   it('F6: takes a bounded number of questions at once', async () => {
     const { asked, error, open, token } = await setUp()
     for (let index = 0; index < MAX_CONNECTIONS; index += 1) open({ token, message: 'Which?' })
@@ -184,6 +198,27 @@ it('F6: a socket whose path is too long is not opened: it would be in another fo
     /^The socket for questions would be .*: 1\d\d bytes, expected at most 103\. Set TMPDIR to a folder with a shorter path\.$/,
   )
   expect([readdirSync(folder), readdirSync(above)]).toEqual([[], [basename(folder)]])
+})
+
+it('F6: the longest path that is taken has 103 bytes, and characters of two bytes count twice', async () => {
+  const above = mkdtempSync(join(tmpdir(), 'agent-task-test-'))
+  onTestFinished(() => rmSync(above, { recursive: true }))
+  onTestFinished(() => void vi.unstubAllEnvs())
+  /** Opens a socket in a folder whose name makes the path this long. */
+  const openAt = async (bytes: number, letter: string): Promise<string> => {
+    const rest = bytes - Buffer.byteLength(join(above, '/', 'agent-task-XXXXXX', 'questions')) - 1
+    const name =
+      letter.repeat(Math.floor(rest / Buffer.byteLength(letter))) + 'x'.repeat(rest % Buffer.byteLength(letter))
+    mkdirSync(join(above, name))
+    vi.stubEnv('TMPDIR', join(above, name))
+    const { env, close } = await openQuestionSocket(() => Promise.reject(new Error('nobody asks')))
+    close()
+    return env['AGENT_TASK_SOCKET'] ?? ''
+  }
+  expect(Buffer.byteLength(await openAt(103, 'x'))).toBe(103)
+  await expect(openAt(104, 'x')).rejects.toMatchObject({ code: 'SOCKET_PATH_TOO_LONG' })
+  expect(Buffer.byteLength(await openAt(103, 'é'))).toBe(103)
+  await expect(openAt(104, 'é')).rejects.toMatchObject({ code: 'SOCKET_PATH_TOO_LONG' })
 })
 
 it('F6: a question that is closed makes room for another', async () => {

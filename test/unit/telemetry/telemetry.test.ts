@@ -3,7 +3,8 @@ import { Client } from '@modelcontextprotocol/client'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { context, SpanKind, trace } from '@opentelemetry/api'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { Subject } from 'rxjs'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { connectInstance } from '../../../src/client/connect-instance.js'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
@@ -106,6 +107,31 @@ describe('a subagent', () => {
       expect(shown).toContain('DiskError')
       const text = captureContent ? ['the secret goal', 'the secret answer', 'the secret error'] : []
       for (const part of text) expect(shown).toContain(part)
+    }
+  })
+
+  it('F12: has at most 16,384 characters of each content', () => {
+    const { telemetry, spans } = recordTelemetry({ captureContent: true })
+    const [most, more] = ['x'.repeat(16_384), 'x'.repeat(16_385)]
+    for (const text of [most, more]) {
+      const run = telemetry.start({ type: 'invoke_agent', name: 'agent', input: text })
+      run.end({ output: text, errorType: 'E', error: text })
+      telemetry.start({ type: 'execute_tool', name: 'tool', input: text }).end({ output: text })
+    }
+    const [agent, tool, longAgent, longTool] = spans()
+    const message = (role: string) => JSON.stringify([{ role, parts: [{ type: 'text', content: most }] }])
+    for (const span of [agent, longAgent]) {
+      expect(span?.attributes).toMatchObject({
+        'gen_ai.input.messages': message('user'),
+        'gen_ai.output.messages': message('assistant'),
+      })
+      expect(span?.status.message).toBe(most)
+    }
+    // The quotes of JSON count.
+    for (const span of [tool, longTool]) {
+      for (const field of ['arguments', 'result']) {
+        expect(span?.attributes[`gen_ai.tool.call.${field}`]).toBe(`"${most.slice(1)}`)
+      }
     }
   })
 
@@ -383,6 +409,55 @@ describe('the metrics', () => {
     expect(after.get('agent_tasks.deliveries')).toEqual([{ value: 1 }])
     await manager.dispose()
     expect((await metrics()).get('agent_tasks.running')).toEqual([{ ...kind, value: 0 }])
+  })
+
+  it('count the deliveries of those that are watched, and each kind by itself', async () => {
+    const { telemetry, metrics } = recordTelemetry()
+    const transitions$ = new Subject<{ kind: string; to: string }>()
+    const watch = (kind: 'task' | 'command_task', running: number) =>
+      telemetry.watch({ kind, counts: () => ({ running, queued: 0, owed: 2 }), transitions$: transitions$ as never })
+    const ends = [watch('task', 1), watch('task', 2), watch('command_task', 5)]
+    const [task, command] = [{ 'agent_tasks.kind': 'task' }, { 'agent_tasks.kind': 'command_task' }]
+    expect((await metrics()).get('agent_tasks.running')).toEqual([
+      { ...task, value: 3 },
+      { ...command, value: 5 },
+    ])
+    // Nothing is owed for a command task.
+    expect((await metrics()).get('agent_tasks.owed')).toEqual([{ ...task, value: 4 }])
+    for (const end of ends.slice(1)) end()
+    transitions$.next({ kind: 'delivery', to: 'leased' })
+    transitions$.next({ kind: 'status', to: 'delivered' })
+    transitions$.next({ kind: 'delivery', to: 'delivered' })
+    const after = await metrics()
+    expect(after.get('agent_tasks.deliveries')).toEqual([{ value: 1 }])
+    expect(after.get('agent_tasks.running')).toEqual([
+      { ...task, value: 1 },
+      { ...command, value: 0 },
+    ])
+    ends[0]?.()
+    expect(transitions$.observed).toBe(false)
+  })
+
+  it('have durations in seconds', () => {
+    const recorded: unknown[] = []
+    const meter = {
+      createHistogram: (name: string) => ({
+        record: (value: number, attributes: object, active: unknown) =>
+          recorded.push([name, value, attributes, active !== undefined]),
+      }),
+      createCounter: () => ({ add: () => undefined }),
+      createObservableUpDownCounter: () => ({ addCallback: () => undefined }),
+    }
+    const now = vi.spyOn(performance, 'now').mockReturnValue(1000)
+    onTestFinished(() => now.mockRestore())
+    const operation = createTelemetry({ meterProvider: { getMeter: () => meter } as never }).start({
+      type: 'execute_tool',
+      name: 'x',
+    })
+    now.mockReturnValue(3500)
+    operation.end()
+    // In the context of its span, which an exemplar names.
+    expect(recorded).toEqual([['gen_ai.execute_tool.duration', 2.5, { 'gen_ai.tool.name': 'x' }, true]])
   })
 
   it('keep no manager that was disposed', async () => {

@@ -145,7 +145,38 @@ describe('a subscription to an instance', () => {
   })
 })
 
+describe('what a subscriber has seen', () => {
+  it('is remembered of 256 ended tasks', () => {
+    const { subscriptions, publish } = open()
+    subscriptions.addInstance('w')
+    publish(event(3, true, 'early'))
+    for (let n = 0; n < 255; n += 1) publish(event(1, true, `t${n}`))
+    expect(subscriptions.hasSeen('early', 3)).toBe(true)
+    publish(event(1, true, 'one more'))
+    expect(subscriptions.hasSeen('early', 3)).toBe(false)
+  })
+
+  it('is forgotten with its subscription: another one begins where it wants', async () => {
+    const { subscriptions, reads, heard } = open()
+    subscriptions.addTask('t', 0)
+    await reads[0]?.answer([event(1), event(2)])
+    subscriptions.removeTask('t')
+    subscriptions.addTask('t', 1)
+    expect(reads[1]).toMatchObject({ after: 1 })
+    await reads[1]?.answer([event(2)])
+    expect(heard).toEqual([1, 2, 2])
+  })
+})
+
 describe('a gap', () => {
+  it('is not told to a subscriber that has left', () => {
+    const { hub, subscriptions, missed } = open()
+    subscriptions.addInstance('w')
+    subscriptions.leave()
+    hub.catchUpAll()
+    expect(missed()).toBe(0)
+  })
+
   it('N3: is told to the subscribers of instances alone: what they have missed cannot be read', async () => {
     const { hub, subscriptions, missed, reads, errors } = open()
     subscriptions.addTask('t', 2)

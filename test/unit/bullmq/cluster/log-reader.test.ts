@@ -97,6 +97,45 @@ it('N3: is woken when another task is followed while it waits', async () => {
   second.answer(null)
 })
 
+it('N3: goes on for those that still follow, whoever stops, and however often', async () => {
+  const { reader, next } = open()
+  const seen: string[] = []
+  const stopFirst = reader.follow('a', ({ seq }) => seen.push(`first ${seq}`))
+  const stopSecond = reader.follow('a', ({ seq }) => seen.push(`second ${seq}`))
+  const first = await next()
+  stopFirst()
+  first.answer([[log('a'), [event(1)]]])
+  const second = await next()
+  expect(seen).toEqual(['second 1'])
+  stopSecond()
+  // It is followed anew: the ends of earlier ones are not its own.
+  const stopThird = reader.follow('a', ({ seq }) => seen.push(`third ${seq}`))
+  stopSecond()
+  second.answer([
+    [
+      second.streams[0] ?? '',
+      [
+        ['5-0', []],
+        ['6-0', []],
+      ],
+    ],
+  ])
+  const third = await next()
+  expect([third.streams[1], third.places]).toEqual([log('a'), ['6-0', '0-0']])
+  third.answer([[log('a'), [event(1)]]])
+  const fourth = await next()
+  expect(seen).toEqual(['second 1', 'third 1'])
+  stopThird()
+  fourth.answer(null)
+  await new Promise((resolve) => setImmediate(resolve))
+  // What has stopped to read starts again.
+  const stopFourth = reader.follow('b', () => undefined)
+  const fifth = await next()
+  expect(fifth.streams[1]).toBe(log('b'))
+  stopFourth()
+  fifth.answer(null)
+})
+
 it('N3: reads what is there by now, from where it is', async () => {
   const { reader, next, asked } = open({ kept: [1, 2, 3].map((seq) => ({ seq, json: '{}' })) })
   const seen: number[] = []

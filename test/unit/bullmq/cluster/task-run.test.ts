@@ -118,6 +118,20 @@ describe('a run', () => {
     },
   )
 
+  it('writes what is new, and nothing of it again', async () => {
+    const { run, writes, turn, answer } = open()
+    const result = { content: [{ type: 'text', text: 'done' }] }
+    run.progress(progress({ status: 'success', result }), task('running', { status: 'success', result }))
+    await turn()
+    await answer('ok')
+    run.progress(progress({ progress: 1 }), undefined)
+    await turn()
+    expect(writes[0]).toMatchObject({ bytes: Buffer.byteLength(JSON.stringify(result)), isEnd: false })
+    expect(writes[1]).toMatchObject({ fields: {}, bytes: 0, dropped: [], isEnd: false })
+    expect(writes.map(placesOf)).toEqual([[1], [2]])
+    await answer('ok')
+  })
+
   it('loses reports while Redis is slow, and never a start or an end', async () => {
     const { run, writes, turn, answer } = open()
     run.progress(progress(), task('running'))

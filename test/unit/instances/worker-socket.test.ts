@@ -1,0 +1,218 @@
+/** The sockets of workers: how long they may be silent, what is heard after their end, and workers that other servers know as well. */
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { InstanceManager } from '../../../src/instances/instance-manager.js'
+import {
+  acceptWorker,
+  registerWorker,
+  restoreWorker,
+  type SharedWorkers,
+} from '../../../src/instances/worker-socket.js'
+import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
+import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
+
+let clock: ManualClock
+let instances: InstanceManager
+let registration: RegisterResponse
+
+beforeEach(() => {
+  clock = createManualClock()
+  instances = new InstanceManager({ clock })
+  registration = registerWorker(instances, { instanceId: 'w' }, { websocketUrl: 'ws://x', clock })
+})
+afterEach(async () => {
+  await instances.dispose()
+  expect(clock.pending).toBe(0)
+})
+
+/** A socket that does nothing by itself: not even `close` is followed by an end. */
+function open(shared?: SharedWorkers) {
+  const types: string[] = []
+  const close = vi.fn<(code: number, reason: string) => void>()
+  const socket = { send: (text: string) => void types.push((JSON.parse(text) as { type: string }).type), close }
+  const connection = acceptWorker(instances, socket, { clock, shared })
+  const say = (message: object): Promise<void> | void => connection.receive(JSON.stringify(message))
+  return {
+    /** The types of all frames that were sent. */
+    types,
+    close,
+    say,
+    hello: () => say({ type: 'hello', instanceId: 'w', secret: registration.secret }),
+    drop: () => connection.closed(),
+  }
+}
+
+describe('a socket', () => {
+  it('may take 10 s to say hello', async () => {
+    const worker = open()
+    clock.advance(9999)
+    await setImmediate()
+    expect(worker.close).not.toHaveBeenCalled()
+    clock.advance(1)
+    await setImmediate()
+    expect([worker.types, worker.close.mock.calls]).toEqual([
+      ['error'],
+      [[WORKER_CLOSE.refused, 'No hello arrived in time.']],
+    ])
+    worker.drop()
+  })
+
+  it('that was refused is not heard any more', () => {
+    const worker = open()
+    void worker.say({ type: 'hello', instanceId: 'w', secret: 'guessed' })
+    void worker.hello()
+    void worker.say({ type: 'ping' })
+    expect(worker.types).toEqual(['error'])
+    expect(worker.close).toHaveBeenCalledOnce()
+    expect(instances.get('w')?.isConnected).toBe(false)
+    worker.drop()
+  })
+
+  it('that has closed is not heard any more', () => {
+    const worker = open()
+    worker.drop()
+    void worker.hello()
+    expect(worker.types).toEqual([])
+    expect(instances.get('w')?.isConnected).toBe(false)
+    expect(clock.pending).toBe(1)
+  })
+
+  it('that has said hello has no time limit for that', async () => {
+    const worker = open()
+    void worker.hello()
+    clock.advance(10_000)
+    await setImmediate()
+    expect(worker.close).not.toHaveBeenCalled()
+  })
+})
+
+describe('a worker that is stored', () => {
+  it('is not stored for an id that is in use', () => {
+    const store = vi.fn()
+    const register = (instanceId: string) =>
+      registerWorker(instances, { instanceId }, { websocketUrl: 'ws://x', clock, store, isBrowser: false })
+    expect(() => register('w')).toThrow('in use')
+    expect(store).not.toHaveBeenCalled()
+    register('other')
+    expect(store).toHaveBeenCalledOnce()
+  })
+
+  it.each([[true], [false], [undefined]])('is the same when it is restored: isBrowser %s', async (isBrowser) => {
+    const store = vi.fn()
+    const tools = [{ name: 'click' }]
+    registerWorker(
+      instances,
+      { instanceId: 'first', tools },
+      {
+        websocketUrl: 'ws://x',
+        clock,
+        store,
+        ...(isBrowser !== undefined && { isBrowser }),
+      },
+    )
+    const [[row]] = store.mock.calls as [[Parameters<typeof restoreWorker>[1]]]
+    restoreWorker(instances, { ...row, id: 'second' }, { clock })
+    const { instance } = instances.get('second')!
+    expect([instance.isBrowser, await instance.listTools()]).toEqual([isBrowser, tools])
+  })
+})
+
+describe('a worker that other servers know', () => {
+  /** A promise that the test settles. */
+  function settleable() {
+    let [resolve, reject]: [() => void, (reason: Error) => void] = [() => undefined, () => undefined]
+    const promise = new Promise<void>((done, fail) => ([resolve, reject] = [done, fail]))
+    return { promise, resolve: () => resolve(), reject: (reason: Error) => reject(reason) }
+  }
+
+  function shared() {
+    const [found, announced] = [settleable(), settleable()]
+    const workers: SharedWorkers = { find: vi.fn(() => found.promise), announced: vi.fn(() => announced.promise) }
+    return { found, announced, workers }
+  }
+
+  it('is welcomed, and gets its calls, when it was found and the others know it', async () => {
+    const { found, announced, workers } = shared()
+    const worker = open(workers)
+    const greeted = worker.hello()
+    expect(workers.find).toHaveBeenCalledExactlyOnceWith('w', registration.secret)
+    await setImmediate()
+    expect([worker.types, instances.get('w')?.isConnected]).toEqual([[], false])
+    found.resolve()
+    await setImmediate()
+    expect([worker.types, instances.get('w')?.isConnected]).toEqual([[], true])
+    void instances
+      .get('w')!
+      .instance.callTool({
+        name: 'click',
+        arguments: {},
+        signal: new AbortController().signal,
+        onProgress: () => undefined,
+      })
+      .catch(() => undefined)
+    announced.resolve()
+    await greeted
+    expect(worker.types).toEqual(['welcome', 'tool_call'])
+    clock.advance(15_000)
+    expect(worker.types).toEqual(['welcome', 'tool_call', 'ping'])
+  })
+
+  it('that closes while it is looked up is not attached', async () => {
+    const { found, workers } = shared()
+    const worker = open(workers)
+    const greeted = worker.hello()
+    worker.drop()
+    found.resolve()
+    await greeted
+    expect(instances.get('w')?.isConnected).toBe(false)
+    expect([worker.types, vi.mocked(workers.announced).mock.calls]).toEqual([[], []])
+  })
+
+  it('that closes while it is announced is sent nothing', async () => {
+    const { found, announced, workers } = shared()
+    const worker = open(workers)
+    const greeted = worker.hello()
+    found.resolve()
+    await setImmediate()
+    worker.drop()
+    announced.resolve()
+    await greeted
+    expect(worker.types).toEqual([])
+  })
+
+  it('that is taken over while it is announced is sent nothing', async () => {
+    const { found, announced, workers } = shared()
+    const worker = open(workers)
+    const greeted = worker.hello()
+    found.resolve()
+    await setImmediate()
+    void open().hello()
+    expect(worker.close).toHaveBeenCalledExactlyOnceWith(WORKER_CLOSE.takenOver, 'Another connection took over.')
+    announced.resolve()
+    await greeted
+    expect(worker.types).toEqual([])
+    worker.drop()
+    expect(instances.get('w')?.isConnected).toBe(true)
+  })
+
+  it('that cannot be looked up now is told to come again, and is not heard any more', async () => {
+    const { found, workers } = shared()
+    const worker = open(workers)
+    const greeted = worker.hello()
+    found.reject(new Error('Redis is away'))
+    await greeted
+    expect(worker.close.mock.calls).toEqual([[WORKER_CLOSE.goingAway, 'The instance cannot be looked up now.']])
+    void worker.say({ type: 'ping' })
+    expect(worker.types).toEqual([])
+    expect(clock.pending).toBe(1)
+  })
+
+  it('with a wrong secret is refused, and not announced', async () => {
+    const { found, workers } = shared()
+    const worker = open(workers)
+    found.resolve()
+    await worker.say({ type: 'hello', instanceId: 'w', secret: 'guessed' })
+    expect([worker.types, vi.mocked(workers.announced).mock.calls]).toEqual([['error'], []])
+    worker.drop()
+  })
+})
