@@ -1,7 +1,7 @@
 // One run on a worker: what it reads before it begins, what it writes, and what is left when it has ended.
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { MAX_WAITING_MESSAGES } from '../../../src/async-tasks/inbox.js'
+import { MAX_WAITING_MESSAGES } from '../../../src/async-tasks/questions/inbox.js'
 import { jobKeys } from '../../../src/bullmq/job-keys.js'
 import * as scripts from '../../../src/bullmq/job-scripts.js'
 import { WorkerRun, type WorkerInput } from '../../../src/bullmq/worker-run.js'
