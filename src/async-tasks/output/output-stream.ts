@@ -44,9 +44,7 @@ export function outputOf(
       return undefined
     }
     const onChange = (): void => {
-      if (!watchers.isClosed && !isTerminal(entry.record)) return
-      reader.read()
-      subscriber.complete()
+      if (watchers.isClosed || isTerminal(entry.record)) reader.end()
     }
     const readers = followers.ensure(entry, () => new Set())
     readers.add(reader)
@@ -64,6 +62,7 @@ class OutputReader {
   readonly #subscriber: Subscriber<TaskOutputEvent>
   #cursor: number | undefined
   #isReading = false
+  #isEnding = false
 
   constructor(entry: TaskEntry, subscriber: Subscriber<TaskOutputEvent>, cursor: number | undefined) {
     this.#entry = entry
@@ -80,6 +79,13 @@ class OutputReader {
       this.#subscriber.next(chunk)
     }
     this.#isReading = false
+    if (this.#isEnding) this.#subscriber.complete()
+  }
+
+  /** Emits the rest, and completes: also for a subscriber that ends the task while it is called, which has the rest by then. */
+  end(): void {
+    this.#isEnding = true
+    this.read()
   }
 
   #next(): TaskOutputEvent | undefined {

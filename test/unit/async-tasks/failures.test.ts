@@ -1,6 +1,12 @@
 /** What a failed run threw: as it was for the host, and in words, by name and by code for the model. */
 import { describe, expect, it, vi } from 'vitest'
-import { AsyncTaskManager, AsyncTaskReminderService, type AsyncTaskInfo, type OnError } from '../../../src/index.js'
+import {
+  AsyncTaskManager,
+  AsyncTaskReminderService,
+  type AsyncTaskInfo,
+  type OnError,
+  type OutputObject,
+} from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { settle } from '../tools/tool-host.js'
 
@@ -117,7 +123,7 @@ describe('what a run does after its task has ended', () => {
   const setUp = () => {
     const onError = vi.fn()
     const manager = new AsyncTaskManager({ clock: createManualClock(), onError })
-    let end: { resolve(value: object): void; reject(reason: unknown): void } | undefined
+    let end: { resolve(value: OutputObject): void; reject(reason: unknown): void } | undefined
     manager.launch(
       { id: 'a', subagentName: 'agent', goalPrompt: 'go' },
       () => new Promise((resolve, reject) => (end = { resolve, reject })),

@@ -155,6 +155,20 @@ describe('a run that launches a task', () => {
     await expect(waiting).rejects.toMatchObject({ name: 'AbortError', message: 'enough' })
   })
 
+  it('F5: ends its wait when it aborts that by itself', async () => {
+    const { launch, task } = setUp()
+    const { context } = await launch('p')
+    const child = await launch('c', 'p')
+    const own = new AbortController()
+    const waiting = context.children.waitFor(['c'], { signal: own.signal })
+    own.abort(new Error('enough'))
+    await expect(waiting).rejects.toThrow('enough')
+    expect(context.signal.aborted).toBe(false)
+    child.end()
+    await settle()
+    expect(task('c').delivery).toBe('owed')
+  })
+
   it('F5: ends its wait when its task has ended: what it waited for is owed to the heir', async () => {
     const { launch, manager } = setUp()
     const parent = await launch('p')

@@ -77,6 +77,27 @@ describe('a stream of output', () => {
     expect(second!.join('')).toBe('onetwo')
   })
 
+  it('F2: has what a subscriber has written before it ended the task, and then its end, for everyone', () => {
+    const manager = new AsyncTaskManager({ maxAsyncTasks: -1 })
+    manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: 'goal' })
+    const seen: string[] = []
+    for (const name of ['first', 'second']) {
+      manager.output$('a').subscribe({
+        next: ({ text }) => {
+          seen.push(`${name} ${text}`)
+          if (name !== 'first' || text !== 'one') return
+          manager.appendOutput('a', 'two')
+          manager.completeTask('a', {})
+        },
+        complete: () => seen.push(`${name} ends`),
+      })
+    }
+    manager.appendOutput('a', 'one')
+    const of = (name: string) => seen.filter((each) => each.startsWith(name))
+    expect(of('first')).toEqual(['first one', 'first two', 'first ends'])
+    expect(of('second').join('').replaceAll('second ', '')).toBe('onetwoends')
+  })
+
   it('F2: does not go deeper for each part that a subscriber writes', () => {
     const { manager, register } = setUp()
     register('a')

@@ -52,6 +52,24 @@ describe('a run that asks', () => {
     ])
   })
 
+  it('F6: asks nothing with a signal that has aborted, and leaves no listener on one when it is answered', async () => {
+    const asked: unknown[] = []
+    const { signal } = new AbortController()
+    const [add, remove] = [vi.spyOn(signal, 'addEventListener'), vi.spyOn(signal, 'removeEventListener')]
+    const { questions, emitted, answer } = setUp(async (context) => {
+      const aborted = context.ask('Never?', { signal: AbortSignal.abort(new Error('too late')) })
+      asked.push(await aborted.catch((error: unknown) => (error as Error).message))
+      return context.ask('Which?', { signal })
+    })
+    await settle()
+    expect([asked, questions()?.map(({ message }) => message)]).toEqual([['too late'], ['Which?']])
+    expect(emitted).toHaveLength(1)
+    answer({ answer: 'this' })
+    await settle()
+    expect(add).toHaveBeenCalledOnce()
+    expect(remove).toHaveBeenCalledExactlyOnceWith('abort', add.mock.calls[0]?.[1])
+  })
+
   it('is answered with one text when it has no schema', async () => {
     const { questions, answer, output } = setUp((context) => context.ask('Which branch?'))
     await settle()

@@ -198,3 +198,25 @@ describe('what is stored of a run', () => {
     expect(first['key']).not.toBe(second['key'])
   })
 })
+
+it('K4: a result that its host marks as delivered while it is asked for its message is not uncertain', async () => {
+  const store = memoryStore()
+  const { manager: first } = limitedTasks({ store })
+  for (const id of ['a', 'b']) {
+    first.registerTask({ id, subagentName: 'agent', goalPrompt: 'go' })
+    first.completeTask(id, {})
+  }
+  first.lease()
+  let answer: ((wasDelivered: undefined) => void) | undefined
+  const manager = new AsyncTaskManager({
+    store: store.copy(),
+    clock: createManualClock(9_000),
+    wasDelivered: () => new Promise((resolve) => (answer = resolve)),
+  })
+  await tick()
+  manager.markNotified('a')
+  answer?.(undefined)
+  expect((await manager.recovered).uncertain).toEqual(['b'])
+  expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
+  expect(manager.getTask('b')).toMatchObject({ delivery: 'owed', isRepeat: true })
+})

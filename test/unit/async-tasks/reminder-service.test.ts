@@ -380,7 +380,7 @@ describe('the texts of two owners', () => {
 
   it('count what runs and waits for the one that is told', () => {
     const { manager, reminders, complete } = ofOwners({ maxAsyncTasks: 1, whenFull: 'queue' })
-    const run = () => new Promise<object>(() => undefined)
+    const run = () => new Promise<{ done: true }>(() => undefined)
     for (const [id, owner] of [
       ['a', 'one'],
       ['b', 'one'],
@@ -397,5 +397,30 @@ describe('the texts of two owners', () => {
     ])
     complete('d', 'two', 'done')
     expect(reminders.leaseReminder({ owner: 'two' })?.text).not.toContain('running')
+  })
+
+  it('F6: ask the questions of one, and leave room for what they take', async () => {
+    const { manager, reminders, complete } = ofOwners()
+    const message = 'Which? '.repeat(70)
+    for (const owner of ['one', 'one', 'one', 'one', 'one', 'one', 'one', 'one', 'two']) {
+      manager.launch({ owner, subagentName: 's', goalPrompt: 'g' }, (_, context) => {
+        void context.ask(`${owner}: ${message}`).catch(() => undefined)
+        return new Promise(() => undefined)
+      })
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    for (let nth = 0; nth < 10; nth += 1) complete(`t${nth}`, 'one', 'x'.repeat(1_900))
+    const reminder = reminders.leaseReminder({ owner: 'one' })
+    const text = reminder?.text ?? ''
+    expect(text.length).toBeLessThanOrEqual(20_000)
+    expect(text.length).toBeGreaterThan(15_000)
+    expect(text).not.toContain('two: ')
+    const asked = text.split('one: Which?').length - 1
+    expect(reminder?.questions).toHaveLength(asked)
+    expect([asked > 3, asked < 8]).toEqual([true, true])
+    const shown = reminder?.taskIds ?? []
+    expect(text).toContain(`${10 - shown.length} more async task(s) ended.`)
+    reminder?.release()
+    expect(reminders.leaseReminder({ owner: 'two' })?.questions).toHaveLength(1)
   })
 })

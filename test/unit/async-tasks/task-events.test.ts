@@ -1,4 +1,5 @@
 /** Who is notified of what: from which change on, and until when. */
+import type { Observable } from 'rxjs'
 import { expect, it } from 'vitest'
 import type { OwnerCounts } from '../../../src/async-tasks/task-events.js'
 import { AsyncTaskManager } from '../../../src/index.js'
@@ -84,7 +85,7 @@ it('A9: every stream completes on dispose, and at once for those who come later'
   const complete: string[] = []
   const subscribe = (when: string): void => {
     for (const [name, stream] of Object.entries(streams)) {
-      stream.subscribe({ complete: () => complete.push(`${when} ${name}`) })
+      ;(stream as Observable<unknown>).subscribe({ complete: () => complete.push(`${when} ${name}`) })
     }
   }
   subscribe('early')
@@ -110,7 +111,7 @@ it('A9: what is not subscribed any more costs nothing', () => {
   const before = countVisits(work)
   for (let round = 0; round < 20; round += 1) {
     const ends = [manager.progress$, manager.transitions$, manager.owed$, manager.questions$, manager.output$('a')].map(
-      (stream) => stream.subscribe(() => undefined),
+      (stream) => (stream as Observable<unknown>).subscribe(() => undefined),
     )
     const removals = [manager.onTaskCancelled(() => undefined), manager.onTaskFailed(() => undefined)]
     for (const end of ends) end.unsubscribe()
