@@ -491,7 +491,7 @@ describe('calls', () => {
     const { socket, instance } = alone()
     const first = instance.attach(socket)
     const second = instance.attach({ ...socket }, undefined, ['other'])
-    const answer = { type: 'tool_result', callId: 'other', result: { content: [] } } as const
+    const answer = { type: 'tool_result' as const, callId: 'other', result: { content: [] } }
     first?.receive(answer)
     expect(instance.connection!.freed!()).toBeInstanceOf(Promise)
     second?.receive(answer)

@@ -220,3 +220,46 @@ describe('a folder', () => {
     expect(idsOf(sessionIn(folder))).toEqual([])
   })
 })
+
+describe('the files of a session', () => {
+  it('are numbered beyond nine, and no number comes again while anything of it is there', () => {
+    const folder = newFolder()
+    const files = sessionFolder(folder, 'the key')
+    files.lock()()
+    for (const rest of ['-2.db', '-10.db', '-11.db-wal', '-1.db'])
+      writeFileSync(join(folder, `${hashOf('the key')}${rest}`), '')
+    expect([files.numbers(), files.nextNumber()]).toEqual([[1, 2, 10], 12])
+  })
+
+  it('are removed with all that belongs to them; the key and the folder of programs go with the last one', () => {
+    const folder = newFolder()
+    const files = sessionFolder(folder, 'the key')
+    files.lock()()
+    const hash = hashOf('the key')
+    const suffixes = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock']
+    for (const number of [1, 2])
+      for (const rest of suffixes) writeFileSync(join(folder, `${hash}-${number}.db${rest}`), '')
+    mkdirSync(join(folder, `${hash}-runs`))
+    const left = (): string[] =>
+      readdirSync(folder)
+        .filter((name) => name.startsWith(hash))
+        .sort()
+    files.remove(1)
+    expect(left()).toEqual([...suffixes.map((rest) => `${hash}-2.db${rest}`), `${hash}-runs`, `${hash}.json`].sort())
+    files.remove(2)
+    expect(left()).toEqual([])
+  })
+
+  it('are locked again after a key could not be written, and what an earlier attempt left of it is replaced', () => {
+    const folder = newFolder()
+    const files = sessionFolder(folder, 'the key')
+    const draft = join(folder, `${hashOf('the key')}.json.new`)
+    mkdirSync(draft, { recursive: true })
+    expect(() => files.lock()).toThrow(StoreError)
+    rmSync(draft, { recursive: true })
+    writeFileSync(draft, 'half of')
+    files.lock()()
+    expect(readdirSync(folder)).toContain(`${hashOf('the key')}.json`)
+    expect(readdirSync(folder)).not.toContain(`${hashOf('the key')}.json.new`)
+  })
+})

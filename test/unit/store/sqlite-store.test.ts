@@ -24,6 +24,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readStore, sqliteStore, StoreError, StoreInUseError, type StoredTask } from '../../../src/store/index.js'
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
 import { identityOf } from '../../../src/process-identity.js'
+import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import { migrate } from '../../../src/store/sqlite/migrations.js'
 
 let folder: string
@@ -421,7 +422,76 @@ describe('the migration of an older layout', () => {
       },
     ]
     expect(() => migrate(database, file, 1, steps)).toThrow('a step that fails')
+    // No transaction is left.
+    database.exec('BEGIN; COMMIT')
     database.close()
     expect(readStore(file).tasks).toEqual([task('a')])
+  })
+
+  it('K11: leaves a copy for its owner alone, in place of what an earlier attempt left', () => {
+    createStore(task('a'))
+    writeFileSync(`${file}-layout-1`, 'half of a copy')
+    const database = openDatabase(file)
+    try {
+      const step = (of: typeof database): void => of.exec('DELETE FROM tasks')
+      expect(migrate(database, file, 1, [step])).toBe(true)
+      // The version is in the file, and not only in its log.
+      expect(readFileSync(file).readUInt32BE(60)).toBe(2)
+    } finally {
+      database.close()
+    }
+    expect(statSync(`${file}-layout-1`).mode & 0o777).toBe(0o600)
+    expect(readStore(`${file}-layout-1`).tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+})
+
+describe('the rows of a store', () => {
+  it('are removed by their whole ids, whatever characters these have', () => {
+    createStore(...['a\0b', 'a', 'say "it"', 'back\\slash'].map((id) => task(id)))
+    const store = sqliteStore(file)
+    store.open()
+    store.write(['a\0b', 'say "it"', 'back\\slash'].map((remove) => ({ table: 'tasks', remove })))
+    store.close()
+    expect(readStore(file).tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('have the commands of a task in the order of their places', () => {
+    const store = sqliteStore(file)
+    store.open()
+    const at = [10, 2, 1].map((index) => ({ id: `t/${index}`, taskId: 't', index, outcome: {} }))
+    store.write(at.map((row) => ({ table: 'commands', put: row })))
+    store.close()
+    expect(readStore(file).commands.map(({ index }) => index)).toEqual([1, 2, 10])
+  })
+
+  it('are refused when the column of an id is not that of its row', () => {
+    createStore(task('a'))
+    const database = openDatabase(file)
+    database.exec("UPDATE tasks SET id = 'b'")
+    database.close()
+    expect(refusal(() => readStore(file))).toMatchObject({
+      code: 'STORE_DAMAGED',
+      message: expect.stringContaining('the row "b" of table tasks is damaged') as string,
+    })
+  })
+
+  it('show their deadlines and ends in columns', () => {
+    createStore({ ...task('a'), deadlineAt: 70, completedAt: 60 }, task('b'))
+    const database = openDatabase(file)
+    const rows = database.prepare('SELECT id, deadline_at, completed_at FROM tasks ORDER BY id').all()
+    database.close()
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { id: 'a', deadline_at: 70, completed_at: 60 },
+      { id: 'b', deadline_at: null, completed_at: null },
+    ])
+  })
+
+  it('K9: can be locked when the owner that has lost its lock has ended', () => {
+    createStore(task('a'))
+    const owner = { ...identityOf(process.pid), file: realpathSync(file) }
+    writeFileSync(`${file}-owner`, JSON.stringify(owner))
+    expect(() => lockStore(file, 10)).toThrow(StoreInUseError)
+    rmSync(`${file}-owner`)
+    lockStore(file, 0)()
   })
 })
