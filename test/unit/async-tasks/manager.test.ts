@@ -869,6 +869,7 @@ describe('a call', () => {
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
     expect(manager.lease({ taskIds: ['a', 'a'] })?.tasks.map(({ id }) => id)).toEqual(['a'])
+    expect(manager.actor.getSnapshot()).toMatchObject({ owed: 0, leased: 1 })
   })
 
   it('F2: reads 16384 bytes of an output by default, and none of a task that has written nothing', () => {

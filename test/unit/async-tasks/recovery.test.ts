@@ -199,24 +199,28 @@ describe('what is stored of a run', () => {
   })
 })
 
-it('K4: a result that its host marks as delivered while it is asked for its message is not uncertain', async () => {
+it('K4: a result that its host marks as delivered while it is asked for another message is not uncertain', async () => {
   const store = memoryStore()
   const { manager: first } = limitedTasks({ store })
-  for (const id of ['a', 'b']) {
+  const messages = new Map<string, string>()
+  for (const id of ['a', 'b', 'c']) {
     first.registerTask({ id, subagentName: 'agent', goalPrompt: 'go' })
     first.completeTask(id, {})
+    messages.set(first.lease()?.deliveryId ?? '', id)
   }
-  first.lease()
-  let answer: ((wasDelivered: undefined) => void) | undefined
+  const answers = new Map<string, (wasDelivered: undefined) => void>()
   const manager = new AsyncTaskManager({
     store: store.copy(),
     clock: createManualClock(9_000),
-    wasDelivered: () => new Promise((resolve) => (answer = resolve)),
+    wasDelivered: (id) => new Promise((resolve) => answers.set(messages.get(id) ?? '', resolve)),
   })
   await tick()
   manager.markNotified('a')
-  answer?.(undefined)
-  expect((await manager.recovered).uncertain).toEqual(['b'])
-  expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
+  answers.get('b')?.(undefined)
+  await tick()
   expect(manager.getTask('b')).toMatchObject({ delivery: 'owed', isRepeat: true })
+  manager.markNotified('b')
+  for (const id of ['a', 'c']) answers.get(id)?.(undefined)
+  expect((await manager.recovered).uncertain).toEqual(['c'])
+  expect(['a', 'b', 'c'].map((id) => manager.getTask(id)?.delivery)).toEqual(['delivered', 'delivered', 'owed'])
 })
