@@ -112,8 +112,24 @@ describe('tasks that wait', () => {
     next.manager.setMaxAsyncTasks(2)
     await tick()
     expect(next.manager.getRunningTasks().map(({ id }) => id)).toEqual(['a', 'c'])
+    const another = await nextProcess(store, { run: untilAborted }, { maxAsyncTasks: 2, whenFull: 'queue' })
+    expect(another.manager.getRunningTasks().map(({ id }) => id)).toEqual(['a', 'c'])
     const last = await nextProcess(next.store, { run: untilAborted }, { maxAsyncTasks: 0, whenFull: 'queue' })
     expect(['b', 'e', 'd'].map((id) => last.manager.queuePosition(id))).toEqual([1, 2, 3])
+  })
+})
+
+describe('a task that waits, of a run that has died', () => {
+  it('F5, K4: belongs to the owner of that task, also on the disk', async () => {
+    const store = memoryStore()
+    const { launch, runs, runner } = limitedTasks({ store, maxChildTasks: 1, whenFull: 'queue' })
+    await launch('p', { owner: 'boss' })
+    for (const id of ['c1', 'c2']) runs[0]?.context.launch({ id, subagentName: 'agent', goalPrompt: 'g' }, runner)
+    await tick()
+    const next = await nextProcess(store, { run: untilAborted }, { maxChildTasks: 0, whenFull: 'queue' })
+    expect(next.recovery).toMatchObject({ queued: ['c2'], interrupted: ['p', 'c1'] })
+    expect(next.manager.getTask('c2')).toMatchObject({ status: 'queued', owner: 'boss' })
+    expect(next.row('c2')).toMatchObject({ owner: 'boss', record: { owner: 'boss' } })
   })
 })
 
