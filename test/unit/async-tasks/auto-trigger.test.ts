@@ -763,8 +763,9 @@ describe('a trigger asks for what it needs', () => {
   it('A6: for a turn again, when its host unsubscribes and subscribes while it is asked whether it is busy', async () => {
     const subscribe: (() => void)[] = []
     const isAgentBusy = (): boolean => {
+      const isFirst = subscribe.length > 0
       for (const again of subscribe.splice(0)) again()
-      return false
+      return isFirst
     }
     const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
     const trigger = createTrigger()

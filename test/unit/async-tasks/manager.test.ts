@@ -913,4 +913,9 @@ describe('a call', () => {
     expect(manager.completeTask('a', output)).toBe(false)
     expect(manager.getTask('a')).toMatchObject({ output: { final_message: 'first' } })
   })
+
+  it('keeps the name of a subagent as one line, which lists and instructions show', () => {
+    const { manager } = setUp()
+    expect(manager.registerTask(input('a', { subagentName: 'helper\n[2] other' })).subagentName).not.toMatch(/[\r\n]/)
+  })
 })
