@@ -760,6 +760,44 @@ describe('a trigger asks for what it needs', () => {
     expect([turns.length, deliveryOf('a'), clock.pending]).toEqual([0, 'owed', 0])
   })
 
+  it('A6: for a turn again, when its host unsubscribes and subscribes while it is asked whether it is busy', async () => {
+    const subscribe: (() => void)[] = []
+    const isAgentBusy = (): boolean => {
+      const isFirst = subscribe.length > 0
+      for (const again of subscribe.splice(0)) again()
+      return isFirst
+    }
+    const { clock, complete, createTrigger, turns } = setUpTrigger({ isAgentBusy })
+    const trigger = createTrigger()
+    const end = trigger.subscribe()
+    subscribe.push(() => {
+      end()
+      onTestFinished(trigger.subscribe())
+    })
+    complete('a')
+    await clock.advance(0)
+    await clock.advance(5_000)
+    expect(turns).toMatchObject([{ taskIds: ['a'] }])
+  })
+
+  it('A6: whether the agent is busy once a function replaces an Observable, until it is not', async () => {
+    const { clock, complete, createTrigger, turns, startTurn } = setUpTrigger({
+      isAgentBusy: new BehaviorSubject(true),
+    })
+    const trigger = createTrigger()
+    onTestFinished(trigger.subscribe())
+    complete('a')
+    await clock.advance(0)
+    let isBusy = true
+    const isAgentBusy = vi.fn(() => isBusy)
+    trigger.updateCallbacks(isAgentBusy, startTurn)
+    await clock.advance(1_500)
+    expect(isAgentBusy).toHaveBeenCalledTimes(2)
+    isBusy = false
+    await clock.advance(500)
+    expect(turns).toMatchObject([{ taskIds: ['a'], at: 3_000 }])
+  })
+
   it('A6: every second by default, while the agent is busy', async () => {
     const isAgentBusy = vi.fn(() => true)
     const { clock, complete, createTrigger } = setUpTrigger({ isAgentBusy })

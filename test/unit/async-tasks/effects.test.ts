@@ -107,6 +107,25 @@ describe('effects', () => {
   })
 })
 
+describe('a start that waits for the store', () => {
+  it('K10: gives its slot back when its task is cancelled meanwhile', async () => {
+    const store = memoryStore()
+    const { advance, manager, launch, log } = setUp({ store, maxAsyncTasks: 1, whenFull: 'queue' })
+    for (const id of ['a', 'b']) launch(id)
+    await advance(0)
+    const write = vi.spyOn(store, 'write').mockImplementation(() => {
+      throw new Error('disk full')
+    })
+    manager.setMaxAsyncTasks(2)
+    expect(manager.actor.getSnapshot().slots).toBe(2)
+    manager.cancelTask('b')
+    write.mockRestore()
+    await advance(60_000)
+    expect(log).toEqual(['a starts'])
+    expect(manager.actor.getSnapshot().slots).toBe(1)
+  })
+})
+
 describe('features', () => {
   it('run their hooks in the order in which they were added, once each, and go with the registry', async () => {
     const { manager, registry } = setUp({ maxAsyncTasks: 0 })

@@ -159,3 +159,22 @@ describe('what a run does after its task has ended', () => {
     expect(late.onError).not.toHaveBeenCalled()
   })
 })
+
+it('F12: a run that could not start ends its operation, with the error of its task', async () => {
+  const end = vi.fn()
+  const operation = { trace: {}, run: (work: () => unknown) => work(), end }
+  const telemetry = {
+    start: () => operation,
+    within: () => undefined,
+    current: () => undefined,
+    watch: () => () => undefined,
+  }
+  const start = (): never => {
+    throw Object.assign(new Error('no worker'), { code: 'NO_WORKER' })
+  }
+  const manager = new AsyncTaskManager({ telemetry, engine: { start }, clock: createManualClock() } as never)
+  manager.launch(input, () => Promise.resolve({}))
+  await settle()
+  expect(manager.getTask('a')).toMatchObject({ status: 'failed', error: 'no worker' })
+  expect(end).toHaveBeenCalledExactlyOnceWith({ errorType: 'NO_WORKER', error: 'no worker' })
+})

@@ -869,6 +869,7 @@ describe('a call', () => {
     manager.registerTask(input('a'))
     manager.completeTask('a', {})
     expect(manager.lease({ taskIds: ['a', 'a'] })?.tasks.map(({ id }) => id)).toEqual(['a'])
+    expect(manager.actor.getSnapshot()).toMatchObject({ owed: 0, leased: 1 })
   })
 
   it('F2: reads 16384 bytes of an output by default, and none of a task that has written nothing', () => {
@@ -911,5 +912,10 @@ describe('a call', () => {
     }
     expect(manager.completeTask('a', output)).toBe(false)
     expect(manager.getTask('a')).toMatchObject({ output: { final_message: 'first' } })
+  })
+
+  it('keeps the name of a subagent as one line, which lists and instructions show', () => {
+    const { manager } = setUp()
+    expect(manager.registerTask(input('a', { subagentName: 'helper\n[2] other' })).subagentName).not.toMatch(/[\r\n]/)
   })
 })

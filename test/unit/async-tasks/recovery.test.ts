@@ -112,8 +112,24 @@ describe('tasks that wait', () => {
     next.manager.setMaxAsyncTasks(2)
     await tick()
     expect(next.manager.getRunningTasks().map(({ id }) => id)).toEqual(['a', 'c'])
+    const another = await nextProcess(store, { run: untilAborted }, { maxAsyncTasks: 2, whenFull: 'queue' })
+    expect(another.manager.getRunningTasks().map(({ id }) => id)).toEqual(['a', 'c'])
     const last = await nextProcess(next.store, { run: untilAborted }, { maxAsyncTasks: 0, whenFull: 'queue' })
     expect(['b', 'e', 'd'].map((id) => last.manager.queuePosition(id))).toEqual([1, 2, 3])
+  })
+})
+
+describe('a task that waits, of a run that has died', () => {
+  it('F5, K4: belongs to the owner of that task, also on the disk', async () => {
+    const store = memoryStore()
+    const { launch, runs, runner } = limitedTasks({ store, maxChildTasks: 1, whenFull: 'queue' })
+    await launch('p', { owner: 'boss' })
+    for (const id of ['c1', 'c2']) runs[0]?.context.launch({ id, subagentName: 'agent', goalPrompt: 'g' }, runner)
+    await tick()
+    const next = await nextProcess(store, { run: untilAborted }, { maxChildTasks: 0, whenFull: 'queue' })
+    expect(next.recovery).toMatchObject({ queued: ['c2'], interrupted: ['p', 'c1'] })
+    expect(next.manager.getTask('c2')).toMatchObject({ status: 'queued', owner: 'boss' })
+    expect(next.row('c2')).toMatchObject({ owner: 'boss', record: { owner: 'boss' } })
   })
 })
 
@@ -199,24 +215,28 @@ describe('what is stored of a run', () => {
   })
 })
 
-it('K4: a result that its host marks as delivered while it is asked for its message is not uncertain', async () => {
+it('K4: a result that its host marks as delivered while it is asked for another message is not uncertain', async () => {
   const store = memoryStore()
   const { manager: first } = limitedTasks({ store })
-  for (const id of ['a', 'b']) {
+  const messages = new Map<string, string>()
+  for (const id of ['a', 'b', 'c']) {
     first.registerTask({ id, subagentName: 'agent', goalPrompt: 'go' })
     first.completeTask(id, {})
+    messages.set(first.lease()?.deliveryId ?? '', id)
   }
-  first.lease()
-  let answer: ((wasDelivered: undefined) => void) | undefined
+  const answers = new Map<string, (wasDelivered: undefined) => void>()
   const manager = new AsyncTaskManager({
     store: store.copy(),
     clock: createManualClock(9_000),
-    wasDelivered: () => new Promise((resolve) => (answer = resolve)),
+    wasDelivered: (id) => new Promise((resolve) => answers.set(messages.get(id) ?? '', resolve)),
   })
   await tick()
   manager.markNotified('a')
-  answer?.(undefined)
-  expect((await manager.recovered).uncertain).toEqual(['b'])
-  expect(manager.getTask('a')).toMatchObject({ delivery: 'delivered' })
+  answers.get('b')?.(undefined)
+  await tick()
   expect(manager.getTask('b')).toMatchObject({ delivery: 'owed', isRepeat: true })
+  manager.markNotified('b')
+  for (const id of ['a', 'c']) answers.get(id)?.(undefined)
+  expect((await manager.recovered).uncertain).toEqual(['c'])
+  expect(['a', 'b', 'c'].map((id) => manager.getTask(id)?.delivery)).toEqual(['delivered', 'delivered', 'owed'])
 })

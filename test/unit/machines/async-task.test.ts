@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createActor, createMachine, transition } from 'xstate'
 import {
   asyncTaskMachine,
+  timeoutMessage,
   type AsyncTaskEvent,
   type AsyncTaskHost,
   type AsyncTaskMachine,
@@ -347,3 +348,42 @@ function noted() {
   const machine = createMachine(config, asyncTaskMachine.implementations as object)
   return { machine: machine as unknown as AsyncTaskMachine, moves }
 }
+
+describe('the error of a task that was stopped', () => {
+  it.each([
+    [500, '500 ms'],
+    [1_000, '1 s'],
+    [1_500, '1500 ms'],
+    [90_000, '90 s'],
+  ])('T4: names a limit of %i ms as %s', (timeoutMs, limit) => {
+    const message = `Task timed out: it did not end within its limit of ${limit}.`
+    expect(timeoutMessage(timeoutMs)).toBe(message)
+    expect(timeoutMessage(timeoutMs, message)).toBe(message)
+    expect(timeoutMessage(timeoutMs, 'no')).toBe(`${message} It then reported: no`)
+  })
+
+  it('T4: has what its run threw, and no late output where it returned nothing', () => {
+    const stop = (event: AsyncTaskEvent) => {
+      const { actor } = start(1_000)
+      actor.send({ type: 'deadline.passed' })
+      actor.send(event)
+      return actor.getSnapshot().output
+    }
+    const cause = new Error('broken')
+    const failed = { status: 'failed', errorCode: 'TASK_TIMEOUT' }
+    const message = timeoutMessage(1_000)
+    expect(stop({ type: 'task.fail', error: 'broken', errorName: 'E', errorCode: 'C', cause })).toEqual({
+      ...failed,
+      error: `${message} It then reported: broken`,
+      cause,
+    })
+    expect(stop({ type: 'task.fail', error: message })).toEqual({ ...failed, error: message })
+    expect(stop({ type: 'task.complete', output: {} })).toEqual({ ...failed, error: message })
+    expect(stop({ type: 'task.complete', output: { a: 1 } })).toEqual({
+      ...failed,
+      error: `${message} It then returned a result, too late.`,
+      lateOutput: { a: 1 },
+    })
+    expect(stop({ type: 'grace.passed' })).toEqual({ ...failed, error: message })
+  })
+})
