@@ -14,12 +14,8 @@ if (!(minutes > 0)) throw new RangeError(`--minutes: expected a number > 0, got 
 if (!Number.isInteger(seed)) throw new RangeError(`--seed: expected an integer, got ${values.seed}`)
 
 process.chdir(fileURLToPath(new URL('../../../', import.meta.url)))
-const { status } = spawnSync(
-  'npx',
-  ['vitest', 'run', '--project', 'cluster', 'test/cluster/chaos.test.ts'],
-  {
-    stdio: 'inherit',
-    env: { ...process.env, CHAOS_SECONDS: String(minutes * 60), CHAOS_SEED: String(seed) },
-  },
-)
+const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'cluster', 'test/cluster/chaos.test.ts'], {
+  stdio: 'inherit',
+  env: { ...process.env, CHAOS_SECONDS: String(minutes * 60), CHAOS_SEED: String(seed) },
+})
 process.exitCode = status ?? 1

@@ -220,3 +220,17 @@ it('F1: a command holds the slot of its client until its run has settled', async
   await new Promise(setImmediate)
   expect(await call('alice')).toBe('done')
 })
+
+it('a call in the background has its slot until its result says what it has launched', async () => {
+  const slots = slotsOf(new AsyncTaskManager())
+  let finish: (result: ToolResult) => void = () => undefined
+  const first = slots.launch('background', 'alice', (onLaunched) => {
+    onLaunched()
+    return new Promise((resolve) => (finish = resolve))
+  })
+  const next = () => slots.launch('background', 'alice', () => Promise.resolve(DONE))
+  expect((await next()).error).toMatchObject({ type: 'limit_reached' })
+  finish(DONE)
+  await first
+  expect(await next()).toBe(DONE)
+})

@@ -95,11 +95,17 @@ describe('the owners', () => {
   })
 
   it('are those whose results were delivered before, and those to whom something is handed over', () => {
-    const { manager, owe, shown, clock } = withState()
+    const { manager, owe, shown, clock, state } = withState()
     owe('a')
     owe('b')
     manager.markNotified('task-of-b')
+    clock.advance(250)
+    const before = state.version
     manager.releaseOwner('a', { to: 'heir' })
+    clock.advance(250)
+    const sent = state.since(before)?.rest.owners?.map(({ owner, owed }) => [owner, owed])
+    expect(sent).toContainEqual(['a', 0])
+    expect(sent).toContainEqual(['heir', 1])
     expect([shown('a'), shown('heir')]).toMatchObject([
       { owed: 0, waiting: [], reason: 'Nothing is owed.' },
       { owed: 1, waiting: ['async:task-of-a'] },

@@ -142,6 +142,11 @@ describe('the verdict on a log', () => {
   it('allows results that have been owed for less than the grace', () => {
     expect(problemsOf(a, { now: 30, graceMs: 60 })).toEqual([])
     expect(problemsOf(a, { now: 90, graceMs: 60 })).toHaveLength(1)
+    const returned = [...a, of('leased', ['a'], 'd'), of('returned', ['a'], 'd', 1000)]
+    expect(problemsOf(returned, { now: 1050, graceMs: 100 })).toEqual([])
+    expect(problemsOf(returned, { now: 1101, graceMs: 100 })).toEqual([
+      'stranded: a is owed, to main, since 1000, and has no wake-up',
+    ])
   })
 
   it('can allow no step back of the clock', () => {
