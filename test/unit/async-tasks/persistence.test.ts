@@ -8,8 +8,17 @@ import { breakableStore } from '../../support/breakable-store.js'
 
 function entryOf(id: string, more: object = {}): TaskEntry {
   const record = {
-    ...{ id, owner: 'main', subagentName: 'agent', goalPrompt: 'goal', status: 'completed', delivery: 'leased' },
-    ...{ seq: 2, launchedAt: 100, completedAt: 200, output: {}, ...more },
+    id,
+    owner: 'main',
+    subagentName: 'agent',
+    goalPrompt: 'goal',
+    status: 'completed',
+    delivery: 'leased',
+    seq: 2,
+    launchedAt: 100,
+    completedAt: 200,
+    output: {},
+    ...more,
   }
   return { record, serial: 7, lease: undefined } as unknown as TaskEntry
 }

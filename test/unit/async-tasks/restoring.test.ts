@@ -6,7 +6,11 @@ import type { RestorableRecord } from '../../../src/protocol/async-tasks.js'
 
 const NOW = 9_000
 const base = (id: string, more: Partial<RestorableRecord> = {}): RestorableRecord => ({
-  ...{ id, subagentName: 'agent', goalPrompt: 'goal', status: 'completed', launchedAt: 100 },
+  id,
+  subagentName: 'agent',
+  goalPrompt: 'goal',
+  status: 'completed',
+  launchedAt: 100,
   ...more,
 })
 const restore = (...records: RestorableRecord[]) => toRestoredRecords(records, NOW)
@@ -50,8 +54,17 @@ it.each<[string, Partial<RestorableRecord>, string]>([
 
 it('keep their fields, and those that are lost fail with a code', () => {
   const fields = {
-    ...{ owner: 'me', timeoutMs: 5, parentId: 'p', depth: 1, attempt: 2, startedAt: 110, isRepeat: true },
-    ...{ budget: { tokens: 3 }, spent: { tokens: 2 }, notifiedAt: 7, progress: { progress: 1 } },
+    owner: 'me',
+    timeoutMs: 5,
+    parentId: 'p',
+    depth: 1,
+    attempt: 2,
+    startedAt: 110,
+    isRepeat: true,
+    budget: { tokens: 3 },
+    spent: { tokens: 2 },
+    notifiedAt: 7,
+    progress: { progress: 1 },
   }
   const common = { id: 'a', subagentName: 'agent', goalPrompt: 'goal', launchedAt: 100, ...fields }
   expect(only(base('a', { ...fields, seq: 4, completedAt: 300, output: { x: 1 } }))).toEqual({

@@ -5,7 +5,11 @@ import { RETRY_REASONS, type RetryPolicy } from '../../../src/protocol/retry-pol
 
 const policy: RetryPolicy = { attempts: 3, on: RETRY_REASONS, backoff: { initialMs: 100, factor: 3, maxMs: 250 } }
 const run = (reason: unknown, more: Partial<FailedRun> = {}): FailedRun => ({
-  ...{ outcome: { type: 'threw', reason }, attempt: 1, couldNotStart: false, isOverdue: false, isOverBudget: false },
+  outcome: { type: 'threw', reason },
+  attempt: 1,
+  couldNotStart: false,
+  isOverdue: false,
+  isOverBudget: false,
   ...more,
 })
 const delayOf = (reason: unknown, more: Partial<FailedRun> = {}, of: Partial<RetryPolicy> = {}) =>
