@@ -192,14 +192,14 @@ it('K6: the next run of a task has neither the program of the last one, nor its 
   ])
   persistence.setDelay(entry, 250)
   status(entry, 'running', 'queued')
-  entry.record = { ...entry.record, attempt: 2 } as TaskEntry['record']
+  entry.record = { ...entry.record, attempt: 2 }
   status(entry, 'running', 'queued')
   const [waiting] = tasks()
   expect(waiting?.run).toEqual({ graceMs: 3, params: { for: 'a' }, notBefore: 1_250, delayMs: 250, place: 7 })
   expect(waiting).toMatchObject({ attempt: 2, status: 'queued' })
   expect(waiting).not.toHaveProperty('deadlineAt')
   clock.advance(250)
-  entry.record = { ...entry.record, startedAt: 1_250 } as TaskEntry['record']
+  entry.record = { ...entry.record, startedAt: 1_250 }
   status(entry, 'queued', 'running')
   const [started] = tasks()
   expect(started?.run).toEqual({ graceMs: 3, params: { for: 'a' }, place: 7 })
@@ -216,7 +216,7 @@ it('K6: the row of an ended task has its program and the message that delivered 
   status(entry, 'running', 'completed')
   expect(tasks()[0]?.run).toEqual({ program })
   expect(tasks()[0]?.record).not.toHaveProperty('deliveredBy')
-  entry.record = { ...entry.record, delivery: 'delivered' } as TaskEntry['record']
+  entry.record = { ...entry.record, delivery: 'delivered' }
   persistence.noteChange(entry)
   expect(tasks()[0]).toMatchObject({ delivery: 'delivered', record: { deliveredBy: 'm' } })
   persistence.note({ type: 'transition', entry, transition: { kind: 'history', taskId: 'a' } } as never)

@@ -9,8 +9,12 @@ import {
   writtenAnswer,
 } from '../../../src/async-tasks/questions/question-texts.js'
 
-const asking = (properties: object, more: object = {}): TaskQuestion =>
-  ({ id: 'question-1', askedAt: 0, message: 'Go?', schema: { type: 'object', properties, ...more } }) as TaskQuestion
+const asking = (properties: object, more: object = {}): TaskQuestion => ({
+  id: 'question-1',
+  askedAt: 0,
+  message: 'Go?',
+  schema: { type: 'object', properties, ...more },
+})
 const one = (schema: object): TaskQuestion => asking({ it: schema }, { required: ['it'] })
 const two = asking({ name: { type: 'string' }, count: { type: 'integer' } }, { required: ['count'] })
 const NUMBER = { type: 'integer', minimum: 3 }

@@ -21,8 +21,9 @@ describe('the scripts', () => {
 
   it.each(all)('%s names each of its keys and arguments once, and uses them', (_name, { keys, args, lua }) => {
     expect(new Set([...keys, ...args]).size).toBe(keys.length + args.length)
-    for (const name of [...keys, ...args])
+    for (const name of [...keys, ...args]) {
       expect(lua.match(new RegExp(`\\b${name}\\b`, 'g'))?.length, name).toBeGreaterThan(1)
+    }
   })
 })
 

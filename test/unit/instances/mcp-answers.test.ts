@@ -15,12 +15,12 @@ function open() {
   const call = (id: number) => {
     const args = {}
     const [settled, progress] = [vi.fn(), vi.fn()]
-    const { arrived, release } = answers.expect(args, progress)
-    void arrived.then(settled)
+    const answer = answers.expect(args, progress)
+    void answer.arrived.then(settled)
     const again = () =>
       transport.send({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 't', arguments: args } })
     void again()
-    return { settled, progress, release, again }
+    return { settled, progress, release: () => answer.release(), again }
   }
   const receive = (message: object): void => transport.onmessage?.({ jsonrpc: '2.0', ...message } as JSONRPCMessage)
   const report = (progressToken: number): void =>

@@ -127,15 +127,17 @@ describe('a worker that other servers know', () => {
 
   function shared() {
     const [found, announced] = [settleable(), settleable()]
-    const workers: SharedWorkers = { find: vi.fn(() => found.promise), announced: vi.fn(() => announced.promise) }
-    return { found, announced, workers }
+    const find = vi.fn<SharedWorkers['find']>(() => found.promise)
+    const announce = vi.fn<SharedWorkers['announced']>(() => announced.promise)
+    const workers: SharedWorkers = { find, announced: announce }
+    return { found, announced, workers, find, announce }
   }
 
   it('is welcomed, and gets its calls, when it was found and the others know it', async () => {
-    const { found, announced, workers } = shared()
+    const { found, announced, workers, find } = shared()
     const worker = open(workers)
     const greeted = worker.hello()
-    expect(workers.find).toHaveBeenCalledExactlyOnceWith('w', registration.secret)
+    expect(find).toHaveBeenCalledExactlyOnceWith('w', registration.secret)
     await setImmediate()
     expect([worker.types, instances.get('w')?.isConnected]).toEqual([[], false])
     found.resolve()
@@ -158,14 +160,14 @@ describe('a worker that other servers know', () => {
   })
 
   it('that closes while it is looked up is not attached', async () => {
-    const { found, workers } = shared()
+    const { found, workers, announce } = shared()
     const worker = open(workers)
     const greeted = worker.hello()
     worker.drop()
     found.resolve()
     await greeted
     expect(instances.get('w')?.isConnected).toBe(false)
-    expect([worker.types, vi.mocked(workers.announced).mock.calls]).toEqual([[], []])
+    expect([worker.types, announce.mock.calls]).toEqual([[], []])
   })
 
   it('that closes while it is announced is sent nothing', async () => {
@@ -208,11 +210,11 @@ describe('a worker that other servers know', () => {
   })
 
   it('with a wrong secret is refused, and not announced', async () => {
-    const { found, workers } = shared()
+    const { found, workers, announce } = shared()
     const worker = open(workers)
     found.resolve()
     await worker.say({ type: 'hello', instanceId: 'w', secret: 'guessed' })
-    expect([worker.types, vi.mocked(workers.announced).mock.calls]).toEqual([['error'], []])
+    expect([worker.types, announce.mock.calls]).toEqual([['error'], []])
     worker.drop()
   })
 })

@@ -237,7 +237,13 @@ describe('an owner that has gone', () => {
   })
 
   it.each<[string, (registry: ReturnType<typeof startRegistry>, id: string, owner: string) => void]>([
-    ['was delivered', ({ actor, end }, id) => (end(id), actor.send({ type: 'task.delivered', taskIds: [id] }))],
+    [
+      'was delivered',
+      ({ actor, end }, id) => {
+        end(id)
+        actor.send({ type: 'task.delivered', taskIds: [id] })
+      },
+    ],
     [
       'was accepted',
       ({ actor, end, take }, id, owner) => {

@@ -57,7 +57,7 @@ const noted = {
 }
 
 const admitted = () => admittedRecord(admission, { status: 'running', seq: 1, launchedAt: 100 })
-const running = (): RunningTaskInfo => ({ ...admitted(), ...noted }) as RunningTaskInfo
+const running = (): RunningTaskInfo => ({ ...admitted(), ...noted })
 const question = { id: 'question-1', message: 'm', schema: {}, askedAt: 1 } as never
 const end = (settlement: Settlement) =>
   endedRecord(running(), settlement, {

@@ -32,7 +32,7 @@ it.each(['stdout', 'stderr'] as const)(
 
 const reading = (more: Partial<ProcessSettings>) => {
   const context = createRunContext()
-  return { context, output: captureOutput({ ...settings, ...more } as ProcessSettings, context) }
+  return { context, output: captureOutput({ ...settings, ...more }, context) }
 }
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 
@@ -58,7 +58,7 @@ it('shows bytes that are no UTF-8 at the beginning of an output that is whole', 
 })
 
 it.each([['json'], [() => ({})]] as const)('stops a program whose whole output is needed and too long: %s', (parse) => {
-  const { output } = reading({ maxOutputBytes: 4, parse: parse as never })
+  const { output } = reading({ maxOutputBytes: 4, parse: parse })
   output.onStderr(bytes('why'))
   output.onStdout(bytes('1234'))
   const tooLong = expect.objectContaining({
@@ -67,7 +67,7 @@ it.each([['json'], [() => ({})]] as const)('stops a program whose whole output i
     message: expect.stringContaining('it printed more than maxOutputBytes (4 bytes)') as string,
   }) as Error
   expect(() => output.onStdout(bytes('5'))).toThrow(tooLong)
-  const other = reading({ parse: parse as never }).output
+  const other = reading({ parse: parse }).output
   other.onGap('stderr', 5)
   expect(() => other.onGap('stdout', 5)).toThrow('it printed more than maxOutputBytes (1000 bytes)')
 })

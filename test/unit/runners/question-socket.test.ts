@@ -211,9 +211,9 @@ it('F6: the longest path that is taken has 103 bytes, and characters of two byte
       letter.repeat(Math.floor(rest / Buffer.byteLength(letter))) + 'x'.repeat(rest % Buffer.byteLength(letter))
     mkdirSync(join(above, name))
     vi.stubEnv('TMPDIR', join(above, name))
-    const { env, close } = await openQuestionSocket(() => Promise.reject(new Error('nobody asks')))
-    close()
-    return env['AGENT_TASK_SOCKET'] ?? ''
+    const socket = await openQuestionSocket(() => Promise.reject(new Error('nobody asks')))
+    socket.close()
+    return socket.env['AGENT_TASK_SOCKET'] ?? ''
   }
   expect(Buffer.byteLength(await openAt(103, 'x'))).toBe(103)
   await expect(openAt(104, 'x')).rejects.toMatchObject({ code: 'SOCKET_PATH_TOO_LONG' })

@@ -226,8 +226,9 @@ describe('the files of a session', () => {
     const folder = newFolder()
     const files = sessionFolder(folder, 'the key')
     files.lock()()
-    for (const rest of ['-2.db', '-10.db', '-11.db-wal', '-1.db'])
+    for (const rest of ['-2.db', '-10.db', '-11.db-wal', '-1.db']) {
       writeFileSync(join(folder, `${hashOf('the key')}${rest}`), '')
+    }
     expect([files.numbers(), files.nextNumber()]).toEqual([[1, 2, 10], 12])
   })
 
@@ -237,8 +238,9 @@ describe('the files of a session', () => {
     files.lock()()
     const hash = hashOf('the key')
     const suffixes = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock']
-    for (const number of [1, 2])
+    for (const number of [1, 2]) {
       for (const rest of suffixes) writeFileSync(join(folder, `${hash}-${number}.db${rest}`), '')
+    }
     mkdirSync(join(folder, `${hash}-runs`))
     const left = (): string[] =>
       readdirSync(folder)
