@@ -48,7 +48,7 @@ local function lock(queue, id, token, ms)
   return true
 end
 
--- Takes the lock of a job that nobody has any more.
+-- Takes the lock of a silent job.
 function bull.seize(queue, id, token, ms)
   return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
 end

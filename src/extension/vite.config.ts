@@ -9,7 +9,7 @@ export default defineConfig({
     outDir: '../../dist/extension',
     emptyOutDir: true,
     target: 'chrome125',
-    // Whoever loads the folder can read it, and reviewers of the web store do.
+    // Not minified: users can read what they load, and the web store's reviewers have to.
     minify: false,
     assetsInlineLimit: 0,
     modulePreload: false,

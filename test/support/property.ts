@@ -57,7 +57,7 @@ export async function checkProperty<T>(
       details.counterexamplePath === null || report.includes('replayPath=')
         ? ''
         : ` FC_PATH=${details.counterexamplePath}`
-    const replay = `replay: FC_SEED=${details.seed}${path} npx vitest run -t '<the test that checks it>'`
+    const replay = `replay: FC_SEED=${details.seed}${path} npm test -- -t '<the test that checks it>'`
     throw new Error(`${name}\n${replay}\n${report}`, { cause: details.errorInstance })
   }
   if (speaks) console.info(`${name}: ${details.numRuns} runs, seed ${details.seed}`)

@@ -6,6 +6,7 @@ import { runProgram } from '../../../src/cli/program.js'
 import { sqliteStore } from '../../../src/store/index.js'
 import { listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
+import { storedTask } from '../store/stored-task.js'
 
 function storeFile(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
@@ -31,16 +32,7 @@ function fill(file: string): void {
   store.write([
     {
       table: 'tasks',
-      put: {
-        id: 'a',
-        owner: 'main',
-        status: 'completed',
-        delivery: 'owed',
-        attempt: 1,
-        seq: 1,
-        launchedAt: 0,
-        record: { goalPrompt: 'look\u001b[31m into it' },
-      },
+      put: storedTask('a', { record: { goalPrompt: 'look\u001b[31m into it' } }),
     },
     { table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: ['a'] } },
     { table: 'commandTasks', put: { id: 'c', instanceId: 'i', status: 'queued', seq: 1, createdAt: 0, record: {} } },

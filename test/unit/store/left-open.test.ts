@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { identityOf } from '../../../src/process-identity.js'
-import { memoryStore, sqliteStore, StoreInUseError, type StoredTask } from '../../../src/store/index.js'
+import { memoryStore, sqliteStore, StoreInUseError } from '../../../src/store/index.js'
 import { hashOf, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { openStore } from '../../../src/store/shared-opening.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
+import { storedTask } from './stored-task.js'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-left-open-'))
@@ -16,22 +17,11 @@ function newFolder(): string {
   return folder
 }
 
-const task = (id: string): StoredTask => ({
-  id,
-  owner: 'main',
-  status: 'completed',
-  delivery: 'owed',
-  attempt: 1,
-  seq: 1,
-  launchedAt: 0,
-  record: {},
-})
-
 it('K9: a session with a damaged file leaves none of its other files open', () => {
   const folder = join(newFolder(), 'sessions')
   const stores = [1, 2].map(() => sessionStore(sessionFolder(folder, 'key'), () => true))
   for (const store of stores) store.open()
-  stores.forEach((store, index) => store.write([{ table: 'tasks', put: task(`task-${index}`) }]))
+  stores.forEach((store, index) => store.write([{ table: 'tasks', put: storedTask(`task-${index}`) }]))
   for (const store of stores) store.close()
   const [first, second] = [1, 2].map((number) => join(folder, `${hashOf('key')}-${number}.db`)) as [string, string]
   writeFileSync(second, 'no database'.repeat(1000))

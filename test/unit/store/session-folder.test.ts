@@ -7,6 +7,7 @@ import { readStore, StoreError, type Store, type StoredTask } from '../../../src
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
+import { storedTask } from './stored-task.js'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-sessions-'))
@@ -19,18 +20,6 @@ function sessionIn(folder: string, key = 'the key', isKept = () => true): Sessio
   onTestFinished(() => store.close())
   return store
 }
-
-const task = (id: string, more: Partial<StoredTask> = {}): StoredTask => ({
-  id,
-  owner: 'main',
-  status: 'completed',
-  delivery: 'owed',
-  attempt: 1,
-  seq: 1,
-  launchedAt: 0,
-  record: {},
-  ...more,
-})
 
 const filesOf = (folder: string, key = 'the key'): string[] =>
   readdirSync(folder).filter((name) => name.startsWith(hashOf(key)) && name.endsWith('.db'))
@@ -54,13 +43,13 @@ describe('a session', () => {
     const folder = newFolder()
     const [first, second] = [sessionIn(folder), sessionIn(folder)]
     expect([idsOf(first), idsOf(second)]).toEqual([[], []])
-    put(first, task('a'))
-    put(second, task('b', { seq: 2 }))
+    put(first, storedTask('a'))
+    put(second, storedTask('b', { seq: 2 }))
     expect(filesOf(folder)).toHaveLength(2)
     second.close()
     const third = sessionIn(folder)
     expect(idsOf(third)).toEqual(['b'])
-    put(first, task('c', { seq: 3 }))
+    put(first, storedTask('c', { seq: 3 }))
     for (const store of [first, third]) store.close()
     const next = sessionIn(folder)
     expect(idsOf(next)).toEqual(['a', 'b', 'c'])
@@ -72,7 +61,7 @@ describe('a session', () => {
     const folder = newFolder()
     const other = sessionIn(folder, 'other')
     other.open()
-    put(other, task('a'))
+    put(other, storedTask('a'))
     other.close()
     expect(idsOf(sessionIn(folder))).toEqual([])
     expect(idsOf(sessionIn(folder, 'other'))).toEqual(['a'])
@@ -80,7 +69,7 @@ describe('a session', () => {
 
   it('whose files hold the same task has it once, as it was changed last', () => {
     const folder = newFolder()
-    const copies = [task('a', { seq: 7, delivery: 'delivered' }), task('a', { seq: 5 })]
+    const copies = [storedTask('a', { seq: 7, delivery: 'delivered' }), storedTask('a', { seq: 5 })]
     const files = sessionFolder(folder, 'the key')
     files.lock()()
     copies.forEach((row, index) => {
@@ -97,7 +86,7 @@ describe('a session', () => {
     const folder = newFolder()
     const first = sessionIn(folder)
     first.open()
-    put(first, task('ended'), task('carried'), task('running', { status: 'running' }))
+    put(first, storedTask('ended'), storedTask('carried'), storedTask('running', { status: 'running' }))
     const message = { id: 'd', owner: 'main', state: 'sent', at: 0, taskIds: ['carried'] } as const
     first.write([{ table: 'deliveries', put: message }])
     first.close()
@@ -112,7 +101,7 @@ describe('a session', () => {
     const [first, second] = [sessionIn(folder), sessionIn(folder)]
     first.open()
     second.open()
-    put(first, task('a'))
+    put(first, storedTask('a'))
     first.write([{ table: 'tasks', remove: 'a' }])
     first.close()
     expect(filesOf(folder)).toEqual([`${hashOf('the key')}-2.db`])
@@ -126,12 +115,12 @@ describe('a session', () => {
     let isFull = true
     const store = sessionStore({ ...files, store: (number) => fillable(files.store(number), () => isFull) }, () => true)
     store.open()
-    expect(() => put(store, task('a'))).toThrow('the disk is full')
+    expect(() => put(store, storedTask('a'))).toThrow('the disk is full')
     store.close()
     expect(filesOf(folder)).toEqual([])
     store.open()
     isFull = false
-    put(store, task('a'))
+    put(store, storedTask('a'))
     isFull = true
     expect(() => store.write([{ table: 'tasks', remove: 'a' }])).toThrow('the disk is full')
     store.close()
@@ -159,9 +148,9 @@ describe('a session', () => {
     const folder = newFolder()
     const first = sessionIn(folder)
     first.open()
-    put(first, task('a', { status: 'running', delivery: 'none' }))
+    put(first, storedTask('a', { status: 'running', delivery: 'none' }))
     first.seal()
-    put(first, task('a', { status: 'cancelled', delivery: 'none' }))
+    put(first, storedTask('a', { status: 'cancelled', delivery: 'none' }))
     first.close()
     expect(sessionIn(folder).open().tasks).toMatchObject([{ id: 'a', status: 'running' }])
   })
@@ -172,7 +161,7 @@ describe('a folder', () => {
     const folder = newFolder()
     const store = sessionIn(folder, '/home/me/project')
     store.open()
-    put(store, task('a'))
+    put(store, storedTask('a'))
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     for (const name of readdirSync(folder)) {
       expect([name, statSync(join(folder, name)).mode & 0o077]).toEqual([name, 0])

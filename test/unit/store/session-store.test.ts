@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { memoryStore, StoreError, type MemoryStore, type Store, type StoredTask } from '../../../src/store/index.js'
 import { sessionStore, type SessionFiles } from '../../../src/store/sessions/session-store.js'
+import { storedTask } from './stored-task.js'
 
 /** Files in memory. `log` has what was done to them, in order; `fail` makes one step fail. */
 function setUp() {
@@ -59,21 +60,7 @@ function setUp() {
   return { files, stores, log, leave, locks: () => locks, failAt: (what: string | undefined) => (fail = what) }
 }
 
-const put = (id: string, more: Partial<StoredTask> = {}) =>
-  ({
-    table: 'tasks',
-    put: {
-      id,
-      owner: 'main',
-      status: 'completed',
-      delivery: 'owed',
-      attempt: 1,
-      seq: 1,
-      launchedAt: 0,
-      record: {},
-      ...more,
-    },
-  }) as const
+const put = (id: string, more: Partial<StoredTask> = {}) => ({ table: 'tasks', put: storedTask(id, more) }) as const
 const delivery = (owner: string, ...taskIds: string[]) =>
   ({ table: 'deliveries', put: { id: 'd', owner, state: 'sent', at: 1, taskIds } }) as const
 const kept = () => true

@@ -19,7 +19,7 @@ async function failureOf(property: fc.IRawProperty<unknown>, parameters: fc.Para
     () => expect.fail('the property holds'),
     (error: unknown) => error as Error,
   )
-  const [, seed = '', path] = /^replay: FC_SEED=(\S+)(?: FC_PATH=(\S+))? npx/m.exec(message) ?? []
+  const [, seed = '', path] = /^replay: FC_SEED=(\S+)(?: FC_PATH=(\S+))? npm test/m.exec(message) ?? []
   const [counterexample] = /^Counterexample: .*$/m.exec(message) ?? []
   return { message, seed, path, counterexample }
 }
