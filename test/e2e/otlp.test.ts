@@ -9,7 +9,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import { expect, it, onTestFinished } from 'vitest'
-import { createTelemetry } from '../../../src/telemetry/index.js'
+import { createTelemetry } from '../../src/telemetry/index.js'
 
 interface OtlpSpan {
   readonly name: string
@@ -44,7 +44,7 @@ it('F12: one trace goes over OTLP from a host through an MCP server in another p
   const telemetry = createTelemetry({ tracerProvider: provider })
   const operation = telemetry.start({ type: 'invoke_agent', name: 'host' })
   const client = new Client({ name: 'host', version: '1' })
-  const program = fileURLToPath(new URL('../../support/programs/traced-mcp-server.ts', import.meta.url))
+  const program = fileURLToPath(new URL('../support/programs/traced-mcp-server.ts', import.meta.url))
   const args = ['--import', 'tsx', program, url]
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: 'inherit' }))
   const call = { name: 'task', arguments: { subagent_name: 'echo', goal_prompt: 'g' } }

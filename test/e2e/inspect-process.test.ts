@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { startRelay } from '../../support/inspector-relay.js'
+import { startRelay } from '../support/inspector-relay.js'
 
-const source = (path: string): string => JSON.stringify(new URL(`../../../src/${path}`, import.meta.url).href)
+const source = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href)
 
 /** Runs a program until it exits; returns what it printed. */
 async function run(url: string, rest: string): Promise<{ code: unknown; printed: string }> {
@@ -18,7 +18,7 @@ async function run(url: string, rest: string): Promise<{ code: unknown; printed:
     manager.completeTask('a', {})
     ${rest}`
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', program], {
-    cwd: fileURLToPath(new URL('../../../', import.meta.url)),
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let printed = ''
