@@ -83,6 +83,18 @@ describe('the socket of a run', () => {
     expect(asked).toHaveLength(1)
   })
 
+  it('F6: asks the first line of a connection alone, also when another one comes while its question is open', async () => {
+    const { asked, error, open, token } = await setUp()
+    const { connection, received } = open({ token, message: 'Which?' })
+    await until(() => asked.length === 1)
+    await new Promise((resolve) => connection.write(`${JSON.stringify({ token, message: 'Another?' })}\n`, resolve))
+    // What was written before is read before the line of a later connection is.
+    expect(await error('Which?\n')).toBe('INVALID_INPUT')
+    expect(asked).toHaveLength(1)
+    asked[0]?.answer({ action: 'accept', content: { a: 1 } })
+    expect(await received).toBe('{"action":"accept","content":{"a":1}}\n')
+  })
+
   it('F6: takes a bounded number of questions at once', async () => {
     const { asked, error, open, token } = await setUp()
     for (let index = 0; index < MAX_CONNECTIONS; index += 1) open({ token, message: 'Which?' })
