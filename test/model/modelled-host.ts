@@ -153,10 +153,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const leases: Lease[] = []
   const reservations: (string | null)[] = []
   const idCounters = new Map<string, number>()
-  const aborts: { readonly task: ModelTask; readonly reason: string; readonly why: string | undefined }[] = []
-  /** Tasks that are asked to conclude, and tasks whose runs start. */
-  const wrapUps: ModelTask[] = []
-  const starts: ModelTask[] = []
+  /** What follows the changes of a batch, in their order: aborts, the ends of times to wrap up, and starts of runs. */
+  const effects: (() => void)[] = []
   const asked: Asked[] = []
   const takes: ModelTake[] = []
   const spent = new Map<string | undefined, number>()
@@ -179,9 +177,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     try {
       return change()
     } finally {
-      for (let next = aborts.shift(); next; next = aborts.shift()) runAbort(next)
-      for (let next = wrapUps.shift(); next; next = wrapUps.shift()) setDeadline(next, 'wrap-up')
-      for (let next = starts.shift(); next; next = starts.shift()) startWaited(next)
+      for (let next = effects.shift(); next; next = effects.shift()) next()
       depth -= 1
       if (depth === 0 && !isEmitting) emptyOutbox()
     }
@@ -351,7 +347,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     for (const task of model.startNext(ledger)) {
       dropDeadlines(task)
       setDeadline(task, 'limit')
-      starts.push(task)
+      effects.push(() => startWaited(task))
     }
   }
 
@@ -444,7 +440,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (!budget || steps <= budget.steps || attachment.excess !== undefined || attachment.isOverdue) return
     attachment.excess = budgetText(budget.steps, steps)
     model.withdrawQuestions(ledger, task)
-    wrapUps.push(task)
+    effects.push(() => setDeadline(task, 'wrap-up'))
   }
 
   const isCurrent = ({ task, attempt }: Run): boolean =>
@@ -541,8 +537,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function cancelFamily(task: ModelTask, reason: string | undefined): ModelTask[] {
     if (!model.isActive(task)) return []
     const children = model.childrenOf(ledger, task)
+    // What starts in its place does so after it was aborted.
+    effects.push(() => runAbort(task, 'AbortError', reason))
     end(task, { status: 'cancelled', ...(reason !== undefined && { cancelReason: reason }) })
-    aborts.push({ task, reason: 'AbortError', why: reason })
     const inherited = `its parent ${task.record.id} was cancelled`
     return [task, ...children.flatMap((child) => cancelFamily(child, inherited))]
   }
@@ -577,7 +574,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (controller) stopListening(controller, task)
   }
 
-  function runAbort({ task, reason, why }: (typeof aborts)[number]): void {
+  function runAbort(task: ModelTask, reason: string, why: string | undefined): void {
     const timedOut = `its parent ${task.record.id} has reached its limit`
     const children = model.childrenOf(ledger, task)
     if (children.length > 0) batch(() => children.forEach((child) => cancelFamily(child, timedOut)))
@@ -847,13 +844,16 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const present = timers.find(({ of }) => of === what)
     if (present !== undefined && at !== undefined && present.due <= at) return
     timers = timers.filter((timer) => timer !== present)
-    if (at !== undefined) timers.push({ due: at, of: what, run: () => batch(takeDue) })
+    if (at !== undefined) timers.push({ due: at, of: what, run: () => batch(() => takeDue(what)) })
   }
 
-  function takeDue(): void {
+  /** The timer of back-offs ends them alone; that of deadlines ends all that is due. */
+  function takeDue(what: 'deadlines' | 'retries'): void {
     startNext()
     const isLast = (deadline: Deadline): number => Number(deadline.of === 'wrap-up')
-    const due = deadlines.filter(({ at }) => at <= ledger.now).sort((a, b) => isLast(a) - isLast(b) || a.at - b.at)
+    const due = deadlines
+      .filter(({ at, of }) => at <= ledger.now && (what === 'deadlines' || of === 'back-off'))
+      .sort((a, b) => isLast(a) - isLast(b) || a.at - b.at)
     deadlines = deadlines.filter((deadline) => !due.includes(deadline))
     const stopped = due.filter(({ task, of }) => (of === 'limit' || of === 'wrap-up') && setOverdue(task))
     for (const { task, of } of due) {
@@ -866,7 +866,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       model.withdrawQuestions(ledger, task)
       const { excess } = of(task)
       const reason = excess === undefined ? 'TimeoutError' : 'BudgetExceededError'
-      aborts.push({ task, reason, why: stopText(task, excess) })
+      const why = stopText(task, excess)
+      effects.push(() => runAbort(task, reason, why))
     }
     for (const deadline of due) {
       if (deadline.of === 'grace') endStopped(deadline.task)
@@ -943,9 +944,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     reserve: (action) => reserve(action.ttlMs ?? 5000),
     cancelReservation: (action) => {
       const id = nthLast(reservations, action.reservation) ?? 'none'
-      const isCancelled = model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
-      if (isCancelled) batch(startNext)
-      return isCancelled
+      // Also a call that changes nothing: what waits, such as an abort, follows it.
+      return batch(() => {
+        const isCancelled = model.liveReservations(ledger).includes(id) && !isDisposed && ledger.reservations.delete(id)
+        if (isCancelled) startNext()
+        return isCancelled
+      })
     },
     setMax: (action) => change(() => (ledger.max = action.max)),
     notify: (action) => change(() => model.markNotified(ledger, idOf(action.task))),
