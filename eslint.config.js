@@ -11,6 +11,10 @@ const noLiteralSpread = {
   selector: ':matches(SpreadElement, JSXSpreadAttribute)[argument.type="ObjectExpression"]',
   message: 'Write the fields themselves: the spread of a literal says nothing more.',
 }
+const noRunning = {
+  selector: 'BinaryExpression[operator=/^[!=]==$/]:has(> Literal[value="running"])',
+  message: "Ask the table of statuses (holdsSlot, isOtherRun, hasEnded): not only 'running' may be meant.",
+}
 const everywhere = [noEnum, noDefaultExport, noLiteralSpread]
 const noDateNow = {
   selector: 'MemberExpression[object.name="Date"][property.name="now"]',
@@ -77,6 +81,13 @@ export default defineConfig(
     files: ['src/async-tasks/**/*.ts', 'src/tools/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts'],
     rules: {
       'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate, noRecordWrites],
+    },
+  },
+  {
+    name: 'async tasks: what a status means is in machines/task-status.ts',
+    files: ['src/async-tasks/**/*.ts', 'src/mcp/**/*.ts', 'src/host/**/*.ts'],
+    rules: {
+      'no-restricted-syntax': ['error', ...everywhere, noDateNow, noNewDate, noRecordWrites, noRunning],
     },
   },
   {

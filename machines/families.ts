@@ -2,6 +2,7 @@
  * Families: the tasks that a run launches (F5). While its run lasts, a task owns them, as an owner of its own; when it ends, they and what is
  * owed for them pass to its owner.
  */
+import { holdsSlot } from './task-status.js'
 import type { Ledger } from './ledger.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
@@ -44,7 +45,7 @@ export class Families {
   /** Why this task may not launch another one; undefined when it may. */
   refusalOf(parent: TaskEntry): FamilyRefusal | undefined {
     const { id, depth = 0 } = parent.record
-    const isRunning = parent.ref !== undefined && parent.record.status === 'running'
+    const isRunning = parent.ref !== undefined && holdsSlot(parent.record.status)
     if (!isRunning || parent.graceMs === undefined) return 'parent-ended'
     if (depth >= this.limits.maxDepth) return 'too-deep'
     const owner = ownerOfRun(id)

@@ -61,7 +61,9 @@ export class Slots {
 
   /** When a slot that is reserved may become free; undefined while nothing waits for it. */
   get nextExpiry(): number | undefined {
-    return this.queue.size === 0 ? undefined : this.#reservations.next
+    if (this.queue.size === 0) return undefined
+    this.#dropExpired()
+    return this.#reservations.next
   }
 
   get inUse(): number {

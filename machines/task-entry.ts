@@ -1,6 +1,6 @@
 /** A retained task as the registry keeps it. Only the registry and its parts change an entry. */
 import type { AsyncTaskRef } from './async-task.js'
-import type { AsyncTaskInfo, SettledTaskInfo } from './records.js'
+import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from './records.js'
 import { hasEnded } from './task-status.js'
 
 /** One retained task. */
@@ -61,6 +61,9 @@ export const endedLease = (id: string): Lease => ({
   entries: new Set(),
   claimed: new Set(),
 })
+
+/** Whether a record is that of a task whose run works. */
+export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => record.status === 'running'
 
 /** Whether a record is the record of an ended task. */
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)

@@ -2,7 +2,6 @@
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
-  CommandFields,
   DeliveryStatus,
   ProgramFacts,
   QueuedTaskInfo,
@@ -73,9 +72,9 @@ export function requeuedRecord(
   record: AsyncTaskInfo,
   { seq, endedAt, error, abortController }: RequeueChange,
 ): QueuedTaskInfo {
-  const { questions: _, progress: _progress, startedAt = record.launchedAt, attempt = 1, ...fields } = record
+  const { startedAt = record.launchedAt, attempt = 1 } = record
   return Object.freeze({
-    ...fields,
+    ...withoutRun(record),
     status: 'queued',
     seq,
     attempt: attempt + 1,
@@ -97,19 +96,33 @@ export interface NotedFields extends ProgramFacts {
   readonly messagesSent?: number
 }
 
+/** Each of them: whether it is noted of the task, or of one of its runs and the next starts without it. The end of a task keeps them all. */
+const NOTED = {
+  progress: 'run',
+  messagesSent: 'task',
+  pid: 'task',
+  exitCode: 'task',
+  signal: 'task',
+  endedProcesses: 'task',
+} as const satisfies Record<keyof NotedFields, 'task' | 'run'>
+
+const NOTED_FIELDS = Object.keys(NOTED) as (keyof NotedFields)[]
+
+/** What a record says of its present run. */
+const OF_RUN: ReadonlySet<string> = new Set([
+  'questions',
+  'startedAt',
+  ...NOTED_FIELDS.filter((name) => NOTED[name] === 'run'),
+])
+
+/** The fields of a record, or of what a store kept of it, without those of its present run. */
+export function withoutRun<T extends object>(record: T): Omit<T, 'questions' | 'startedAt' | 'progress'> {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !OF_RUN.has(name))) as T
+}
+
 /** The record of a running task with something new in it. */
 export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTaskInfo {
   return Object.freeze({ ...fields, ...record, ...fields })
-}
-
-function commandFields({ kind, command = [], pid, exitCode, signal, endedProcesses }: CommandFields): CommandFields {
-  return {
-    ...(kind !== undefined && { kind, command }),
-    ...(pid !== undefined && { pid }),
-    ...(exitCode !== undefined && { exitCode }),
-    ...(signal !== undefined && { signal }),
-    ...(endedProcesses !== undefined && { endedProcesses }),
-  }
 }
 
 /**
@@ -133,20 +146,29 @@ export function endedRecord(
     readonly runningChildren?: readonly string[] | undefined
   },
 ): SettledTaskInfo {
-  const { messagesSent } = running
-  const { id, subagentName, goalPrompt, owner, launchedAt, timeoutMs, parentId, depth, progress, abortController } =
-    running
+  const {
+    id,
+    subagentName,
+    goalPrompt,
+    owner,
+    launchedAt,
+    timeoutMs,
+    parentId,
+    depth,
+    abortController,
+    kind,
+    command,
+  } = running
   const ended = endOf(settlement)
   if (parentId !== undefined) Object.assign(ended, { parentId, depth })
   if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
-  if (messagesSent !== undefined) Object.assign(ended, { messagesSent })
+  if (kind !== undefined) Object.assign(ended, { kind, command })
+  for (const name of NOTED_FIELDS) if (running[name] !== undefined) Object.assign(ended, { [name]: running[name] })
   const record = Object.assign(
     Object.assign(ended, historyOf(running)),
     timeoutMs !== undefined && { timeoutMs },
-    progress !== undefined && { progress },
     abortController !== undefined && { abortController },
   )
-  if (running.kind !== undefined) Object.assign(record, commandFields(running))
   return frozenWithCause(settlement, outputTail === undefined ? record : Object.assign(record, { outputTail }))
 
   function endOf(end: Settlement): SettledTaskInfo {
@@ -223,9 +245,9 @@ export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): Asyn
 }
 
 /** A copy with the open questions; without any, the field is absent. */
-export function withQuestions(record: RunningTaskInfo, questions: readonly TaskQuestion[]): RunningTaskInfo {
+export function withQuestions(record: AsyncTaskInfo, questions: readonly TaskQuestion[]): AsyncTaskInfo {
   const { questions: _, ...fields } = record
-  return Object.freeze(questions.length === 0 ? fields : { ...fields, questions })
+  return Object.freeze(questions.length === 0 ? fields : { ...fields, questions }) as AsyncTaskInfo
 }
 
 /** Freezes a record. A failed one keeps what its run threw, which copies of its fields do not have. */

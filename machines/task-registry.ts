@@ -307,7 +307,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (entry === undefined) return
     switch (report.type) {
       case 'task.questions':
-        if (entry.record.status !== 'running') return
+        if (!holdsSlot(entry.record.status)) return
         entry.record = withQuestions(entry.record, report.questions)
         journal.questions(entry)
         ledger.questions.update(entry)

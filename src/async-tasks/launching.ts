@@ -1,4 +1,5 @@
 /** Admits tasks: those that the caller runs, and those whose runs it starts. */
+import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
 import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -122,7 +123,7 @@ export class Launcher implements RunHost {
       const start = { runner: definition, graceMs: admission.graceMs, params }
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
       if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
-      if (registered.status === 'running') startRun(this, entry, start)
+      if (holdsSlot(registered.status)) startRun(this, entry, start)
       return registered
     })
   }

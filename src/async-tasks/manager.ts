@@ -23,7 +23,7 @@ import type {
 } from '../../machines/records.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
-import type { TaskEntry } from '../../machines/task-entry.js'
+import { isRunning, type TaskEntry } from '../../machines/task-entry.js'
 import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
 import { InvalidInputError, limitReason } from '../errors.js'
@@ -347,7 +347,10 @@ export class AsyncTaskManager {
 
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
-    return this.registry.ledger.running(owner).map((entry) => entry.record as RunningTaskInfo)
+    return this.registry.ledger
+      .running(owner)
+      .map(({ record }) => record)
+      .filter(isRunning)
   }
 
   /** The tasks that have not ended, queued and running, in the order of registration. */

@@ -366,8 +366,11 @@ export class TaskRegistry {
       this.#features.run('pruned', entry, transition.at)
       entry.kept = undefined
     }
-    if (transition.to === 'queued') this.#features.run('changed', entry)
-    if (!isEnd(transition)) return
+    if (transition.kind !== 'status') return
+    if (!hasEnded(transition.to)) {
+      if (transition.from !== null) this.#features.run('changed', entry)
+      return
+    }
     this.#features.run('ended', entry, transition)
     this.history.markHandled(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
@@ -383,9 +386,4 @@ export class TaskRegistry {
     this.#retryTimer.set(isActive ? nextRetryAt : undefined, () => ({ name: `retry of ${nextRetryOf ?? ''}` }))
     if (this.drained$.observed) this.drained$.next()
   }
-}
-
-/** Whether a transition is a task's end. */
-export function isEnd(transition: TaskTransition): boolean {
-  return transition.kind === 'status' && hasEnded(transition.to)
 }

@@ -10,12 +10,12 @@ import type {
   TaskQuestion,
   TaskTransition,
 } from '../../machines/records.js'
-import type { TerminalStatus } from '../../machines/task-status.js'
+import { hasEnded, type TerminalStatus } from '../../machines/task-status.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { InvalidInputError } from '../errors.js'
 import type { Feature } from './feature.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
-import { isEnd, type TaskRegistry } from './registry.js'
+import type { TaskRegistry } from './registry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
 /** How many tasks each owner has; owners that have none are absent. */
@@ -183,3 +183,5 @@ function haveSameCounts(a: OwnerCounts, b: OwnerCounts): boolean {
   for (const [owner, count] of a) if (b.get(owner) !== count) return false
   return true
 }
+
+const isEnd = (transition: TaskTransition): boolean => transition.kind === 'status' && hasEnded(transition.to)

@@ -10,9 +10,12 @@ export const ENTRY_BYTES = 64
 /** The largest part of the output that is one entry, in bytes. */
 const PART_BYTES = 65_536
 
+/** What a run says that its host gets as an entry of a stream. */
+export type SaidText = 'output' | 'progress'
+
 /** One thing that a run says. */
 export interface OutgoingItem {
-  readonly what: 'output' | 'progress' | 'set' | 'delete'
+  readonly what: SaidText | 'set' | 'delete'
   /** The name of what is set or deleted. */
   readonly name: string
   readonly text: string

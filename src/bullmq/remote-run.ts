@@ -9,6 +9,7 @@ import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, NO_MESSAGES } from '../async-t
 import type { HostLink } from './host-link.js'
 import { RETENTION_SECONDS } from './job-keys.js'
 import { LOOK, TELL } from './job-scripts.js'
+import type { SaidText } from './outgoing.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
 
@@ -201,8 +202,13 @@ class RemoteRun {
     const { context } = this.#options
     for (const [id, [what, text = '']] of entries) {
       this.#cursor = id
-      if (what === 'output') context.append(text)
-      else if (what === 'progress') context.report(parseOrUndefined(text) as number)
+      switch (what as SaidText) {
+        case 'output':
+          context.append(text)
+          break
+        case 'progress':
+          context.report(parseOrUndefined(text) as number)
+      }
     }
     this.#seen ??= toSums(seen)
     this.#spend(toSums(spent))

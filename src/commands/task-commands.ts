@@ -7,7 +7,7 @@ import { toTree } from '../async-tasks/families/families.js'
 import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { questionWords, writtenAnswer } from '../async-tasks/questions/question-texts.js'
-import { STATUS_ICONS } from '../async-tasks/delivery/reminder-service.js'
+import { iconOf } from '../../machines/task-status.js'
 import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
 import {
@@ -100,7 +100,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
     const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
     // Names and goals come from a model, and this is for a person's terminal.
     return [
-      `${STATUS_ICONS[task.status]} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
+      `${iconOf(task.status)} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
     ].map((line) => '  '.repeat(level) + (line.startsWith('  ') ? '  ' : '') + toOneLine(line.trimStart()))
   })

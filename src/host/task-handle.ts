@@ -129,6 +129,8 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 }
 
 function outputOfEnd(record: AsyncTaskInfo): OutputObject {
+  // A machine of the host's own may refuse to be cancelled.
+  if (!isTerminal(record)) throw new DisposedError()
   switch (record.status) {
     case 'completed':
       return record.output
@@ -136,9 +138,5 @@ function outputOfEnd(record: AsyncTaskInfo): OutputObject {
       throw new TaskFailedError(record)
     case 'cancelled':
       throw new TaskCancelledError(record)
-    case 'queued':
-    case 'running':
-      // A machine of the host's own may refuse to be cancelled.
-      throw new DisposedError()
   }
 }

@@ -232,9 +232,8 @@ const cancelled = (what: string): string =>
 /** Stops what runs in a way that the next server of the session tells its client of. */
 function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
   const { registry } = manager
-  for (const { id, subagentName, goalPrompt } of manager.getRunningTasks()) {
-    const entry = registry.history.get(id)
-    if (entry === undefined) continue
+  for (const entry of registry.ledger.running()) {
+    const { id, subagentName, goalPrompt } = entry.record
     // The next server would look for what goes on: a program, or commands of a cluster.
     const isProgram = subagents.get(subagentName)?.survivesHost === true
     if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue

@@ -1,4 +1,5 @@
 /** An async task in the journal. */
+import { holdsSlot } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import { defined } from '../defined.js'
@@ -52,7 +53,7 @@ export class AsyncEntry implements JournalEntry {
   }
 
   set(record: AsyncTaskInfo): void {
-    if (record.status === 'running') this.#hasStarted = true
+    if (holdsSlot(record.status)) this.#hasStarted = true
     this.record =
       this.kept === undefined ? record : ({ ...this.record, ...deliveryOf(record, this.record.owner) } as AsyncTaskInfo)
   }

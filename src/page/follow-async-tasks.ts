@@ -1,4 +1,5 @@
 /** Follows the async tasks of a manager. */
+import { holdsSlot, isOtherRun } from '../../machines/task-status.js'
 import type { Subscription } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
 import { timeoutMessage, type AsyncTaskSnapshot } from '../../machines/async-task.js'
@@ -138,7 +139,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
 /** @param snapshot that of its machine, while it is live */
 function stateOf(record: AsyncTaskInfo, snapshot?: AsyncTaskSnapshot): PageTaskState {
   if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
-  if (record.status !== 'running' || typeof snapshot?.value !== 'object') return record.status
+  if (!holdsSlot(record.status) || typeof snapshot?.value !== 'object') return record.status
   return snapshot.value.active
 }
 
@@ -154,14 +155,12 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
       const state = stateOf(record)
       const { from, to } = transition
       if (from === null) return { at, event: to === 'queued' ? 'queued' : 'started', state }
-      const isAgain = (record.attempt ?? 1) > 1
-      if (to === 'running') {
-        return { at, event: 'started', state, ...(isAgain && { mark: 'attempt', detail: `attempt ${record.attempt}` }) }
-      }
-      if (to === 'queued') {
+      if (!isOtherRun(from, to)) return { at, event: state, state, detail: record.error ?? record.cancelReason }
+      if (!holdsSlot(to)) {
         return { at, event: 'waits for its next attempt', state, detail: record.attempts?.at(-1)?.error }
       }
-      return { at, event: state, state, detail: record.error ?? record.cancelReason }
+      const isAgain = (record.attempt ?? 1) > 1
+      return { at, event: 'started', state, ...(isAgain && { mark: 'attempt', detail: `attempt ${record.attempt}` }) }
     }
     case 'delivery': {
       const { from, to, deliveryId } = transition

@@ -1,5 +1,6 @@
 /** Everything that the page shows, and what of it has changed since a version. */
 import { Subject } from 'rxjs'
+import { hasEnded, holdsSlot, isOtherRun, STATUSES } from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { Deliveries } from './deliveries.js'
@@ -26,6 +27,9 @@ const MAX_TASK_BYTES = 1024 * 1024
 
 /** How often the instances are asked for their tools, at most, in ms. */
 const REFRESH_MS = 10_000
+
+/** The states of tasks whose run is under way. */
+const UNDER_WAY: readonly PageTaskState[] = [...STATUSES.filter(holdsSlot), 'asking', 'wrapping', 'stopping']
 
 /** What has changed, in pieces, and the version that a reader has with it. */
 export interface Changes {
@@ -62,7 +66,7 @@ export class PageState {
       },
     })
     this.#health = new Health(this.#versions, now, () => ({
-      running: this.#count(['running', 'asking', 'wrapping', 'stopping']),
+      running: this.#count(UNDER_WAY),
       queued: this.#count(['queued']),
       owed: this.#deliveries?.owed ?? 0,
     }))
@@ -80,8 +84,9 @@ export class PageState {
           onTransition: (entry, transition) => {
             deliveries.note(entry.record, transition)
             if (transition?.kind === 'status') {
-              if (transition.to === 'running') this.#health.start()
-              else if (transition.to !== 'queued') this.#noteEnd(entry, entry.record.launchedAt, transition.at)
+              const { from, to } = transition
+              if (holdsSlot(to) && isOtherRun(from, to)) this.#health.start()
+              else if (hasEnded(to)) this.#noteEnd(entry, entry.record.launchedAt, transition.at)
             }
             notify()
           },

@@ -1,4 +1,5 @@
 /** Runs a task again: a new task with the same input. */
+import { holdsSlot } from '../../machines/task-status.js'
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
@@ -67,7 +68,8 @@ function livingOwner({ state }: Sources, manager: AsyncTaskManager, entry: Async
   let { record } = entry
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
     const runId = runOfOwner(record.owner)
-    if (runId === undefined || manager.getTask(runId)?.status === 'running') return record.owner
+    const run = runId === undefined ? undefined : manager.getTask(runId)
+    if (runId === undefined || (run !== undefined && holdsSlot(run.status))) return record.owner
     const above = state.journal.get(asyncKey(runId))
     if (above?.kind !== 'async') return DEFAULT_OWNER
     ;({ record } = above)

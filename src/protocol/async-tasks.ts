@@ -1,5 +1,6 @@
 /** The input of the async tasks. */
 import { z } from 'zod'
+import type { AsyncTaskInfo } from '../../machines/records.js'
 import { STATUSES } from '../../machines/task-status.js'
 import { cutText } from '../text/cut-text.js'
 import { budgetSchema, spentSchema } from './budget.js'
@@ -163,6 +164,12 @@ const attemptSchema = lazily(() =>
   }),
 )
 
+/** The fields that records have, of one status or all. */
+type FieldOf<R> = R extends unknown ? keyof R : never
+
+/** What a journal keeps of a task: all but what belongs to its process. */
+type JournalField = Exclude<FieldOf<AsyncTaskInfo>, 'abortController' | 'cause' | 'questions'>
+
 /** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>
   z
@@ -237,7 +244,7 @@ export const restorableRecordSchema = lazily(() =>
       signal: z.string().optional(),
       /** How many processes that it had left in its process group were ended. */
       endedProcesses: z.number().int().min(1).optional(),
-    })
+    } satisfies Record<JournalField, z.ZodType>)
     .strip(),
 )
 

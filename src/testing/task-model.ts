@@ -8,10 +8,11 @@
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
 
+import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import { defined } from '../defined.js'
 
 /** The state of a task. */
-export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled'
+export type Status = AsyncTaskStatus
 /** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 
@@ -366,6 +367,7 @@ export function startNext(ledger: Ledger): ModelTask[] {
 export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   releaseSlot(ledger, task)
   releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
+  const from = task.record.status
   const { questions: _, progress: _progress, startedAt, attempt = 1, attempts = [], ...fields } = task.record
   const failed = { number: attempt, startedAt: startedAt ?? fields.launchedAt, endedAt: ledger.now, error }
   task.record = {
@@ -376,7 +378,7 @@ export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
     attempts: [...attempts, failed],
   }
   closeQuestions(ledger, task)
-  emit(ledger, task, { kind: 'status', from: 'running', to: 'queued' })
+  emit(ledger, task, { kind: 'status', from, to: 'queued' })
 }
 
 /** Frees a task's slot. */

@@ -1,4 +1,5 @@
 /** The tool check_async_tasks: lists tasks, shows one, reads its output, cancels it, and answers its questions. */
+import { STATUSES } from '../../machines/task-status.js'
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, pickOptions } from '../protocol/option-checks.js'
@@ -161,8 +162,6 @@ function cancel({ manager }: TaskView, taskId: string, reason: string | undefine
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
 }
 
-const COUNTS = ['queued', 'running', 'completed', 'failed', 'cancelled']
-
 /** MCP clients have tools of their own for what else it does: theirs is read-only. */
 const servedSchema = lazily(() => {
   const { task_id, cursor, max_bytes } = checkAsyncTasksSchema().shape
@@ -191,7 +190,7 @@ export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTas
       counts: [
         (m) =>
           'running' in m
-            ? Object.fromEntries(COUNTS.flatMap((name) => (name in m ? [[name, m[name]]] : [])))
+            ? Object.fromEntries(STATUSES.flatMap((name) => (name in m ? [[name, m[name]]] : [])))
             : undefined,
         z.record(z.string(), z.number()).optional(),
       ],

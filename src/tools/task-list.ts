@@ -1,4 +1,5 @@
 /** The result of check_async_tasks for all tasks: its list mode. */
+import { countsOf, markOf } from '../../machines/task-status.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
@@ -8,7 +9,7 @@ import { describeSpent } from '../../machines/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { lastLineOf } from './command-output.js'
 import { answerHints } from './task-answer.js'
-import { durationOf, goalOf, LIST_ICONS, maxListChars, type TaskView } from './task-view.js'
+import { durationOf, goalOf, maxListChars, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
 /** The maximum length of the hints on how to answer questions, in characters; one hint may be longer. */
@@ -27,28 +28,22 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
       metadata: { count: 0 },
     }
   }
-  const all = { queued: 0, running: 0, completed: 0, failed: 0, cancelled: 0 }
-  for (const task of tasks) all[task.status] += 1
-  const { queued, ...counts } = all
+  const counts = countsOf(tasks.map(({ status }) => status))
   const shortOf = shortTaskIds(view.manager)
   const tree = toTree(tasks)
   const places = queuePlaces(view.manager.registry)
   const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
   const details = tree.map(({ task, level }) => {
-    const icon = LIST_ICONS[task.status]
+    const icon = markOf(task.status)
     const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'
     return `${'  '.repeat(level)}${icon} [${shortOf(task)}] ${task.subagentName} - ${task.status} (${durationOf(view, task)})${asking}${cancelNote(task)}${spentOf(task)} - ${goalOf(task)}${lastLineOf(view, task)}`
   })
   const display = tree.map(({ task, level }) => {
-    return `${'  '.repeat(level)}${LIST_ICONS[task.status]} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
+    return `${'  '.repeat(level)}${markOf(task.status)} **${task.subagentName}** (\`${shortOf(task)}\`) - ${task.status}`
   })
   const summary = [
     'Async Tasks Summary:',
-    ...(queued > 0 ? [`- Queued: ${queued}`] : []),
-    `- Running: ${counts.running}`,
-    `- Completed: ${counts.completed}`,
-    `- Failed: ${counts.failed}`,
-    `- Cancelled: ${counts.cancelled}`,
+    ...counts.map(([status, count]) => `- ${status[0]?.toUpperCase() ?? ''}${status.slice(1)}: ${count}`),
     '',
     'Details:',
   ]
@@ -60,7 +55,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   return {
     llmContent: [...summary, first < tasks.length ? lines : 'No more tasks.', ...asking].join('\n'),
     returnDisplay: boundLines(display, maxListChars(view)),
-    metadata: { count: tasks.length, ...(queued > 0 && { queued }), ...counts },
+    metadata: { count: tasks.length, ...Object.fromEntries(counts) },
   }
 }
 

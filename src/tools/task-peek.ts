@@ -1,4 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
+import { markOf } from '../../machines/task-status.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/output/bounded-text.js'
@@ -12,7 +13,7 @@ import { commandDetails } from './command-output.js'
 import { markAsked, markShown } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import { chunkResult } from './task-text.js'
-import { durationOf, LIST_ICONS, type TaskView } from './task-view.js'
+import { durationOf, type TaskView } from './task-view.js'
 import type { ToolResult } from './tool.js'
 
 const GOAL_PREVIEW_CHARS = 100
@@ -118,7 +119,7 @@ function taskDisplay(view: TaskView, task: AsyncTaskInfo): string {
   const vars: unknown = task.output?.emitted_vars
   const emitted = typeof vars === 'object' && vars !== null ? Object.entries(vars) : []
   return [
-    `${LIST_ICONS[task.status]} **${task.subagentName}**`,
+    `${markOf(task.status)} **${task.subagentName}**`,
     `ID: \`${task.id}\``,
     `Status: ${task.status}`,
     `Goal: ${previewText(task.goalPrompt, GOAL_PREVIEW_CHARS)}`,

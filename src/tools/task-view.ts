@@ -1,6 +1,5 @@
 /** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
 import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -33,15 +32,6 @@ export function taskViews(
   const shared = readToolOptions(options)
   return ({ hold }) => ({ manager: givenManager(options), owner: options.owner, hold, ...shared })
 }
-
-/** The status in lists and details. */
-export const LIST_ICONS = {
-  queued: '',
-  running: '',
-  completed: '[OK]',
-  failed: '[ERROR]',
-  cancelled: '',
-} as const satisfies Record<AsyncTaskStatus, string>
 
 /** The goal of a task in one line, for lists. */
 export function goalOf({ goalPrompt }: AsyncTaskInfo): string {

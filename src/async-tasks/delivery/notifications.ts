@@ -1,4 +1,5 @@
 /** The text about one ended task: whole, and cut to the maximum length of a message. */
+import { isTerminal } from '../../../machines/task-entry.js'
 import { TASK_TIMEOUT } from '../../../machines/async-task.js'
 import type {
   AsyncTaskInfo,
@@ -50,6 +51,7 @@ function withRepeat(task: AsyncTaskInfo, text: string): string {
 
 /** @param keepsEmpty whether a completed task without variables has an empty object of them */
 function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined {
+  if (!isTerminal(task)) return undefined
   switch (task.status) {
     case 'completed':
       return {
@@ -71,9 +73,6 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
         ...shownTail(task),
         ...spentOf(task),
       }
-    case 'queued':
-    case 'running':
-      return undefined
   }
 }
 

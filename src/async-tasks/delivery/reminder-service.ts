@@ -1,4 +1,5 @@
 /** The texts that the model reads about its background tasks: status summary and reminders. */
+import { iconOf } from '../../../machines/task-status.js'
 import { refOf, type QuestionRef } from '../../../machines/owed-questions.js'
 import { TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../../machines/records.js'
@@ -46,15 +47,6 @@ export interface LeasedReminder {
   readonly release: () => void
 }
 
-/** The status in summaries and lists. */
-export const STATUS_ICONS = {
-  queued: '[QUEUED]',
-  running: '[RUNNING]',
-  completed: '[DONE]',
-  failed: '[FAILED]',
-  cancelled: '[CANCELLED]',
-} as const satisfies Record<AsyncTaskInfo['status'], string>
-
 /** The room for what a message has besides notifications, in characters. */
 const FRAME_CHARS = 450
 
@@ -91,7 +83,7 @@ export class AsyncTaskReminderService {
     if (tasks.length === 0) return ''
     const shortOf = shortTaskIds(this.#manager)
     const lines = toTree(tasks).map(({ task, level }, index) => {
-      return `${'  '.repeat(level)}[${index + 1}] ${task.subagentName} - ${STATUS_ICONS[task.status]} (${shortOf(task)}...)`
+      return `${'  '.repeat(level)}[${index + 1}] ${task.subagentName} - ${iconOf(task.status)} (${shortOf(task)}...)`
     })
     const shown = boundLines(lines, maxWholeChars(this.#maxChars) - FRAME_CHARS, () => ': see check_async_tasks')
     return `[ASYNC TASKS: ${tasks.length} total]\n${shown}`

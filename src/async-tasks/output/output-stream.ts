@@ -1,4 +1,5 @@
 /** What a task writes, as it comes: from a cursor on, to the end of the task. */
+import { holdsSlot } from '../../../machines/task-status.js'
 import { PerTask } from '../../../machines/per-task.js'
 import { OutputLog, outputLogs } from './output-log.js'
 import type { Observable, Subscriber } from 'rxjs'
@@ -119,7 +120,7 @@ export function notifyFollowers(entry: TaskEntry): void {
  * @returns false, with nothing changed, when the task does not run
  */
 export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
-  if (entry.record.status !== 'running') return false
+  if (!holdsSlot(entry.record.status)) return false
   outputLogs.ensure(entry, () => new OutputLog(limit)).append(text)
   notifyFollowers(entry)
   return true

@@ -1,4 +1,5 @@
 /** The progress that runs and hosts report. */
+import { holdsSlot } from '../../../machines/task-status.js'
 import type { TaskProgress } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { InvalidInputError } from '../../errors.js'
@@ -9,7 +10,7 @@ import { taskEvents } from '../task-events.js'
 
 /** Notes and emits the progress of a running task. @returns false, with nothing changed, when the task does not run, or the progress is malformed */
 export function reportProgress(registry: TaskRegistry, entry: TaskEntry, progress: number | TaskProgress): boolean {
-  if (entry.record.status !== 'running') return false
+  if (!holdsSlot(entry.record.status)) return false
   const given = typeof progress === 'number' ? { progress } : progress
   const checked = progressSchema().safeParse(given)
   if (!checked.success) {

@@ -7,7 +7,7 @@
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { hasEnded } from '../../../machines/task-status.js'
+import { hasEnded, holdsSlot, isOtherRun } from '../../../machines/task-status.js'
 import type { OnError } from '../../callbacks/error-report.js'
 import type { Clock } from '../../clock.js'
 import { defined } from '../../defined.js'
@@ -177,7 +177,7 @@ export class Persistence implements DeliveryObserver {
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
     const { isOverdue: _, program: _program, notBefore, delayMs, ...run } = this.#storageOf(entry).run
-    const isQueued = status === 'queued'
+    const isQueued = !holdsSlot(status)
     const deadlineAt = timeoutMs === undefined || isQueued ? undefined : startedAt + timeoutMs
     const wait = isQueued && notBefore !== undefined ? { notBefore, delayMs } : undefined
     this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, ...wait, place: entry.serial } })
@@ -204,7 +204,7 @@ export class Persistence implements DeliveryObserver {
       return
     }
     this.#sync.put('tasks', taskId, entry)
-    if (transition.kind === 'status' && !hasEnded(transition.to)) this.#setAttempt(entry)
+    if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
   }
 
   /** The time of a task has passed: it is not run again. */

@@ -11,7 +11,7 @@ import { toStartedProgram } from '../../engine/reap.js'
 import type { RestorableRecord } from '../../protocol/async-tasks.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
 import { livingOwner } from '../families/families.js'
-import { withAttempt } from '../../../machines/task-record.js'
+import { withAttempt, withoutRun } from '../../../machines/task-record.js'
 import { jsonBytes } from '../../json/json-size.js'
 import { fateOf, storedParams, type Fate } from './interrupted-runs.js'
 import { DELIVERED_BY, type Persistence } from './persistence.js'
@@ -153,7 +153,8 @@ function storeAttempts(
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
   const { deadlineAt: _, run: { graceMs, pool, params, key, foundAs, retry, priority, place } = {}, ...fields } = task
-  const { questions: _questions, progress: _progress, attempts, startedAt, ...record } = task.record
+  const { attempts, startedAt } = task.record
+  const record: StoredJson = withoutRun(task.record)
   const interrupted: TaskAttempt = {
     number: task.attempt,
     startedAt: typeof startedAt === 'number' ? startedAt : task.launchedAt,

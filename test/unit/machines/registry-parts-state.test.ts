@@ -51,6 +51,15 @@ describe('slots of an owner', () => {
     slots.queue.add(entryOf({ id: 'a' }), { priority: 0, bytes: 0 })
     expect(slots.nextExpiry).toBe(100)
   })
+
+  it('need no timer for a reservation that has expired, also without a limit', () => {
+    const slots = new Slots(-1, () => 100)
+    slots.queue.add({ id: 'a' } as never, { priority: 0, bytes: 0 })
+    slots.reserve('expired', 0)
+    expect(slots.nextExpiry).toBeUndefined()
+    slots.reserve('later', 50)
+    expect(slots.nextExpiry).toBe(150)
+  })
 })
 
 describe('a queue', () => {

@@ -15,8 +15,11 @@ export interface Palette {
 
 const SIZE = 8
 
-/** The strokes of a tile, from point to point. Completed and running bars are plain. */
-const STROKES: Readonly<Partial<Record<PageTaskState, readonly (readonly [number, number, number, number])[]>>> = {
+/** The strokes of a tile, from point to point. */
+const STROKES: Readonly<Record<PageTaskState, readonly (readonly [number, number, number, number])[]>> = {
+  queued: [],
+  running: [],
+  completed: [],
   asking: [[2, 4, 4, 4]],
   wrapping: [[0, 4, 8, 4]],
   stopping: [[4, 0, 4, 8]],
@@ -61,7 +64,7 @@ function patternOf(state: PageTaskState, color: string, context: CanvasRendering
   const tile = document.createElement('canvas')
   tile.width = tile.height = SIZE
   const pen = tile.getContext('2d')
-  if (!strokes || !pen) return undefined
+  if (strokes.length === 0 || !pen) return undefined
   pen.strokeStyle = color
   pen.globalAlpha = 0.6
   pen.lineWidth = 1.6
