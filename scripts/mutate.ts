@@ -12,8 +12,8 @@ import { parseArgs } from 'node:util'
 
 interface Folder {
   readonly sources: string
-  /** A file or folder of it that is not changed. */
-  readonly except?: string
+  /** Files and folders of it that are not changed. */
+  readonly except?: readonly string[]
   readonly tests: readonly string[]
   /** Whether each run loads its modules anew, which takes longer. Without it, tests that need modules of their own are left out. */
   readonly isolate?: true
@@ -39,14 +39,14 @@ const folders: Readonly<Record<string, Folder>> = {
   'command-tasks': folder('command-tasks'),
   runners: folder('runners'),
   // A mutant of `reap.ts` might signal every process of this user.
-  engine: { ...folder('engine'), except: 'src/engine/reap.ts', isolate: true },
+  engine: { ...folder('engine'), except: ['src/engine/reap.ts'], isolate: true },
   // The methods of isolated signals are made once for each load.
   callbacks: { ...folder('callbacks'), isolate: true },
-  // The scripts are Lua, and are tested on a Redis.
-  bullmq: { ...folder('bullmq'), except: 'src/bullmq/lua' },
+  // Scripts in Lua are tested on a Redis.
+  bullmq: { ...folder('bullmq'), except: ['src/bullmq/job-scripts.ts', 'src/bullmq/cluster/cluster-scripts.ts'] },
   mcp: folder('mcp'),
   // What runs in a browser is tested in one.
-  page: { ...folder('page'), except: 'src/page/app' },
+  page: { ...folder('page'), except: ['src/page/app'] },
 }
 
 const reports = 'reports/mutation'
@@ -96,10 +96,10 @@ function mutate([name = '', ...files]: readonly string[]): void {
   process.exitCode = status ?? 1
 }
 
-function filesOf({ sources, except }: Folder): string[] {
+function filesOf({ sources, except = [] }: Folder): string[] {
   return readdirSync(sources, { recursive: true, encoding: 'utf8' })
     .map((file) => `${sources}/${file}`)
-    .filter((path) => path.endsWith('.ts') && (except === undefined || !path.startsWith(except)))
+    .filter((path) => path.endsWith('.ts') && !except.some((left) => path.startsWith(left)))
     .sort()
 }
 
