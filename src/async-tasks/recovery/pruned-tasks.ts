@@ -14,15 +14,19 @@ export interface PrunedTask extends Pick<AsyncTaskInfo, 'id' | 'owner' | 'subage
 
 export class PrunedTasks implements Feature {
   readonly #tasks = new Map<string, PrunedTask>()
+  /** The same in the order of pruning, as a ring. */
+  readonly #latest: PrunedTask[] = []
+  #next = 0
 
   pruned({ record }: TaskEntry, prunedAt: number): void {
     const { id, owner, subagentName } = record
-    // The latest is the last.
-    this.#tasks.delete(id)
     // Copies: V8 keeps a whole text while a slice of it lives.
-    this.#tasks.set(id, structuredClone({ id, owner, subagentName, prunedAt }))
-    const [oldest] = this.#tasks.keys()
-    if (this.#tasks.size > MAX_PRUNED && oldest !== undefined) this.#tasks.delete(oldest)
+    const task = structuredClone({ id, owner, subagentName, prunedAt })
+    const oldest = this.#latest[this.#next]
+    if (oldest !== undefined && this.#tasks.get(oldest.id) === oldest) this.#tasks.delete(oldest.id)
+    this.#tasks.set(id, task)
+    this.#latest[this.#next] = task
+    this.#next = (this.#next + 1) % MAX_PRUNED
   }
 
   /** The task that an id, or the beginning of one, names without doubt among those of one owner, or of all. */

@@ -29,6 +29,16 @@ describe('the tasks that were pruned', () => {
     expect(pruned.find('t1.')).toBeUndefined()
     expect(pruned.find('t2.')?.prunedAt).toBe(2)
   })
+
+  it('A7: are remembered since their last time, when their id was given again', () => {
+    const pruned = new PrunedTasks()
+    pruned.pruned(entry('again.'), 1)
+    pruned.pruned(entry('again.'), 2)
+    for (let n = 0; n < 999; n += 1) pruned.pruned(entry(`t${n}.`), 3)
+    expect(pruned.find('again.')?.prunedAt).toBe(2)
+    pruned.pruned(entry('new.'), 4)
+    expect(pruned.find('again.')).toBeUndefined()
+  })
 })
 
 describe('a host with room for one task', () => {
