@@ -35,6 +35,13 @@ const lifeAndBareActor: Figure = {
       reference: { name: 'createActor, start, one event', subject: asyncTasks('bareActors') },
       goal: { atMost: 1.5 },
     },
+    ...[false, true].map((waits) => ({
+      name: `a launched life, ${waits ? 'through a queue of one' : 'with a free slot'}`,
+      subject: asyncTasks('launchedLives', { waits }),
+      quantity: cpuUs,
+      reference: { name: 'createActor, start, one event', subject: asyncTasks('bareActors') },
+      goal: { atMost: 4 },
+    })),
   ],
 }
 

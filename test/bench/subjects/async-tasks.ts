@@ -61,6 +61,35 @@ export async function managerLives(others: Others, checkout: string): Promise<Su
   }
 }
 
+/** Launch, run, end, lease, acknowledge: one after the other, or two at a time, of which the second waits for the slot of the first. */
+export async function launchedLives({ waits }: { readonly waits: boolean }, checkout: string): Promise<Subject> {
+  const { AsyncTaskManager } = await importEntry(checkout, '.')
+  const manager = new AsyncTaskManager({ maxAsyncTasks: waits ? 1 : -1 })
+  const atOnce = waits ? 2 : 1
+  let left = 0
+  let onEnded = (): void => undefined
+  manager.onTaskCompleted(() => {
+    left -= 1
+    if (left === 0) onEnded()
+  })
+  let count = 0
+  return {
+    run: async (times) => {
+      for (let done = 0; done < times; done += atOnce) {
+        const ended = new Promise<void>((resolve) => (onEnded = resolve))
+        left = atOnce
+        for (let n = 0; n < atOnce; n += 1) {
+          manager.launch({ ...taskOf(`task-${(count += 1)}`), whenFull: 'queue' }, () => OUTPUT)
+        }
+        await ended
+        manager.lease({ owner: 'main' })?.acknowledge()
+      }
+      return undefined
+    },
+    close: () => manager.dispose(),
+  }
+}
+
 /** What XState alone does for a task: create an actor, start it, and send the event that ends it. */
 export async function bareActors(_params: unknown, checkout: string): Promise<Subject> {
   const { machine, inputOf } = await loadTaskMachine(checkout)
