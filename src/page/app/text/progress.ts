@@ -1,6 +1,7 @@
 /** Progress in words. */
 import type { PageTask } from '../../wire.js'
 import { count } from './format.js'
+import { LOOKS, type Look } from './states.js'
 
 type Progress = NonNullable<PageTask['progress']>
 
@@ -25,7 +26,8 @@ export function progressOf(task: PageTask): ShownProgress | undefined {
       text: `${Math.round((shown.part ?? 0) * 100) === 100 ? 'had reported' : 'stopped at'} ${shown.text}`,
     }
   }
-  if (state !== 'running' && state !== 'wrapping') return undefined
+  const { hasProgress }: Look = LOOKS[state]
+  if (hasProgress !== true) return undefined
   return commandProgress(task, shown) ?? shown
 }
 

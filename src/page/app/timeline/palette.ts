@@ -1,6 +1,6 @@
 /** The colours of the page on a canvas, and the pattern of each state: states are told apart without colour, too. */
 import type { PageTaskState } from '../../wire.js'
-import { STATES } from '../text/states.js'
+import { LOOKS, STATES, type Look } from '../text/states.js'
 
 export interface Palette {
   readonly states: Readonly<Record<PageTaskState, string>>
@@ -14,28 +14,6 @@ export interface Palette {
 }
 
 const SIZE = 8
-
-/** The strokes of a tile, from point to point. */
-const STROKES: Readonly<Record<PageTaskState, readonly (readonly [number, number, number, number])[]>> = {
-  queued: [],
-  running: [],
-  completed: [],
-  asking: [[2, 4, 4, 4]],
-  wrapping: [[0, 4, 8, 4]],
-  stopping: [[4, 0, 4, 8]],
-  failed: [
-    [0, 0, 8, 8],
-    [0, 8, 8, 0],
-  ],
-  cancelled: [
-    [-2, 6, 6, -2],
-    [2, 10, 10, 2],
-  ],
-  'timed-out': [
-    [-2, 2, 6, 10],
-    [2, -2, 10, 6],
-  ],
-}
 
 export function readPalette(element: Element, context: CanvasRenderingContext2D): Palette {
   const style = getComputedStyle(element)
@@ -60,11 +38,11 @@ export function readPalette(element: Element, context: CanvasRenderingContext2D)
 }
 
 function patternOf(state: PageTaskState, color: string, context: CanvasRenderingContext2D): CanvasPattern | undefined {
-  const strokes = STROKES[state]
+  const { strokes }: Look = LOOKS[state]
   const tile = document.createElement('canvas')
   tile.width = tile.height = SIZE
   const pen = tile.getContext('2d')
-  if (strokes.length === 0 || !pen) return undefined
+  if (!strokes || !pen) return undefined
   pen.strokeStyle = color
   pen.globalAlpha = 0.6
   pen.lineWidth = 1.6
