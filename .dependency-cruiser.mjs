@@ -212,7 +212,7 @@ export default {
         pathNot: [
           '^src/page/app/',
           '^src/(page/wire|text/control-characters|defined)[.]ts$',
-          '^node_modules/(preact|@preact/[^/]+)/',
+          '^node_modules/(preact|@preact/[^/]+|eventsource-parser)/',
           '^virtual:',
         ],
       },
