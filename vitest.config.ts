@@ -6,7 +6,10 @@ import { runs } from './test/support/property.js'
 /** Tests that replace modules, and so need modules of their own. The others share theirs with the tests before them: they are loaded once. */
 const isolated = ['test/{unit,model}/**/*.isolated.test.ts']
 
-/** Real processes, sockets and a Redis. One file at a time, so that they do not fight over the machine. */
+/**
+ * Real processes, sockets and a Redis. One file at a time, so that they do not fight over the machine. CI repeats a test that fails once, and reports it:
+ * its machine may be too busy for the time limits of a browser.
+ */
 const whole = (name: string, testTimeout: number) => ({
   extends: true as const,
   test: {
@@ -15,6 +18,7 @@ const whole = (name: string, testTimeout: number) => ({
     fileParallelism: false,
     testTimeout,
     hookTimeout: 60_000,
+    retry: process.env['CI'] === undefined ? 0 : 1,
   },
 })
 

@@ -847,21 +847,20 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (at !== undefined) timers.push({ due: at, of: what, run: () => batch(() => takeDue(what)) })
   }
 
-  /** The timer of back-offs ends them alone; that of deadlines ends all that is due. */
+  /** The timer of back-offs ends them alone; that of deadlines ends all that is due before it starts what waits. */
   function takeDue(what: 'deadlines' | 'retries'): void {
-    startNext()
     const isLast = (deadline: Deadline): number => Number(deadline.of === 'wrap-up')
     const due = deadlines
       .filter(({ at, of }) => at <= ledger.now && (what === 'deadlines' || of === 'back-off'))
       .sort((a, b) => isLast(a) - isLast(b) || a.at - b.at)
     deadlines = deadlines.filter((deadline) => !due.includes(deadline))
-    const stopped = due.filter(({ task, of }) => (of === 'limit' || of === 'wrap-up') && setOverdue(task))
     for (const { task, of } of due) {
       if (of !== 'back-off') continue
       task.isDelayed = false
       setDeadline(task, 'wait')
     }
     startNext()
+    const stopped = due.filter(({ task, of }) => (of === 'limit' || of === 'wrap-up') && setOverdue(task))
     for (const { task } of stopped) {
       model.withdrawQuestions(ledger, task)
       const { excess } = of(task)
@@ -871,7 +870,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
     for (const deadline of due) {
       if (deadline.of === 'grace') endStopped(deadline.task)
-      if (deadline.of === 'wait') failWaited(deadline.task)
+      if (deadline.of === 'wait' && deadline.task.record.status === 'queued') failWaited(deadline.task)
     }
   }
 

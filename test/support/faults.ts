@@ -2,7 +2,7 @@
  * `npm run faults`: plants every fault and expects the property that it names to fail. Each property must also hold without a fault. It
  * reports faults that were missed, and invariants without a fault.
  *
- * FC_SEED      another seed, the same for all
+ * FC_SEED      another seed, the same for all, or `random`
  * FAULT        only the faults of this invariant, or whose name contains this
  * FAULT_SHOW   also prints the counterexamples
  */
@@ -38,10 +38,9 @@ import { pageProperty } from '../model/page.property.js'
 import { tracesProperty } from '../model/traces.property.js'
 import type { ControllableEngine } from './controllable-engine.js'
 import { registryFaults, type PlantedFault } from './planted-faults.js'
-import { givenSeed } from './property.js'
+import { seed } from './property.js'
 import { createSubject } from './subject.js'
 
-const seed = givenSeed ?? 20_260_101
 const soundRuns = 150
 const defaultMaxRuns = 2000
 

@@ -1,9 +1,9 @@
 /** Setup of every test file: makes `it.prop` and `fc.assert` follow FC_NUM_RUNS, FC_SEED and FC_PATH, as `checkProperty` does. */
 import fc from 'fast-check'
-import { givenPath, givenSeed, runs } from './property.js'
+import { givenPath, runs, seed } from './property.js'
 
 fc.configureGlobal({
   numRuns: runs,
-  ...(givenSeed !== undefined && { seed: givenSeed }),
+  seed,
   ...(givenPath !== undefined && { path: givenPath }),
 })

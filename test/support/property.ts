@@ -2,7 +2,7 @@
  * Runs fast-check properties. A failure prints its seed and path, and can be replayed.
  *
  * FC_NUM_RUNS  the number of runs of every property; default: the property's own number, or 200
- * FC_SEED      the seed; default: random
+ * FC_SEED      the seed, or `random`; default: always the same, so that a test that fails belongs to the change that it tests
  * FC_PATH      the path of the counterexample within the runs of that seed; use it with `-t` and one property
  * FC_VERBOSE   also prints the seed of a property that holds, as CI and FC_NUM_RUNS do
  */
@@ -13,8 +13,10 @@ const { env } = process
 /** The default number of runs. */
 export const runs = positiveInteger('FC_NUM_RUNS') ?? 200
 
-/** The seed of the environment; undefined when each property draws its own. */
-export const givenSeed = integer('FC_SEED')
+const DEFAULT_SEED = 20_260_101
+
+/** The seed of this run. */
+export const seed = seedOfEnvironment()
 
 /** The path of the environment; undefined when every run of the seed is made. */
 export const givenPath = text('FC_PATH')
@@ -22,7 +24,7 @@ export const givenPath = text('FC_PATH')
 const speaks = [env['FC_VERBOSE'], env['CI'], env['FC_NUM_RUNS']].some((value) => value !== undefined && value !== '')
 
 /**
- * Parameters for a fast-check run: from the environment, else from the caller, else 200 runs with a random seed. The number of runs
+ * Parameters for a fast-check run: from the environment, else from the caller, else 200 runs with the default seed. The number of runs
  * and the seed are always set.
  *
  * @public
@@ -34,7 +36,7 @@ export function propertyParameters<T = unknown>(
   return {
     ...overrides,
     numRuns: positiveInteger('FC_NUM_RUNS') ?? overrides.numRuns ?? runs,
-    seed: integer('FC_SEED') ?? overrides.seed ?? Math.floor(Math.random() * 2 ** 31),
+    seed: text('FC_SEED') === undefined ? (overrides.seed ?? seed) : seedOfEnvironment(),
     ...(path === undefined ? {} : { path }),
   }
 }
@@ -61,6 +63,11 @@ export async function checkProperty<T>(
     throw new Error(`${name}\n${replay}\n${report}`, { cause: details.errorInstance })
   }
   if (speaks) console.info(`${name}: ${details.numRuns} runs, seed ${details.seed}`)
+}
+
+function seedOfEnvironment(): number {
+  if (text('FC_SEED') === 'random') return Math.floor(Math.random() * 2 ** 31)
+  return integer('FC_SEED') ?? DEFAULT_SEED
 }
 
 function text(name: string): string | undefined {

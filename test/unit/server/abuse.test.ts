@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { countLeftovers } from '../../support/leftovers.js'
-import { givenSeed } from '../../support/property.js'
+import { seed } from '../../support/property.js'
 import { abuses, round } from './abuse-run.js'
 import { startTestServer, taskOf } from './test-server.js'
 
@@ -27,7 +27,6 @@ it(
   'serves on after every round of abuse, and nothing of it is left',
   { timeout: 60_000 + minutes * 90_000 },
   async () => {
-    const seed = givenSeed ?? Math.floor(Math.random() * 2 ** 31)
     const server = await startTestServer({
       limits: { requestsPerMinute: 1e9 },
       tasks: { maxQueueSize: 1000, maxRetained: 20 },

@@ -1,6 +1,6 @@
 /** Random requests and frames, biased to almost valid ones. A failing run prints its seed. */
 import fc from 'fast-check'
-import { givenSeed } from '../../support/property.js'
+import { seed } from '../../support/property.js'
 import { rawRequest, type RawRequest } from './fuzz-raw.js'
 
 const text = fc.oneof(
@@ -173,7 +173,6 @@ export interface Fuzz {
 }
 
 export function createFuzz(): Fuzz {
-  const seed = givenSeed ?? Math.floor(Math.random() * 2 ** 31)
   return {
     seed,
     frames: (count) => fc.sample(frame, { numRuns: count, seed }),
