@@ -91,6 +91,16 @@ export default defineConfig(
     },
   },
   {
+    name: 'the registry is for src/async-tasks alone',
+    files: ['src/{commands,host,mcp,page,tools}/**/*.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        { property: 'registry', message: 'Read through `manager.reads`, and change tasks through the manager.' },
+      ],
+    },
+  },
+  {
     name: 'the pages in the browser: text stays text',
     files: ['src/page/app/**/*.{ts,tsx}', 'src/extension/options/*.ts'],
     rules: { 'no-restricted-syntax': ['error', ...everywhere, ...noMarkup] },

@@ -47,6 +47,7 @@ import { parseInput } from '../protocol/parse.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
+import type { RegistryReads } from './registry-reads.js'
 import { checkHeir, inheritFromLost, parentOf } from './families/families.js'
 import { waitUntilIdle } from './delivery/idle-wait.js'
 import { queuePlaces } from './limits/queue-places.js'
@@ -111,8 +112,10 @@ export class AsyncTaskManager {
   readonly questions$: Observable<TaskQuestionsEvent>
   /** The registry's snapshots. Observers are notified after a transition, never inside one, and may call any method here. */
   readonly actor: RegistryActor
-  /** @internal For the package's own tools, commands and hosts. */
+  /** @internal For the classes of this folder. */
   readonly registry: TaskRegistry
+  /** @internal For the package's own tools, commands and hosts. */
+  readonly reads: RegistryReads
   /** Resolves when the store's content has been taken over: nothing of it is delivered before. Without a store there is nothing in it. */
   readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
@@ -145,6 +148,7 @@ export class AsyncTaskManager {
       addresseeOf: (registry, { record }) => addresseeOf(registry, record),
       tailOf: (entry, settlement) => keptTail(entry, settlement, outputLogs.get(entry)),
     })
+    this.reads = this.registry
     this.#events = this.registry.use(taskEvents)
     this.transitions$ = this.#events.transitions$
     this.settled$ = this.#events.settled$

@@ -92,8 +92,8 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
   const tasks = visibleTasks(manager, owner)
   if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
   const shortOf = shortTaskIds(manager)
-  const now = manager.registry.clock.now()
-  const places = queuePlaces(manager.registry)
+  const now = manager.reads.clock.now()
+  const places = queuePlaces(manager.reads)
   const lines = toTree(tasks).flatMap(({ task, level }) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)

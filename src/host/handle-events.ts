@@ -8,7 +8,7 @@ import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines/records.js'
 import { followers, isOver, readOutput } from '../async-tasks/output/output-stream.js'
-import type { TaskRegistry } from '../async-tasks/registry.js'
+import type { RegistryReads } from '../async-tasks/registry-reads.js'
 
 /** What a loop over a `TaskHandle` receives. */
 export type TaskHandleEvent =
@@ -26,7 +26,7 @@ const OVER = { done: true, value: undefined } as const
 type Step = IteratorResult<TaskHandleEvent, undefined>
 
 /** What there is of a task, and what follows, to its end. */
-export function eventsOf(registry: TaskRegistry, entry: TaskEntry): AsyncIterator<TaskHandleEvent, undefined> {
+export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterator<TaskHandleEvent, undefined> {
   const reader = new EventReader(registry, entry)
   let stopWaiting = (): void => undefined
   let isEnded = false
@@ -73,7 +73,7 @@ export function eventsOf(registry: TaskRegistry, entry: TaskEntry): AsyncIterato
 
 /** Reads what has changed since it last did. */
 class EventReader {
-  readonly #registry: TaskRegistry
+  readonly #registry: RegistryReads
   readonly #entry: TaskEntry
   #cursor: number | undefined
   #progress: TaskProgress | undefined
@@ -81,7 +81,7 @@ class EventReader {
   #asked: readonly string[] = []
   #wasOutput = false
 
-  constructor(registry: TaskRegistry, entry: TaskEntry) {
+  constructor(registry: RegistryReads, entry: TaskEntry) {
     this.#registry = registry
     this.#entry = entry
   }

@@ -29,13 +29,13 @@ export function launchTask(
 ): TaskHandle {
   const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
   if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(Object.keys(subagents)))
-  const { registry } = manager
+  const { reads } = manager
   const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
   // In one batch: whatever ends the task at once, it is retained until its handle is made.
-  return registry.batch(() => {
+  return reads.batch(() => {
     const input = { ...rest, ...defined({ parentId, owner: given }), subagentName: name, goalPrompt: goal }
     const { id } = manager.launch(input, definitionOf(subagent))
-    const entry = registry.history.get(id)
+    const entry = reads.history.get(id)
     if (entry === undefined) throw new Error(`Task ${id} is not retained after its launch.`)
     return createTaskHandle(manager, entry)
   })

@@ -95,7 +95,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   }
 
   get output$(): Observable<TaskOutputEvent> {
-    return outputOf(this.#manager.registry, this.#entry, undefined)
+    return outputOf(this.#manager.reads, this.#entry, undefined)
   }
 
   cancel(reason: CancelOptions | string = {}): boolean {
@@ -112,12 +112,12 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TaskHandleEvent, undefined> {
-    return eventsOf(this.#manager.registry, this.#entry)
+    return eventsOf(this.#manager.reads, this.#entry)
   }
 
   /** Its record may have been pruned, and another task may have its id. */
   get #isRetained(): boolean {
-    return this.#manager.registry.history.get(this.id) === this.#entry
+    return this.#manager.reads.history.get(this.id) === this.#entry
   }
 
   /** Takes the result: resolves when the task has ended, and its result is delivered. */

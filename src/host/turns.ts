@@ -56,7 +56,7 @@ export class Turns {
 
   before(owner = this.#options.owner): Turn {
     // One batch: no other lease can take what the previous turn's lease releases.
-    return this.#manager.registry.batch(() => {
+    return this.#manager.reads.batch(() => {
       this.#leases.get(owner)?.release()
       const turn = this.#begin(owner)
       if (turn.reminder !== undefined) this.#leases.set(owner, turn.reminder)
@@ -91,8 +91,8 @@ export class Turns {
   }
 
   #begin(owner: string): Turn {
-    const { registry } = this.#manager
-    registry.use(pushSubscribers).noteTurn(owner)
+    const { reads } = this.#manager
+    reads.use(pushSubscribers).noteTurn(owner)
     const systemInstruction = this.#reminders.generateStatusSummary(owner)
     const reminder = this.#reminders.leaseReminder({ owner })
     return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }
@@ -100,25 +100,25 @@ export class Turns {
 
   /** The same reminder, whose lease is released when its turn takes too long. */
   #limit(owner: string, reminder: LeasedReminder): LeasedReminder {
-    const { registry } = this.#manager
+    const { reads } = this.#manager
     const { timeoutMs } = this.#options
     const { deliveryId, acknowledge, release } = reminder
     const stop = (): void => {
-      clearLongTimeout(registry.clock, timer)
+      clearLongTimeout(reads.clock, timer)
       disposal.unsubscribe()
     }
     const expire = (): void => {
       stop()
-      if (registry.ledger.lease(deliveryId) === undefined) return
+      if (reads.ledger.lease(deliveryId) === undefined) return
       release()
       const message = `A turn of ${owner} has not ended within ${timeoutMs} ms: its results are owed again. Call afterTurn, or use withTurn.`
-      registry.report(new Error(message), { source: 'turn-timeout', owner, deliveryId })
+      reads.report(new Error(message), { source: 'turn-timeout', owner, deliveryId })
     }
-    const timer = setLongTimeout(registry.clock, expire, timeoutMs, {
+    const timer = setLongTimeout(reads.clock, expire, timeoutMs, {
       name: `time limit of a turn of ${owner}`,
       kind: 'deadline',
     })
-    const disposal = registry.notifications$.subscribe({ complete: stop })
+    const disposal = reads.notifications$.subscribe({ complete: stop })
     // An outcome that is reported again changes nothing.
     const ended = (end: () => void) => (): void => {
       stop()

@@ -231,20 +231,20 @@ const cancelled = (what: string): string =>
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
 function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
-  const { registry } = manager
-  for (const entry of registry.ledger.running()) {
+  const { reads } = manager
+  for (const entry of reads.ledger.running()) {
     const { id, subagentName, goalPrompt } = entry.record
     // The next server would look for what goes on: a program, or commands of a cluster.
     const isProgram = subagents.get(subagentName)?.survivesHost === true
-    if (!isProgram && registry.persistence?.keyOf(entry) === undefined) continue
+    if (!isProgram && reads.persistence?.keyOf(entry) === undefined) continue
     const run = currentRuns.get(entry)
     const what = taskName({ subagentName, goalPrompt })
     manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
     run?.abort()
   }
   // Nothing is written once it is sealed, not even that the answers which were written out have arrived.
-  registry.persistence?.confirmOwner()
-  registry.persistence?.flush()
+  reads.persistence?.confirmOwner()
+  reads.persistence?.flush()
   session.seal()
 }
 

@@ -60,7 +60,7 @@ function refuse(
 ): McpResult | undefined {
   const { task_id, task_ids } = args
   const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
-  const pruned = unknown === undefined ? undefined : manager.registry.use(prunedTasks).find(unknown, ANONYMOUS.owner)
+  const pruned = unknown === undefined ? undefined : manager.reads.use(prunedTasks).find(unknown, ANONYMOUS.owner)
   // A part of an id shows nothing to a client that cannot be told from others.
   if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)

@@ -44,7 +44,7 @@ export class ClientSlots {
   /** @param earlierTasks the tasks that an earlier process left: those that run count for their owner */
   constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
     const { maxAsyncTasks, maxWaiting, maxCommands } = limits
-    const { pools } = manager.registry
+    const { pools } = manager.reads
     const isCounted = (id: string): boolean => this.#background.has(id) || earlierTasks.has(id)
     this.#manager = manager
     this.#kinds = {

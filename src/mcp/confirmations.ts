@@ -28,13 +28,13 @@ export class Confirmations {
     const writtenAt = this.#writtenAt.get(owner)
     if (writtenAt === undefined || writtenAt > begunAt) return
     this.#writtenAt.delete(owner)
-    const { registry } = this.#manager
-    registry.batch(() => registry.persistence?.confirmOwner(owner))
+    const { reads } = this.#manager
+    reads.batch(() => reads.persistence?.confirmOwner(owner))
   }
 
   /** An answer with results was written to an owner. Clients that share one do not answer for each other. */
   noteWritten(owner: string): void {
-    if (this.#manager.registry.persistence === undefined || owner === ANONYMOUS.owner) return
+    if (this.#manager.reads.persistence === undefined || owner === ANONYMOUS.owner) return
     this.#writtenAt.delete(owner)
     this.#writtenAt.set(owner, this.begin())
     const [oldest] = this.#writtenAt.keys()

@@ -22,7 +22,7 @@ function foundNothing({ metadata: { settled, pending } = {}, error }: ToolResult
 }
 
 function reservedOf(manager: AsyncTaskManager, owner: string): string[] {
-  const { ledger } = manager.registry
+  const { ledger } = manager.reads
   return manager
     .getAllTasks()
     .filter((task) => task.owner === owner && ledger.lease(leaseOf(task.id)) !== undefined)

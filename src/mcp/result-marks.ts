@@ -32,8 +32,8 @@ export function withMarks(tool: McpTool): McpTool {
 export function markResult(result: McpResult, carried: CarriedResults, backend: Backend, owner: string): McpResult {
   const { manager, session } = backend
   if (session === undefined || !isToolResult(result)) return result
-  const { registry } = manager
-  const entries = carried.taskIds.flatMap((id) => registry.history.get(id) ?? [])
+  const { reads } = manager
+  const entries = carried.taskIds.flatMap((id) => reads.history.get(id) ?? [])
   const structured = result.structuredContent as Fields | undefined
   const shown = [...carried.taskIds, ...shownIn(structured, backend, owner)]
   const earlier = unique(shown.filter((id) => session.earlierTasks.has(id)))

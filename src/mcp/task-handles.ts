@@ -1,14 +1,14 @@
 /**
  * The handles of tasks that calls have started: what both generations of MCP tasks answer from (`tasks-extension.ts`, `tasks-2025.ts`).
  *
- * - A task is stored before the call that created it is answered. While it runs, requests show the state of the registry.
+ * - A task is stored before the call that created it is answered. While it runs, requests show the state of the reads.
  * - Its result is stored when it ends: every later request gets the same one.
  * - Only its owner can access it; others get the same error as for an unknown id.
  * - Its handle holds the lease of its result: a request for the result delivers it, and nothing else does unless the client never asks.
  * - It is removed `retentionMs` after its end, which its time to live announces. A running task is never removed.
  * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
  */
-import { openLease } from '../async-tasks/delivery/leases.js'
+import { claim, endClaim } from '../async-tasks/delivery/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { Subject, type Observable } from 'rxjs'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -94,7 +94,6 @@ const MAX_ENDED = 1000
 export function createTaskHandles({ backend, confirmations, toEarlierResult }: TaskHandlesOptions): TaskHandles {
   const { manager, clock, session, config } = backend
   const { retentionMs, pollIntervalMs } = config.tasks
-  const { registry } = manager
   const handles = new Map<string, TaskHandle>()
   /** Ended tasks in the order of their ends. */
   const ended = new Set<string>()
@@ -120,7 +119,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
   const forget = (taskId: string): void => {
     ended.delete(taskId)
     handles.delete(taskId)
-    registry.send({ type: 'lease.release', deliveryId: leaseOf(taskId) })
+    endClaim(manager, leaseOf(taskId), 'release')
   }
   const forgetExpired = (): void => {
     for (const taskId of ended) {
@@ -167,7 +166,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         createdAt: record?.launchedAt ?? now,
         deadlineMs: record?.timeoutMs,
       })
-      openLease(registry, { deliveryId: leaseOf(started.taskId), taskIds: [started.taskId], isClaim: true })
+      claim(manager, leaseOf(started.taskId), started.taskId)
       // It may have ended before this subscribed to its end.
       if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
       return handle
@@ -210,9 +209,9 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         }
         confirmations.confirm(owner, begunAt)
         confirmations.noteWritten(owner)
-        registry.batch(() => {
+        manager.reads.batch(() => {
           lease?.acknowledge()
-          registry.send({ type: 'lease.acknowledge', deliveryId: leaseOf(taskId) })
+          endClaim(manager, leaseOf(taskId), 'acknowledge')
           manager.markNotified(taskId)
         })
       })

@@ -57,7 +57,7 @@ export class Deliveries {
     this.#manager = manager
     this.#onChange = onChange
     this.#owners = new Versioned(versions)
-    const standings = manager.registry.use(deliveryStandings)
+    const standings = manager.reads.use(deliveryStandings)
     for (const owner of standings.owners()) this.#touch(owner)
     this.#subscription = standings.changed$.subscribe((owner) => {
       this.#touch(owner)
@@ -67,12 +67,12 @@ export class Deliveries {
 
   stop(): void {
     this.#subscription.unsubscribe()
-    if (this.#window !== undefined) this.#manager.registry.clock.clearTimeout(this.#window)
+    if (this.#window !== undefined) this.#manager.reads.clock.clearTimeout(this.#window)
   }
 
   /** How many results are owed, in a message or not. */
   get owed(): number {
-    const { ledger } = this.#manager.registry
+    const { ledger } = this.#manager.reads
     return ledger.countOf('owed') + ledger.countOf('leased')
   }
 
@@ -136,7 +136,7 @@ export class Deliveries {
   }
 
   #isOwed(name: string): boolean {
-    const { ledger } = this.#manager.registry
+    const { ledger } = this.#manager.reads
     return ledger.countOf('owed', name) + ledger.countOf('leased', name) > 0
   }
 
@@ -199,7 +199,7 @@ export class Deliveries {
   }
 
   #startWindow(): void {
-    this.#window = this.#manager.registry.clock.setTimeout(() => {
+    this.#window = this.#manager.reads.clock.setTimeout(() => {
       this.#window = undefined
       if (this.#changed.size === 0) return
       for (const name of [...this.#changed].slice(0, MAX_SENT)) {
@@ -213,9 +213,9 @@ export class Deliveries {
   }
 
   #shown({ name, delivered, messages }: Owner): OwnerDelivery {
-    const { registry } = this.#manager
-    const { ledger } = registry
-    const standings = registry.use(deliveryStandings)
+    const { reads } = this.#manager
+    const { ledger } = reads
+    const standings = reads.use(deliveryStandings)
     const [owed, leased] = [ledger.countOf('owed', name), ledger.countOf('leased', name)]
     const standing = standings.of(name)[0]
     const state = stateOf(standing)
@@ -232,7 +232,7 @@ export class Deliveries {
         leased,
         state,
         standing,
-        isPushed: registry.use(pushSubscribers).has(name),
+        isPushed: reads.use(pushSubscribers).has(name),
         isDelivering: ledger.isDelivering(name),
         runId: runOfOwner(name),
       }),

@@ -36,7 +36,7 @@ export interface AsyncSourceOptions {
 /** Follows the tasks of a manager, those that it has first. Returns a function that stops. */
 export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const { manager, journal, now } = options
-  const { registry } = manager
+  const { reads } = manager
   /** The last answer: the end of its question follows it. */
   let answered: Extract<RegistryNotification, { type: 'answer' }> | undefined
 
@@ -45,7 +45,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     return entry?.kind === 'async' ? entry : undefined
   }
   const add = (record: AsyncTaskInfo): AsyncEntry => {
-    const retained = registry.history.get(record.id)
+    const retained = reads.history.get(record.id)
     const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot()))
     journal.add(entry)
     if (record.parentId !== undefined) find(record.parentId)?.addChild(entry.key)
@@ -123,7 +123,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
       }
       options.onOther()
     }),
-    registry.notifications$.subscribe((notification) => {
+    reads.notifications$.subscribe((notification) => {
       if (notification.type === 'answer') answered = notification
       if (notification.type !== 'limit') return
       const entry = find(notification.entry.record.id)

@@ -34,8 +34,8 @@ function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<str
   return counts
 }
 
-function* deliveryPaths({ registry }: AsyncTaskManager): Generator<string, void> {
-  const standings = registry.use(deliveryStandings)
+function* deliveryPaths({ reads }: AsyncTaskManager): Generator<string, void> {
+  const standings = reads.use(deliveryStandings)
   for (const owner of standings.owners()) for (const { path } of standings.of(owner)) yield path
 }
 

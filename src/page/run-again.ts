@@ -49,14 +49,14 @@ export function runAgain(sources: Sources, entry: PageEntry): Again {
 }
 
 const isDisposed = ({ manager, taskManager }: Sources, { kind }: PageEntry): boolean =>
-  (kind === 'async' ? manager?.registry.isDisposed : taskManager?.isDisposed) === true
+  (kind === 'async' ? manager?.reads.isDisposed : taskManager?.isDisposed) === true
 
 /** What its manager has launched, or why that is not known. It is not kept here: nobody can count what a function holds. */
 function launchedOf(
   { manager }: Sources,
   { record }: AsyncEntry,
 ): { readonly manager: AsyncTaskManager; readonly launched: LaunchedTask } | string {
-  const retained = manager?.registry.history.get(record.id)
+  const retained = manager?.reads.history.get(record.id)
   // Another task may have the id of a forgotten one.
   if (manager === undefined || retained?.record.launchedAt !== record.launchedAt) return FORGOTTEN
   const launched = launches.get(retained)

@@ -27,9 +27,9 @@ export function lastLineOf(view: TaskView, task: AsyncTaskInfo): string {
   return line === '' ? '' : ` - output: ${JSON.stringify(previewText(line, LINE_CHARS))}`
 }
 
-function writtenTail({ manager: { registry } }: TaskView, task: AsyncTaskInfo): string | undefined {
+function writtenTail({ manager: { reads } }: TaskView, task: AsyncTaskInfo): string | undefined {
   if (task.kind === undefined || task.outputTail !== undefined) return task.outputTail
-  const entry = registry.history.get(task.id)
+  const entry = reads.history.get(task.id)
   const log = entry && outputLogs.get(entry)
   const tail = log === undefined ? '' : tailOf(log)
   return tail === '' ? undefined : tail

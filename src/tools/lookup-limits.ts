@@ -17,7 +17,7 @@ export async function withLookupLimits<T>(
   lookUp: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { manager, timeoutMs = Infinity, signal } = limits
-  const { clock, notifications$ } = manager.registry
+  const { clock, notifications$ } = manager.reads
   const controller = new AbortController()
   const onAbort = (): void => controller.abort(signal?.reason)
   signal?.addEventListener('abort', onAbort, { once: true })

@@ -37,7 +37,7 @@ function addOverdue(result: ToolResult, { signal, detach, hold }: ToolContext, o
 }
 
 function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
-  const { ledger, clock } = manager.registry
+  const { ledger, clock } = manager.reads
   if (maxDelayMs === Infinity || !ledger.isOwing(owner)) return false
   const [result] = ledger.owed(owner)
   const [question] = ledger.questions.owed(owner)

@@ -202,7 +202,7 @@ function nameOf({ argv: [program] }: AllowedCommand): string {
 
 /** It is bound to this process: the values of its variables are not stored. */
 function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): FlatRunner {
-  const { clock } = manager.registry
+  const { clock } = manager.reads
   const run: RunFunction = (input, context) =>
     literalRunner({
       command: programPath(program),

@@ -1,5 +1,5 @@
 /** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
-import { acknowledgePulled } from '../async-tasks/delivery/leases.js'
+import { acknowledgePulled, noteShown } from '../async-tasks/delivery/leases.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families/families.js'
@@ -33,27 +33,27 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
 export function markShown({ manager, owner, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
   // The result of a child goes to the run that waits for it.
   if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
-  const { registry } = manager
-  return registry.batch(() => {
+  const { reads } = manager
+  return reads.batch(() => {
     if (!isWhole) {
-      if (!isOutstanding(task)) registry.send({ type: 'text.cut', taskIds: [task.id] })
+      if (!isOutstanding(task)) noteShown(manager, task.id, false)
       return shownDelivery([task], undefined)
     }
-    const markRead = (): void => registry.send({ type: 'text.read', taskId: task.id })
-    if (hold === undefined && registry.persistence === undefined) {
+    const markRead = (): void => noteShown(manager, task.id, true)
+    if (hold === undefined && reads.persistence === undefined) {
       markRead()
-      acknowledgePulled(registry, [task.id])
+      acknowledgePulled(manager, [task.id])
       return {}
     }
     // None when another message has it, or will.
-    const lease = registry.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
+    const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
     const acknowledge = (): void => {
       markRead()
       lease?.acknowledge()
     }
     if (hold === undefined) acknowledge()
     else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
-    return shownDelivery([task], registry.persistence && lease?.deliveryId)
+    return shownDelivery([task], reads.persistence && lease?.deliveryId)
   })
 }
 
@@ -96,15 +96,13 @@ export interface WordedEnds {
 
 /** Puts ends into words that are about to be acknowledged: those that were not delivered first, and of those the oldest. */
 export function wordEnds(
-  { registry }: AsyncTaskManager,
+  manager: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],
   { maxChars, room, ...frame }: WordLimits,
 ): WordedEnds {
   const byUrgency = [...tasks].sort((a, b) => Number(isDelivered(a)) - Number(isDelivered(b)) || a.seq - b.seq)
   const fitting = fittingNotifications(byUrgency, maxChars, room, frame)
-  for (const { task, isCut } of fitting) {
-    registry.send(isCut ? { type: 'text.cut', taskIds: [task.id] } : { type: 'text.read', taskId: task.id })
-  }
+  for (const { task, isCut } of fitting) noteShown(manager, task.id, !isCut)
   const textOf = new Map(fitting.map(({ task, text }) => [task, text]))
   const shown = tasks.filter((task) => textOf.has(task))
   return { shown, texts: shown.map((task) => textOf.get(task) ?? '') }

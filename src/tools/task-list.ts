@@ -31,7 +31,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const counts = countsOf(tasks.map(({ status }) => status))
   const shortOf = shortTaskIds(view.manager)
   const tree = toTree(tasks)
-  const places = queuePlaces(view.manager.registry)
+  const places = queuePlaces(view.manager.reads)
   const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
   const details = tree.map(({ task, level }) => {
     const icon = markOf(task.status)

@@ -31,7 +31,7 @@ export interface PeekRange {
 export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
-  if (!view.manager.registry.use(pushSubscribers).has(task.owner)) markAsked(view, [task])
+  if (!view.manager.reads.use(pushSubscribers).has(task.owner)) markAsked(view, [task])
   const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)

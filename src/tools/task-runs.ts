@@ -133,7 +133,7 @@ export function launchedResult(
 /** The result of a call that found every slot taken. */
 export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, refusal?: string): ToolResult {
   const reason = refusal ?? manager.canLaunchAsync().reason ?? 'No slot is free'
-  if (manager.registry.isDisposed) {
+  if (manager.reads.isDisposed) {
     return errorResult('execution_failed', reason, { llmContent: `${reason}. It takes no new tasks.` })
   }
   const max = manager.getMaxAsyncTasks()
@@ -146,9 +146,9 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
 }
 
 /** The result of a call for which there is no room in the foreground; undefined if there is. */
-export function foregroundRefusal({ registry }: AsyncTaskManager): ToolResult | undefined {
-  const { isDisposed } = registry
-  const { foreground } = registry.pools
+export function foregroundRefusal({ reads }: AsyncTaskManager): ToolResult | undefined {
+  const { isDisposed } = reads
+  const { foreground } = reads.pools
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
 }
 
@@ -196,7 +196,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
-  const { id, end, updates } = manager.registry.batch(() => {
+  const { id, end, updates } = manager.reads.batch(() => {
     const task = manager.launch({ ...call.input, isForeground: call.takesSlot !== true }, runner)
     const updates =
       onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
@@ -216,7 +216,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
     const [running] = pending
     if (running?.questions !== undefined) return askingInBackground(call, running)
-    return running === undefined || manager.registry.isDisposed
+    return running === undefined || manager.reads.isDisposed
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
       : continuedInBackground(call, running)
   } catch (error) {
@@ -280,13 +280,13 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
 
 /** Whether the text needs words for a cancellation: nobody has asked for it, or it says why, or what it took along. */
 function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
-  if (manager.registry.isDisposed) return true
+  if (manager.reads.isDisposed) return true
   if (status !== 'cancelled' || context.signal?.aborted !== true) return false
   return cancelReason !== undefined || cancelledWith(manager, id) !== ''
 }
 
 function cancellation({ manager, context }: TaskCall, { id, cancelReason }: SettledTaskInfo): string {
-  if (manager.registry.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
+  if (manager.reads.isDisposed) return `Task ${id} was cancelled, because the task manager was disposed.`
   const isAborted = context.signal?.aborted === true
   if (isAborted && cancelReason === undefined) {
     return `Task ${id} was cancelled, because its call was aborted.${cancelledWith(manager, id)}`

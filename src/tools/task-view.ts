@@ -53,7 +53,7 @@ const SHOWN_ID_CHARS = 512
 
 /** How long a task ran, or has been running. */
 export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
-  return formatDuration(task.launchedAt, task.completedAt ?? view.manager.registry.clock.now())
+  return formatDuration(task.launchedAt, task.completedAt ?? view.manager.reads.clock.now())
 }
 
 /**

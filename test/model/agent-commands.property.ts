@@ -118,7 +118,8 @@ export function agentCommandsProperty(createTool: CreateTool = createSubmitComma
     const model: AgentModel = Object.assign(createLaneModel(settings), { agentTasks: [] })
     const host = createAgentHost(createLaneHost({ settings }), createTool)
     await fc.asyncModelRun(() => ({ model, real: host }), all)
-    for (const action of [{ do: 'dispose' }, { do: 'advance', ms: 50 }] satisfies LaneAction[]) {
+    // The time limits of connections are over by then, too.
+    for (const action of [{ do: 'dispose' }, { do: 'advance', ms: 10_000 }] satisfies LaneAction[]) {
       follow(await takeLaneAction(model, host, action), model, host)
     }
   })

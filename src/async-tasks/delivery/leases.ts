@@ -8,6 +8,11 @@ import { StoreError } from '../../store/store-errors.js'
 import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
 
+/** What has a registry: a manager. */
+interface RegistryHolder {
+  readonly registry: TaskRegistry
+}
+
 /** The tasks, and the questions, that one message carries. */
 export interface TaskLease {
   /** The lease's id. */
@@ -52,8 +57,23 @@ export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease 
   return lease
 }
 
+/** Leases the result of a task for an owner that will ask for it, also before the task has ended. */
+export function claim({ registry }: RegistryHolder, deliveryId: string, taskId: string): void {
+  openLease(registry, { deliveryId, taskIds: [taskId], isClaim: true })
+}
+
+/** Ends a claim: its result was delivered, or is not going to be asked for. */
+export function endClaim({ registry }: RegistryHolder, deliveryId: string, end: 'acknowledge' | 'release'): void {
+  registry.send({ type: `lease.${end}`, deliveryId })
+}
+
+/** A model was shown the text of a task, to its end or in part: what was cut is kept until it is read. */
+export function noteShown({ registry }: RegistryHolder, taskId: string, isWhole: boolean): void {
+  registry.send(isWhole ? { type: 'text.read', taskId } : { type: 'text.cut', taskIds: [taskId] })
+}
+
 /** Marks as delivered what an owner without a push subscriber has read. */
-export function acknowledgePulled(registry: TaskRegistry, taskIds: readonly string[]): void {
+export function acknowledgePulled({ registry }: RegistryHolder, taskIds: readonly string[]): void {
   const subscribers = registry.use(pushSubscribers)
   const pulled = taskIds.filter((id) => {
     const record = registry.history.get(id)?.record

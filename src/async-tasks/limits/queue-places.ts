@@ -1,8 +1,8 @@
 /** Where the tasks that wait for a slot are in their queues. */
-import type { SlotPools } from '../../../machines/slots.js'
+import type { RegistryReads } from '../registry-reads.js'
 
 /** The place of each task that waits, from 1, by its id. */
-export function queuePlaces({ pools }: { readonly pools: SlotPools }): ReadonlyMap<string, number> {
+export function queuePlaces({ pools }: Pick<RegistryReads, 'pools'>): ReadonlyMap<string, number> {
   return new Map(
     pools
       .all()

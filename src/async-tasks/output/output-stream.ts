@@ -6,7 +6,7 @@ import type { Observable, Subscriber } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { IsolatedObservable } from '../../callbacks/isolated-observable.js'
 import { taskWatchers } from '../task-watchers.js'
-import type { TaskRegistry } from '../registry.js'
+import type { RegistryReads } from '../registry-reads.js'
 
 /** A part of what a task has written. */
 export interface TaskOutputEvent {
@@ -26,7 +26,7 @@ const EVENT_BYTES = 65_536
  * @param entry undefined for a task that is not known, which has no output
  */
 export function outputOf(
-  registry: TaskRegistry,
+  registry: RegistryReads,
   entry: TaskEntry | undefined,
   cursor: number | undefined,
 ): Observable<TaskOutputEvent> {
@@ -102,7 +102,7 @@ export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOu
 }
 
 /** Whether a task has ended, and its end is stored. */
-export function isOver({ persistence, isDisposed }: TaskRegistry, entry: TaskEntry): boolean {
+export function isOver({ persistence, isDisposed }: RegistryReads, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
 }
 

@@ -489,10 +489,10 @@ describe('a subscription', () => {
     complete('a')
     complete('b')
     const unsubscribe = createTrigger().subscribe()
-    acknowledgePulled(manager.registry, ['a'])
+    acknowledgePulled(manager, ['a'])
     expect(deliveryOf('a')).toBe('owed')
     unsubscribe()
-    acknowledgePulled(manager.registry, ['b'])
+    acknowledgePulled(manager, ['b'])
     expect(deliveryOf('b')).toBe('delivered')
   })
 

@@ -6,7 +6,7 @@ import { earlierText } from '../../../src/mcp/result-marks.js'
 function createSubject() {
   const confirmOwner = vi.fn((_owner: string) => undefined)
   const registry = { persistence: { confirmOwner }, batch: (work: () => void) => work() }
-  const confirmations = new Confirmations({ registry } as never)
+  const confirmations = new Confirmations({ reads: registry } as never)
   const confirmed = () => confirmOwner.mock.calls.splice(0).map(([owner]) => owner)
   return { confirmations, confirmed, registry }
 }

@@ -10,7 +10,7 @@ function createSubject() {
   const clock = createManualClock()
   const notifications$ = new Subject<never>()
   const caller = new AbortController()
-  const manager = { registry: { clock, notifications$ } } as unknown as AsyncTaskManager
+  const manager = { reads: { clock, notifications$ } } as unknown as AsyncTaskManager
   const limits = { manager, timeoutMs: 1000, signal: caller.signal }
   const left = () => [notifications$.observed, clock.pending, getEventListeners(caller.signal, 'abort').length]
   return { clock, notifications$, caller, limits, left }

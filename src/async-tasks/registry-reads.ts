@@ -1,0 +1,33 @@
+/** What tools, commands, hosts, the page and MCP see of a registry: they read it, and change tasks through the manager alone. */
+import type { Observable } from 'rxjs'
+import type { RegistryNotification } from '../../machines/journal.js'
+import type { Ledger } from '../../machines/ledger.js'
+import type { History } from '../../machines/history.js'
+import type { Slots } from '../../machines/slots.js'
+import type { OnError } from '../callbacks/error-report.js'
+import type { Clock } from '../clock.js'
+import type { Feature, FeatureMaker } from './feature.js'
+import type { Persistence } from './recovery/persistence.js'
+import type { TaskRegistry } from './registry.js'
+
+/** The slots and the queue of a pool, to look at. */
+type SlotReads = Readonly<Pick<Slots, 'countOf' | 'hasRoom' | 'max' | 'queue'>>
+
+export interface RegistryReads {
+  readonly clock: Clock
+  readonly report: OnError
+  readonly isDisposed: boolean
+  /** Every notification, in order; completes on disposal. */
+  readonly notifications$: Observable<RegistryNotification>
+  /** What is owed, leased and runs, by owner. */
+  readonly ledger: Pick<Ledger, 'countOf' | 'isDelivering' | 'isOwing' | 'lease' | 'owed' | 'questions' | 'running'>
+  /** The entries of the retained tasks, by id. */
+  readonly history: Pick<History, 'get'>
+  readonly pools: { readonly command: SlotReads; readonly foreground: SlotReads; readonly all: () => SlotReads[] }
+  /** Undefined without a store. */
+  readonly persistence: Pick<Persistence, 'confirmOwner' | 'flush' | 'keyOf'> | undefined
+  /** A feature of the registry; it is made at the first call. */
+  use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
+  /** Runs several calls of the manager as one change: notifications follow the last of them. */
+  batch<T>(change: () => T): T
+}
