@@ -78,6 +78,51 @@ describe('an address', () => {
   })
 })
 
+describe('a method', () => {
+  it.each(['HEAD', 'PUT', 'DELETE', 'OPTIONS'])('%s is refused under /api', async (method) => {
+    const { raw, authorization } = await withTask()
+    const { status, text, headers } = await raw('/api/tasks/async:a', { authorization }, method)
+    expect([status, headers['cache-control']]).toEqual([405, 'no-store'])
+    if (method !== 'HEAD') expect(JSON.parse(text)).toEqual({ error: 'Use GET or POST.', code: 'METHOD_NOT_ALLOWED' })
+  })
+
+  it.each(['POST', 'PUT', 'OPTIONS'])('%s is refused for a file', async (method) => {
+    const { raw } = await withTask()
+    const { status, text } = await raw('/', {}, method)
+    expect([status, JSON.parse(text)]).toEqual([405, { error: 'Files can only be read.', code: 'METHOD_NOT_ALLOWED' }])
+  })
+})
+
+it.each(['tasks/%E0%A4%A', 'tasks/%', 'tasks/async:a/value/%FF'])(
+  'an address that cannot be decoded, such as %s, is none, whatever the method',
+  async (path) => {
+    const { get, post } = await withTask()
+    const none = { error: 'There is no such address.', code: 'NOT_FOUND' }
+    expect([(await get(path)).body, (await post(path)).body]).toEqual([none, none])
+  },
+)
+
+it('an address is decoded after it is split: a name may have a slash or a percent sign', async () => {
+  const { manager, get } = await withTask()
+  for (const id of ['b/c', 'd%41']) {
+    manager.registerTask({ id, subagentName: 'helper', goalPrompt: 'x' })
+    const { status, body } = await get(`tasks/${encodeURIComponent(`async:${id}`)}`)
+    expect([status, body]).toMatchObject([200, { task: { id } }])
+  }
+})
+
+it('a body that is too large is refused, and its connection closed only when it was not read to its end', async () => {
+  const { post, raw, authorization } = await withTask()
+  const read = await post('tasks/async:a/cancel', 'x'.repeat(1024 * 1024 + 1))
+  expect([read.status, read.body]).toEqual([413, { error: 'A request has at most 1048576 bytes.', code: 'TOO_LARGE' }])
+  expect(read.headers.get('connection')).toBe('keep-alive')
+  expect((await post('tasks/async:a/cancel', ' '.repeat(1024 * 1024 - 2) + '{}')).status).toBe(409)
+  // Nothing of it is sent.
+  const declared = { authorization, connection: 'keep-alive', 'content-length': '100000000' }
+  const unread = await raw('/api/tasks/async:a/cancel', declared, 'POST')
+  expect(unread).toMatchObject({ status: 413, headers: { connection: 'close' } })
+})
+
 it('a request that fails is answered, and reported once', async () => {
   const failures: unknown[] = []
   const manager = new AsyncTaskManager()
