@@ -75,7 +75,7 @@ function notification(record: ModelRecord): object {
       error,
       ...(errorName !== undefined && { error_name: errorName }),
       ...(errorCode !== undefined && { error_code: errorCode }),
-      ...(lateOutput && { late_output: outputFields(lateOutput) }),
+      ...(lateOutput && { late_output: lateFields(lateOutput) }),
       ...(attempt !== undefined && { attempt }),
       ...tail,
       ...children,
@@ -86,6 +86,13 @@ function notification(record: ModelRecord): object {
     return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }), ...tail, ...used }
   }
   return { agent_id: id, ...outputFields(output), ...children, ...used }
+}
+
+/** No seed has it: what is empty is left out. */
+function lateFields(lateOutput: object): object {
+  const fields = outputFields(lateOutput) as { readonly emitted_vars: object }
+  const { emitted_vars: vars, ...others } = fields
+  return Object.keys(vars).length === 0 ? others : fields
 }
 
 function outputFields(output: object | undefined): object {

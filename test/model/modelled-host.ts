@@ -190,6 +190,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (ledger.outbox.length === 0) {
         setDeadlineTimer()
         notifyObservers()
+        // An observer may have made a run exceed its budget, which notifies nobody.
+        setDeadlineTimer()
       }
     } while (ledger.outbox.length > 0)
     isEmitting = false
@@ -200,8 +202,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (!('found' in subscriber) && subscriber.isActive && !isDisposed) emitToStream(subscriber, item)
     }
     if ('questionsOf' in item) lookAtWaits(item.questionsOf)
+    // What waits for a task looks at each change of its status: others that it waits for may have ended meanwhile.
+    if ('transition' in item && item.transition.kind === 'status' && item.transition.from !== null) {
+      lookAtWaits(item.task)
+    }
     if (!isEnd(item)) return
-    lookAtWaits(item.task)
     const { transition, task } = item
     for (const handler of subscriptions.filter(({ to }) => to === transition.to)) {
       if (!handler.isActive || handler.since >= transition.seq) continue

@@ -153,6 +153,29 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { do: 'release', lease: 0 },
     ]))
 
+  it('A5: a wait ends at the first change that it is told of after all its tasks have ended', () =>
+    behaves([
+      register('a'),
+      { do: 'on', status: 'completed', script: [{ do: 'cancelAll', owner: 'main' }] },
+      complete('a'),
+      register('b', 'sub'),
+      queue('c'),
+      queue('d'),
+      { do: 'wait', tasks: [{ id: 'a' }, { id: 'c' }], mode: 'all' },
+      { do: 'wait', tasks: [{ id: 'b' }, { id: 'd' }], mode: 'all' },
+      complete('b'),
+    ]))
+
+  it('F8: a time limit of 0 ms counts from the start, also of a task that waited for an expired reservation', () =>
+    behaves(
+      [
+        { do: 'reserve', ttlMs: 5 },
+        launch({ controller: 'c1', timeoutMs: 0, whenFull: 'queue' }),
+        { do: 'advance', ms: 10 },
+      ],
+      { graceMs: 0 },
+    ))
+
   it('F8: what waits does not start when everything is cancelled', () =>
     behaves([register('a'), queue('b'), { do: 'cancelAll', owner: 'main' }]))
 
