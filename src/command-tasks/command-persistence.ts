@@ -110,13 +110,13 @@ export class CommandPersistence {
   forget(task: CommandTask): void {
     const { id, place, commands } = task
     commands.forEach(({ completedAt }, index) => {
-      if (completedAt !== undefined) this.#rows.remove('commands', commandRowId(id, index))
+      if (completedAt !== undefined) this.#rows.prune('commands', commandRowId(id, index))
     })
     if (place === this.#lastPlace) {
       this.#placeholder = id
       this.#rows.put('commandTasks', id, forgottenRow(task))
-    } else this.#rows.remove('commandTasks', id)
-    this.#writer.isSettled()
+      this.#writer.isSettled()
+    } else this.#rows.prune('commandTasks', id)
   }
 
   /** The workers that were registered in an earlier process; they are not kept here. */

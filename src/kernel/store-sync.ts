@@ -20,13 +20,17 @@ export type RowKinds<Items extends StoredItems> = {
   readonly [Table in keyof Items & StoreTable]: RowKind<Items[Table], StoreTables[Table]>
 }
 
-/** Stands for an item that is gone. */
+/** Stands for an item that is gone; `PRUNED` causes no write of its own. */
 const REMOVED = Symbol('removed')
+const PRUNED = Symbol('pruned')
+type Gone = typeof REMOVED | typeof PRUNED
 
 export class StoreSync<Items extends StoredItems> implements PendingChanges {
   readonly #kinds: readonly (readonly [StoreTable, RowKind<object, unknown>])[]
   /** By table and id. */
-  readonly #pending = new Map<StoreTable, Map<string, object | typeof REMOVED>>()
+  readonly #pending = new Map<StoreTable, Map<string, object | Gone>>()
+  /** How many of them are due: not pruned. */
+  #due = 0
   readonly #reduced = new WeakSet<object>()
 
   /** @param kinds the tables; they are written in this order, each after its removals */
@@ -37,12 +41,24 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
 
   /** The row of an item is out of date, or new. */
   put<Table extends keyof Items & StoreTable>(table: Table, id: string, item: Items[Table] & object): void {
-    this.#pending.get(table)?.set(id, item)
+    this.#set(table, id, item)
   }
 
   /** The item of a row is gone. */
   remove(table: keyof Items & StoreTable, id: string): void {
-    this.#pending.get(table)?.set(id, REMOVED)
+    this.#set(table, id, REMOVED)
+  }
+
+  /** The same for an item that nobody asks for: its row goes with the next write. After a crash before that it is read, and pruned again. */
+  prune(table: keyof Items & StoreTable, id: string): void {
+    this.#set(table, id, PRUNED)
+  }
+
+  #set(table: keyof Items & StoreTable, id: string, item: object | Gone): void {
+    const rows = this.#pending.get(table)
+    if (rows === undefined) return
+    this.#due += Number(item !== PRUNED) - Number(isDue(rows.get(id)))
+    rows.set(id, item)
   }
 
   /** Whether a row is out of date. */
@@ -58,8 +74,7 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
   // For `StoreWriter`
 
   isEmpty(): boolean {
-    for (const rows of this.#pending.values()) if (rows.size > 0) return false
-    return true
+    return this.#due === 0
   }
 
   read(): StoreChange[] {
@@ -67,7 +82,7 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     const puts: StoreChange[] = []
     for (const [table, { rowOf }] of this.#kinds) {
       for (const [id, item] of this.#pending.get(table) ?? []) {
-        if (item === REMOVED) removals.push({ table, remove: id } as StoreChange)
+        if (isGone(item)) removals.push({ table, remove: id } as StoreChange)
         else puts.push({ table, put: rowOf(item, this.#reduced.has(item)) } as StoreChange)
       }
     }
@@ -76,13 +91,18 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
 
   clear(): void {
     for (const rows of this.#pending.values()) rows.clear()
+    this.#due = 0
   }
 
   reduce({ table, id }: StoreRow): boolean {
     const item = this.#pending.get(table)?.get(id)
     const isReducible = this.#kinds.some(([name, kind]) => name === table && kind.isReducible === true)
-    if (!isReducible || item === undefined || item === REMOVED || this.#reduced.has(item)) return false
+    if (!isReducible || item === undefined || isGone(item) || this.#reduced.has(item)) return false
     this.#reduced.add(item)
     return true
   }
 }
+
+const isGone = (item: object | Gone): item is Gone => item === REMOVED || item === PRUNED
+
+const isDue = (item: object | Gone | undefined): boolean => item !== undefined && item !== PRUNED

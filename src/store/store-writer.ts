@@ -11,7 +11,9 @@ const RETRY_MS = { first: 100, most: 30_000 } as const
 
 /** What has changed since the last write. */
 export interface PendingChanges {
+  /** Whether nothing has to be written now. */
   readonly isEmpty: () => boolean
+  /** What is to be written, with what only goes along. */
   readonly read: () => readonly StoreChange[]
   /** They have been written. */
   readonly clear: () => void
@@ -68,6 +70,10 @@ export class StoreWriter {
 
   /** Writes what is pending, and then `last`. @throws StoreError; `last` is not repeated */
   write(last: readonly StoreChange[] = []): void {
+    if (last.length > 0 || !this.#options.pending.isEmpty()) this.#write(last)
+  }
+
+  #write(last: readonly StoreChange[]): void {
     const { pending, store, onWritten } = this.#options
     const changes = [...pending.read(), ...last]
     if (changes.length === 0) return
@@ -76,7 +82,7 @@ export class StoreWriter {
       store.write(changes)
     } catch (error) {
       if (this.#reduce(error, last)) {
-        this.write(last)
+        this.#write(last)
         return
       }
       if (last.length === 0) this.#retryLater(error)
@@ -91,7 +97,11 @@ export class StoreWriter {
 
   /** Writes what is pending, and nothing more afterwards. What cannot be written is lost. */
   close(): void {
-    this.flush()
+    try {
+      this.#write([])
+    } catch {
+      // It was reported.
+    }
     this.#stopRetrying()
     this.#isClosed = true
   }

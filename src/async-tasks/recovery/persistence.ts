@@ -200,7 +200,7 @@ export class Persistence implements DeliveryObserver {
     const { transition, entry } = notification
     const { taskId } = transition
     if (transition.kind === 'history') {
-      this.#sync.remove('tasks', taskId)
+      this.#sync.prune('tasks', taskId)
       return
     }
     this.#sync.put('tasks', taskId, entry)

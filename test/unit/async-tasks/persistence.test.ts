@@ -220,7 +220,10 @@ it('K6: the row of an ended task has its program and the message that delivered 
   persistence.noteChange(entry)
   expect(tasks()[0]).toMatchObject({ delivery: 'delivered', record: { deliveredBy: 'm' } })
   persistence.note({ type: 'transition', entry, transition: { kind: 'history', taskId: 'a' } } as never)
-  expect(tasks()).toEqual([])
+  // It goes with the next write.
+  expect([persistence.isPending, tasks().length]).toEqual([false, 1])
+  persistence.launch(entryOf('b', { status: 'running' }), { attempt: 1, deadlineAt: undefined, run: {} })
+  expect(tasks().map(({ id }) => id)).toEqual(['b'])
 })
 
 it('K6: a program that cannot be stored is not that of the run', () => {

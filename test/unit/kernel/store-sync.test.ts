@@ -62,6 +62,34 @@ describe('rows that are out of date', () => {
     expect(sync.read()).toEqual([{ table: 'commandTasks', put: rowOf(task, false) }])
   })
 
+  it('cause no write when their item was only pruned: they go with the next one, or with the end', () => {
+    const sync = createSync()
+    const task = { id: 'a', status: 'completed' }
+    const written: (readonly StoreChange[])[] = []
+    const { writer } = writing(sync, (changes) => written.push(changes))
+    sync.put('commandTasks', 'a', task)
+    sync.prune('commandTasks', 'a')
+    expect([sync.isEmpty(), writer.isSettled(), writer.flush(), written]).toEqual([true, true, true, []])
+    sync.put('instances', 'w', worker)
+    expect([sync.isEmpty(), writer.flush(), written.splice(0)]).toEqual([
+      false,
+      true,
+      [
+        [
+          { table: 'commandTasks', remove: 'a' },
+          { table: 'instances', put: worker },
+        ],
+      ],
+    ])
+    sync.prune('commandTasks', 'b')
+    sync.put('commandTasks', 'b', task)
+    expect(sync.isEmpty()).toBe(false)
+    sync.prune('commandTasks', 'b')
+    expect(sync.isEmpty()).toBe(true)
+    writer.close()
+    expect(written).toEqual([[{ table: 'commandTasks', remove: 'b' }]])
+  })
+
   it('come after the removals, in the order of the tables', () => {
     const sync = createSync()
     const task = { id: 'a', status: 'queued' }
