@@ -377,6 +377,14 @@ export class TaskRegistry {
   }
 
   #onDrained(): void {
+    this.#setTimers()
+    if (!this.drained$.observed) return
+    this.drained$.next()
+    // An observer may have reserved a slot, of which nobody is notified.
+    this.#setTimers()
+  }
+
+  #setTimers(): void {
     const { status, nextDeadlineAt, nextDeadlineOf, nextRetryAt, nextRetryOf } = this.snapshot
     const isActive = status === 'active'
     this.#deadlineTimer.set(isActive ? nextDeadlineAt : undefined, () => ({
@@ -384,6 +392,5 @@ export class TaskRegistry {
       kind: 'deadline',
     }))
     this.#retryTimer.set(isActive ? nextRetryAt : undefined, () => ({ name: `retry of ${nextRetryOf ?? ''}` }))
-    if (this.drained$.observed) this.drained$.next()
   }
 }

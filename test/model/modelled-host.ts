@@ -190,7 +190,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       if (ledger.outbox.length === 0) {
         setDeadlineTimer()
         notifyObservers()
-        // An observer may have made a run exceed its budget, which notifies nobody.
+        // An observer may have reserved a slot, of which nobody is notified.
         setDeadlineTimer()
       }
     } while (ledger.outbox.length > 0)

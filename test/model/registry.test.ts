@@ -176,6 +176,17 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { graceMs: 0 },
     ))
 
+  it('F8, F9: the end of a reservation that an observer has made is waited for', () =>
+    behaves([
+      { do: 'subscribe', stream: 'actor', script: [{ do: 'reserve', ttlMs: 100 }] },
+      {
+        do: 'launch',
+        fields: { retry: { attempts: 2, on: ['start-failed'], backoff: { initialMs: 5, factor: 1 } } },
+        isRefused: true,
+      },
+      { do: 'advance', ms: 200 },
+    ]))
+
   it('F8: what waits does not start when everything is cancelled', () =>
     behaves([register('a'), queue('b'), { do: 'cancelAll', owner: 'main' }]))
 
