@@ -12,7 +12,7 @@ import { isAlive, until } from '../support/lifelines.js'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 beforeAll(() => {
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'built'], { cwd: root, stdio: 'inherit' })
 }, 120_000)
 
 interface Answer {

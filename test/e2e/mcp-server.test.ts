@@ -27,7 +27,7 @@ const everything = join(root, 'node_modules/@modelcontextprotocol/server-everyth
 const MODERN = '2026-07-28'
 
 beforeAll(() => {
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'built'], { cwd: root, stdio: 'inherit' })
 }, 120_000)
 
 interface ToolAnswer {

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const main = join(root, 'dist/src/cli/main.js')
 
 beforeAll(() => {
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+  execFileSync('npm', ['run', '--silent', 'built'], { cwd: root, stdio: 'inherit' })
 }, 120_000)
 
 function checkout() {

@@ -59,7 +59,7 @@ async function installPacked(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agent-tasks-'))
   folders.push(folder)
   const npm = (args: string[], cwd?: string) => promisify(execFile)('npm', args, { ...(cwd !== undefined && { cwd }) })
-  await npm(['run', '--silent', 'build'])
+  await npm(['run', '--silent', 'built'])
   const { stdout } = await npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder])
   const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
   await writeFile(join(folder, 'package.json'), '{"private":true}')
