@@ -40,8 +40,31 @@ export const systemClock: Clock = {
     return now
   },
   monotonic: () => performance.now(),
-  setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
-  clearTimeout: (timer) => globalThis.clearTimeout(timer as ReturnType<typeof globalThis.setTimeout>),
+  setTimeout: (run, ms) => (ms <= 0 && hasImmediates() ? new NextTurn(run) : globalThis.setTimeout(run, ms)),
+  clearTimeout: (timer) => {
+    if (timer instanceof NextTurn) timer.clear()
+    else globalThis.clearTimeout(timer as ReturnType<typeof globalThis.setTimeout>)
+  },
+}
+
+/** A browser has none. */
+const hasImmediates = (): boolean => 'setImmediate' in globalThis
+
+/** A timer of 0 ms in Node, where `setTimeout` would take at least a millisecond. */
+class NextTurn {
+  readonly #immediate: NodeJS.Immediate
+
+  constructor(run: () => void) {
+    this.#immediate = globalThis.setImmediate(run)
+  }
+
+  clear(): void {
+    globalThis.clearImmediate(this.#immediate)
+  }
+
+  unref(): void {
+    this.#immediate.unref()
+  }
 }
 
 /** The longest delay of a platform timer; longer ones fire at once. */

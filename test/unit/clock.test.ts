@@ -1,6 +1,13 @@
 /** Timers of any length. */
 import { describe, expect, it, vi } from 'vitest'
-import { clearLongTimeout, MAX_TIMER_MS, setLongTimeout, systemClock, withTimeLimit } from '../../src/clock.js'
+import {
+  clearLongTimeout,
+  MAX_TIMER_MS,
+  setLongTimeout,
+  systemClock,
+  unrefTimer,
+  withTimeLimit,
+} from '../../src/clock.js'
 import { createManualClock } from '../../src/testing/manual-clock.js'
 
 describe('long timers', () => {
@@ -52,6 +59,42 @@ describe('the system clock', () => {
       }
       expect([10_000, 9999, 9001, 10_001, 9002, 9001].map(at)).toEqual([10_000, 10_000, 10_000, 10_001, 10_001, 9001])
     } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it('runs what is due at once in the next turn of the event loop, unless it is cleared', async () => {
+    const order: string[] = []
+    const note = (what: string) => () => void order.push(what)
+    systemClock.setTimeout(note('first'), 0)
+    systemClock.clearTimeout(systemClock.setTimeout(note('cleared'), 0))
+    systemClock.setTimeout(note('late'), -5)
+    await Promise.resolve()
+    expect(order).toEqual([])
+    await new Promise(setImmediate)
+    expect(order).toEqual(['first', 'late'])
+  })
+
+  it('clears timers of either kind, and can let the process end although one is set', async () => {
+    const run = vi.fn()
+    const timers = [0, 1].map((ms) => systemClock.setTimeout(run, ms))
+    for (const timer of timers) unrefTimer(timer)
+    for (const timer of timers) systemClock.clearTimeout(timer)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  it('uses timers where there is no setImmediate', () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    vi.stubGlobal('setImmediate', undefined)
+    Reflect.deleteProperty(globalThis, 'setImmediate')
+    try {
+      const run = vi.fn()
+      systemClock.setTimeout(run, 0)
+      vi.advanceTimersByTime(0)
+      expect(run).toHaveBeenCalledOnce()
+    } finally {
+      vi.unstubAllGlobals()
       vi.useRealTimers()
     }
   })
