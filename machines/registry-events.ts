@@ -19,11 +19,7 @@ export type AdmissionRefusal =
   'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | FamilyRefusal
 
 /** The answer to `task.register`. */
-export type Admission =
-  | { readonly entry: TaskEntry }
-  | { readonly refusal: AdmissionRefusal }
-  /** The launch could not be stored. */
-  | { readonly failure: unknown }
+export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
 
 /** An event that has an answer, by its type. */
 export interface RegistryAnswers {
@@ -86,6 +82,8 @@ export type RegistryEvent =
       /** Replaces one that has aborted. */
       readonly abortController: AbortController | undefined
     }
+  /** The launch of a task could not be stored: it fails without having started, and owes nothing. */
+  | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   /** A running task has something new in its record. */
   | { readonly type: 'task.note'; readonly entry: TaskEntry; readonly fields: NotedFields }

@@ -62,8 +62,8 @@ export interface RegistryParts {
   readonly task: AsyncTaskMachine
   /** The time that deadlines are kept by, in ms; it is never set back. */
   readonly elapsed: () => number
-  /** Stores the launch of a task that is about to be admitted. If it throws, the task is not admitted. */
-  readonly storeLaunch?: (entry: TaskEntry, admission: TaskAdmission) => void
+  /** A task has been admitted. */
+  readonly onLaunched?: (entry: TaskEntry, admission: TaskAdmission) => void
   /** A task that has waited could not start in time. */
   readonly expiry: TaskFailure
   /** A task, of this or of an earlier process, has spent something. */
@@ -263,11 +263,6 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const status = waits ? 'queued' : 'running'
     const record = admittedRecord(admission, { status, seq, launchedAt: journal.now() })
     const entry = newEntry(record, createTask(admission, parent), graceMs)
-    try {
-      parts.storeLaunch?.(entry, admission)
-    } catch (failure) {
-      return { failure }
-    }
     if (reservationId !== undefined) parts.slots.task.cancelReservation(reservationId)
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
@@ -280,6 +275,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
     ledger.add(entry)
     families.add(entry)
+    parts.onLaunched?.(entry, admission)
     journal.status(entry, null)
     return { entry }
   }
@@ -476,6 +472,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           restore(event.record, event.deliveryId)
           prune()
           break
+        case 'task.withdraw': {
+          const { entry, error, errorCode } = event
+          // Whoever launched it was told.
+          entry.isDisowned = true
+          scope.defer(() => entry.ref?.send({ type: 'task.fail', error, errorCode }))
+          break
+        }
         case 'task.delivered':
           for (const id of event.taskIds) {
             const entry = history.get(id)

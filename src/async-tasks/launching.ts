@@ -30,7 +30,7 @@ import { DEFAULT_OWNER } from './owner.js'
 import type { TaskRegistry } from './registry.js'
 import { launchTraces } from './run-operation.js'
 import { launches, plans, type RunStart } from './run-plan.js'
-import { startPlanned, startRun, type RunHost } from './runs.js'
+import { startPlanned, startRun, startStored, type RunHost } from './runs.js'
 
 type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
 type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
@@ -83,7 +83,9 @@ export class Launcher implements RunHost {
   /** Registers a task that the caller runs. Its record is that of a running task, even if its controller was aborted before. */
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
     const admission = this.#toAdmission(fields, fields.id, fields.abortController)
-    return this.#admit(admission, false, reservationId).registered as RunningTaskInfo
+    const { entry, registered } = this.#admit(admission, false, reservationId)
+    this.registry.afterLaunch(entry, () => undefined)
+    return registered as RunningTaskInfo
   }
 
   /** Registers a task, and starts its run unless it has to wait. @param parent the task whose run launches it */
@@ -123,7 +125,8 @@ export class Launcher implements RunHost {
       const start = { runner: definition, graceMs: admission.graceMs, params }
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
       if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
-      if (holdsSlot(registered.status)) startRun(this, entry, start)
+      const run = registry.persistence === undefined ? startRun : startStored
+      registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined)
       return registered
     })
   }
@@ -169,7 +172,7 @@ export class Launcher implements RunHost {
     if (answer === undefined || !('entry' in answer)) {
       abort?.stop()
       if (answer === undefined) throw new DisposedError()
-      throw 'failure' in answer ? answer.failure : admissionError(registry, answer.refusal, admission, reservationId)
+      throw admissionError(registry, answer.refusal, admission, reservationId)
     }
     const { entry } = answer
     const registered = entry.record as ActiveTaskInfo

@@ -276,6 +276,9 @@ export class AsyncTaskManager {
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
    * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`. With `whenFull: 'queue'` a task for
    * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
+   *
+   * With a store the run starts when the launch is stored (`stored`). A launch that cannot be stored fails its task, with the code `NOT_STORED`: it
+   * has not run, and its end is not delivered.
    * @param runner runs the task: a function, or a definition that also says what is done when it fails, and what it may use
    * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
    * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
@@ -283,6 +286,14 @@ export class AsyncTaskManager {
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
     return this.#launcher.launch(fields, runner, reservationId, parentOf(this.registry, fields))
+  }
+
+  /**
+   * Resolves when all that has changed until now is stored; without a store, at once. A host that tells somebody of a launch waits for it.
+   * @throws StoreError when it cannot be stored now: launches that are not stored have failed, and everything else is written later
+   */
+  async stored(): Promise<void> {
+    await this.registry.persistence?.stored()
   }
 
   /** A new task id, `<name>-<random>`, that no retained task has. */

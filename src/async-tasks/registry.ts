@@ -33,6 +33,7 @@ import { AgentTasksError } from '../errors.js'
 import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../json/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
+import type { StoreError } from '../store/store-errors.js'
 import type { Store } from '../store/store.js'
 import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './limits/deadline-timer.js'
@@ -71,6 +72,9 @@ const textBytes = ({ record }: TaskEntry): number =>
   2 *
   estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
+/** The code of a task whose launch could not be stored. */
+const NOT_STORED = 'NOT_STORED'
+
 type Notification = RegistryNotification | { readonly type: 'disposal' }
 
 /** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
@@ -95,8 +99,6 @@ export class TaskRegistry {
   readonly #features = new Features<TaskRegistry>()
   readonly #journal: Journal
   readonly #core: RegistryCore
-  /** The starts that cannot be performed while the store cannot be written: each start counts, also when this process dies. */
-  #unstored: RegistryEffect[] = []
   readonly #deadlineTimer: DeadlineTimer
   readonly #retryTimer: DeadlineTimer
   #isProcessing = false
@@ -114,7 +116,7 @@ export class TaskRegistry {
         store,
         clock,
         report,
-        onWritten: () => this.#onWritten(),
+        onWritten: () => this.#outbox.drain(),
         onConfirmed: (entries) => this.#offer(entries),
       })
     this.#outbox = new ManagerOutbox<Notification>({
@@ -176,7 +178,7 @@ export class TaskRegistry {
       onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
       onReleased: (owner) => this.#onReleased(owner),
       onNoted: (entry) => this.persistence?.noteChange(entry),
-      ...(this.persistence && { storeLaunch: (entry, admission) => this.#storeLaunch(entry, admission) }),
+      ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })
     const labels = observerOf(clock) && new DeliveryTimerLabels()
     this.actor = createActor(this.#core.logic, { id: 'registry', ...this.#outbox.actorOptions(labels) })
@@ -224,6 +226,34 @@ export class TaskRegistry {
     return this.batch(() => {
       this.#process(question)
       return this.#core.takeAnswer() as RegistryAnswers[Q['type']]
+    })
+  }
+
+  /**
+   * Starts the run of a task that has just been admitted, when its launch is stored (K1): without a store at once. When the launch cannot be stored, the
+   * task fails, unless it has ended before: its end is written later.
+   */
+  afterLaunch(entry: TaskEntry, start: () => void): void {
+    const { persistence } = this
+    if (persistence === undefined) {
+      start()
+      return
+    }
+    persistence.after({
+      row: { table: 'tasks', id: entry.record.id },
+      onStored: () => this.batch(start),
+      onRefused: (error) => {
+        if (entry.ref !== undefined) this.#withdraw(entry, error)
+      },
+    })
+  }
+
+  #withdraw(entry: TaskEntry, { message }: StoreError): void {
+    this.batch(() => {
+      this.persistence?.withdraw(entry)
+      const error = `The task could not be stored, and was not started: ${message}`
+      this.send({ type: 'task.withdraw', entry, error, errorCode: NOT_STORED })
+      this.send({ type: 'slot.release', entry })
     })
   }
 
@@ -277,7 +307,7 @@ export class TaskRegistry {
     }
   }
 
-  #storeLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
+  #noteLaunch(entry: TaskEntry, { timeoutMs, graceMs, pool, run }: TaskAdmission): void {
     const { launchedAt, status } = entry.record
     const deadlineAt = timeoutMs === undefined || status === 'queued' ? undefined : launchedAt + timeoutMs
     this.persistence?.launch(entry, {
@@ -295,7 +325,7 @@ export class TaskRegistry {
       notification.type === 'transition' &&
       notification.transition.kind === 'status' &&
       notification.transition.from === null
-    // A launch has been written.
+    // `onLaunched` notes a launch, with what is stored besides its record.
     if (!isLaunch) persistence.note(notification)
   }
 
@@ -310,22 +340,12 @@ export class TaskRegistry {
     this.persistence?.confirmOwner(owner)
   }
 
-  #onWritten(): void {
-    this.#core.effects.unshift(...this.#unstored.splice(0))
-    if (this.#core.effects.length > 0) this.batch(() => undefined)
-    else this.#outbox.drain()
-  }
-
   #performEffects(): void {
     if (this.#isProcessing) return
     const { effects } = this.#core
     for (let [effect] = effects; effect !== undefined; [effect] = effects) {
-      const isStorable = effect.type !== 'started' || this.persistence?.flush() !== false
-      // Writing performs effects, too.
-      if (effects[0] !== effect) continue
       effects.shift()
-      if (isStorable) this.#perform(effect)
-      else this.#unstored.push(effect)
+      this.#perform(effect)
     }
   }
 
@@ -333,7 +353,7 @@ export class TaskRegistry {
     const { entry } = effect
     switch (effect.type) {
       case 'started':
-        this.#features.run('start', entry)
+        this.#afterStart(() => this.#features.run('start', entry))
         return
       case 'wrapping':
         this.#features.run('wrapUp', entry, effect.excess)
@@ -348,6 +368,12 @@ export class TaskRegistry {
         this.#features.run('abort', entry, stopReason(entry.record, effect.excess))
       }
     }
+  }
+
+  /** A start counts also when this process dies: it is stored first. */
+  #afterStart(start: () => void): void {
+    if (this.persistence === undefined) start()
+    else this.persistence.after({ onStored: () => this.batch(start) })
   }
 
   #notify(notification: Notification): void {

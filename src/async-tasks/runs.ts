@@ -137,9 +137,20 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
 /** Starts the run of a task that has waited. */
 export function startPlanned(host: RunHost, entry: TaskEntry): void {
   const plan = plans.get(entry)
-  if (entry.ref === undefined || plan === undefined) host.registry.send({ type: 'slot.release', entry })
-  else startRun(host, entry, plan.start)
+  if (plan === undefined) host.registry.send({ type: 'slot.release', entry })
+  else startStored(host, entry, plan.start)
 }
+
+/** Starts the run of a task whose start has been stored: it may have ended, or reached a limit, meanwhile. */
+export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): void {
+  const { registry } = host
+  if (entry.ref === undefined || registry.isDisposed) registry.send({ type: 'slot.release', entry })
+  else if (isStopping(entry.ref)) {
+    settle(host, entry, { outcome: { type: 'skipped' }, attempt: entry.record.attempt ?? 1, couldNotStart: false })
+  } else startRun(host, entry, start)
+}
+
+const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean => ref.getSnapshot().matches({ active: 'stopping' })
 
 /** Whether this run of a task is its present one: what an earlier one reports changes nothing. */
 const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
@@ -173,9 +184,8 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   const { registry } = host
   const plan = plans.get(entry)
   if (plan?.retry === undefined || entry.ref === undefined) return false
-  const snapshot = entry.ref.getSnapshot()
-  const isOverdue = snapshot.matches({ active: 'stopping' })
-  const isOverBudget = snapshot.context.excess !== undefined
+  const isOverdue = isStopping(entry.ref)
+  const isOverBudget = entry.ref.getSnapshot().context.excess !== undefined
   const delayMs = retryDelay(plan.retry, { ...ended, isOverdue, isOverBudget })
   if (delayMs === undefined) return false
   const { outcome } = ended

@@ -10,6 +10,8 @@ export interface Outbox<Item> {
   readonly push: (item: Item) => void
   /** Delivers what is queued, if it may be delivered now and no batch is open. */
   readonly drain: () => void
+  /** Drops what is queued and not wanted any longer. */
+  readonly drop: (isUnwanted: (item: Item) => boolean) => void
 }
 
 /** The callbacks of an outbox. They isolate the host's callbacks themselves, and do not throw. */
@@ -52,6 +54,9 @@ export function createOutbox<Item>({
     drain,
     push: (item) => {
       items.push(item)
+    },
+    drop: (isUnwanted) => {
+      items = items.filter((item) => !isUnwanted(item))
     },
     batch: (change) => {
       depth += 1

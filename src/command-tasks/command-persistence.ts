@@ -1,7 +1,7 @@
 /**
  * Keeps a store in step with one task manager (K12): its tasks, and the remote workers that may connect again.
  *
- * A submission is written at once, before it is answered. Everything else is collected and written before it is notified. A task and the outcome
+ * What changes in a tick is one write, before anything of it is notified, a command of it starts, or a submission is answered. A task and the outcome
  * of each of its commands are rows of their own, so that the end of a command does not write the rest of its task again.
  */
 import type { Clock } from '../clock.js'
@@ -9,7 +9,7 @@ import { jsonBytes } from '../json/json-size.js'
 import { StoreSync } from '../kernel/store-sync.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
 import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
-import { StoreWriter } from '../store/store-writer.js'
+import { StoreWriter, type StoreWait } from '../store/store-writer.js'
 import { CommandTask } from './command-task.js'
 import {
   FORGOTTEN,
@@ -40,6 +40,8 @@ export class CommandPersistence {
     commands: { rowOf: ({ task, index }) => commandRow(task, index) },
     instances: { rowOf: (worker) => worker },
   })
+  /** They could not be stored. */
+  readonly #withdrawn = new WeakSet<CommandTask>()
   /** What the stored workers hold, in bytes of JSON. */
   readonly #workerBytes = new Map<string, number>()
   #contents: ContentsOf<'command tasks'> | undefined
@@ -89,19 +91,36 @@ export class CommandPersistence {
     return this.#writer.isFailing
   }
 
-  /** Writes a submission, before it is accepted. @throws StoreError */
-  submit(row: StoredCommandTask): void {
-    const placeholder = this.#placeholder
-    this.#writer.write([
-      ...(placeholder === undefined ? [] : [{ table: 'commandTasks', remove: placeholder } as const]),
-      { table: 'commandTasks', put: row },
-    ])
-    this.#placeholder = undefined
-    this.#lastPlace = row.seq
+  /** A task was submitted. It is accepted when it is stored; otherwise nothing of it may be written. */
+  submit(task: CommandTask, { onStored, onRefused }: Required<Pick<StoreWait, 'onStored' | 'onRefused'>>): void {
+    this.note(task)
+    this.#writer.after({
+      row: { table: 'commandTasks', id: task.id },
+      onStored: () => {
+        if (this.#placeholder !== undefined) this.#rows.prune('commandTasks', this.#placeholder)
+        this.#placeholder = undefined
+        this.#lastPlace = Math.max(this.#lastPlace, task.place)
+        onStored()
+      },
+      onRefused,
+    })
+  }
+
+  /** A submission could not be stored. */
+  withdraw(task: CommandTask): void {
+    this.#withdrawn.add(task)
+    this.#rows.prune('commandTasks', task.id)
+    task.commands.forEach((_, index) => this.#rows.prune('commands', commandRowId(task.id, index)))
+  }
+
+  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  stored(): Promise<void> {
+    return this.#writer.stored()
   }
 
   /** A task has changed, or one of its commands has ended. */
   note(task: CommandTask, index?: number): void {
+    if (this.#withdrawn.has(task)) return
     if (index === undefined) this.#rows.put('commandTasks', task.id, task)
     else this.#rows.put('commands', commandRowId(task.id, index), { task, index })
   }

@@ -1,15 +1,13 @@
-/** Decides about submissions (S8): a task is accepted when it is valid, its instance is connected, there is room for it, and it is stored. */
-import type { ErrorSource } from '../callbacks/error-report.js'
+/** Decides about submissions (S8): a task is accepted when it is valid, its instance is connected, and there is room for it. */
 import type { Clock } from '../clock.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
 import { instanceNotFound } from '../instances/not-found.js'
 import { jsonBytes } from '../json/json-size.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
-import type { CommandPersistence } from './command-persistence.js'
-import type { CommandTaskOrigin, SubmitRequest, SubmittedTask } from './command-task.js'
+import type { CommandTaskOrigin, SubmittedTask } from './command-task.js'
 import type { Lanes } from './lanes.js'
 import type { SubmitResult } from './options.js'
-import { isSameSubmission, queuedRow } from './stored-tasks.js'
+import { isSameSubmission } from './stored-tasks.js'
 import { readSubmission, refusal, type Submission, type SubmitRefusal } from './submission.js'
 import type { TaskTable } from './task-table.js'
 
@@ -17,11 +15,11 @@ export interface IntakeOptions {
   readonly instances: InstanceManager
   readonly lanes: Lanes
   readonly tasks: TaskTable
-  readonly persistence: CommandPersistence | undefined
   readonly clock: Clock
   /** The most tasks of one instance that have not ended. */
   readonly maxQueueSize: number
-  readonly report: (error: unknown, from: ErrorSource) => void
+  /** The last place in the order of submission that an earlier process has given away. */
+  readonly lastPlace: number
 }
 
 /** A task that was accepted: it has to be created. */
@@ -37,7 +35,7 @@ export class Intake {
 
   constructor(options: IntakeOptions) {
     this.#options = options
-    this.#lastPlace = options.persistence?.lastPlace ?? 0
+    this.#lastPlace = options.lastPlace
   }
 
   /** Decides about a submission; or repeats the answer to an earlier one with the same key. When it is refused, nothing has changed. */
@@ -56,7 +54,7 @@ export class Intake {
     const place = this.#lastPlace + 1
     const submitted = { id: `task_${createdAt}_${place.toString(36)}`, createdAt, ...submission }
     const request = key === undefined ? undefined : { key, instanceId, queuePosition: depth + 1 }
-    const bytes = this.#hold(submitted, { instanceId: instance.id, place, request })
+    const bytes = this.#hold(submitted)
     if (typeof bytes !== 'number') return bytes
     this.#lastPlace = place
     return { submitted, origin: { instanceId: instance.id, place, instance, bytes, request } }
@@ -80,12 +78,9 @@ export class Intake {
     return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, ids))
   }
 
-  /** Takes the bytes of a submission, and stores it. Returns the bytes, or why it is refused. */
-  #hold(
-    submitted: SubmittedTask,
-    place: { readonly instanceId: string; readonly place: number; readonly request: SubmitRequest | undefined },
-  ): number | SubmitRefusal {
-    const { tasks, persistence, report } = this.#options
+  /** Takes the bytes of a submission. Returns them, or why it is refused. */
+  #hold(submitted: SubmittedTask): number | SubmitRefusal {
+    const { tasks } = this.#options
     const { maxSubmissionBytes, maxBytes } = tasks.limits
     const bytes = jsonBytes(submitted, maxSubmissionBytes)
     if (bytes > maxSubmissionBytes) {
@@ -94,16 +89,7 @@ export class Intake {
         `task: got ${bytes} or more bytes of JSON, expected at most ${maxSubmissionBytes}.`,
       )
     }
-    if (!tasks.take(bytes)) {
-      return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
-    }
-    try {
-      persistence?.submit(queuedRow(submitted, place))
-      return bytes
-    } catch (error) {
-      tasks.giveBack(bytes)
-      report(error, { source: 'store' })
-      return refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
-    }
+    if (tasks.take(bytes)) return bytes
+    return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
   }
 }

@@ -22,23 +22,6 @@ export interface RestoredTask {
 /** The status of a row that stands for the last place in the order of submission, when its task is not retained any longer. */
 export const FORGOTTEN = 'forgotten'
 
-/** The row of a task that is about to be accepted. */
-export function queuedRow(
-  submitted: SubmittedTask,
-  { instanceId, place, request }: { instanceId: string; place: number; request: SubmitRequest | undefined },
-): StoredCommandTask {
-  const record = { ...submitted, instanceId, currentCommandIndex: 0, status: 'queued' }
-  return {
-    id: submitted.id,
-    instanceId,
-    status: 'queued',
-    seq: place,
-    createdAt: submitted.createdAt,
-    record,
-    ...(request && { submission: { ...request } }),
-  }
-}
-
 /** The row of a task, without what became of its commands. */
 export function taskRow({ record, submitted, place, request }: CommandTask): StoredCommandTask {
   const { id, instanceId, status, createdAt, completedAt } = record

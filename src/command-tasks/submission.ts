@@ -21,6 +21,8 @@ export interface Submission {
 
 export const refusal = (code: SubmitErrorCode, error: string): SubmitRefusal => ({ code, error })
 
+export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
+
 /** Copying may call code of the submitter: look at what it may change afterwards. */
 export function readSubmission(message: TaskSubmitMessage): Submission | SubmitRefusal {
   const parsed = taskSubmitSchema().safeParse(message)

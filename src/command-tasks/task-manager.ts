@@ -71,6 +71,8 @@ export class TaskManager {
   readonly #lanes: Lanes
   readonly #intake: Intake
   readonly #retentionMs: number
+  /** What becomes of the submissions that are not stored yet, by their ids. */
+  readonly #unstored = new Map<string, Promise<boolean>>()
   /** The tasks of an earlier process that had started or ended there. */
   readonly #continued = new Set<string>()
   /** What ends when it is disposed. */
@@ -153,9 +155,8 @@ export class TaskManager {
       clock,
       lanes: this.#lanes,
       tasks: this.#tasks,
-      persistence: this.persistence,
       maxQueueSize: options.maxQueueSize ?? 100,
-      report: this.#report,
+      lastPlace: this.persistence?.lastPlace ?? 0,
     })
     this.#listen(telemetry)
     this.recovered = outbox.batch(() => this.#recover(rows, clock, options.instanceGraceMs ?? INSTANCE_GRACE_MS))
@@ -177,7 +178,8 @@ export class TaskManager {
   }
 
   /**
-   * Queues a task for the instance that it names, or for the first connected one.
+   * Queues a task for the instance that it names, or for the first connected one. With a store, it starts when it is stored (`stored`). When it cannot
+   * be stored it is withdrawn: there is no such task then, and nobody hears of it.
    * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
    * @throws InvalidInputError for an unknown or wrong option
    */
@@ -193,8 +195,56 @@ export class TaskManager {
       this.#tasks.add(task)
       this.#noteTrace(task)
       const queuePosition = this.#lanes.add(task)
-      if (this.submitted$.observed) this.#outbox.callLater(() => this.submitted$.next(task.id), 'stream')
+      if (this.submitted$.observed) {
+        const tell = (): void => {
+          if (this.#tasks.get(task.id) === task) this.submitted$.next(task.id)
+        }
+        this.#outbox.callLater(tell, 'stream')
+      }
+      this.#store(task)
       return { taskId: task.id, queuePosition }
+    })
+  }
+
+  /**
+   * Resolves when all that has changed until now is stored; without a store, at once. Whoever tells somebody that a task was accepted waits for it.
+   * @throws StoreError when it cannot be stored now: tasks that are not stored are withdrawn, and everything else is written later
+   */
+  async stored(): Promise<void> {
+    await this.persistence?.stored()
+  }
+
+  /** @internal Whether a task that was submitted in this tick is accepted; undefined when it need not be stored first. */
+  accepted(taskId: string): Promise<boolean> | undefined {
+    return this.#unstored.get(taskId)
+  }
+
+  #store(task: CommandTask): void {
+    const { persistence } = this
+    if (persistence === undefined) return
+    const accepted = new Promise<boolean>((resolve) => {
+      const settle = (isStored: boolean): void => {
+        this.#unstored.delete(task.id)
+        resolve(isStored)
+      }
+      persistence.submit(task, {
+        onStored: () => settle(true),
+        onRefused: () => {
+          this.#withdraw(task)
+          settle(false)
+        },
+      })
+    })
+    this.#unstored.set(task.id, accepted)
+  }
+
+  /** A task could not be stored: it ends, and nobody hears of it. */
+  #withdraw(task: CommandTask): void {
+    this.#outbox.batch(() => {
+      this.#lanes.cancel(task, undefined)
+      this.persistence?.withdraw(task)
+      this.#tasks.withdraw(task)
+      this.#outbox.drop((item) => item.type !== 'call' && item.taskId === task.id)
     })
   }
 

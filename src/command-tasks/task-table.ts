@@ -86,6 +86,13 @@ export class TaskTable implements TaskBudget {
     this.#ended.giveBack(bytes)
   }
 
+  /** A submission could not be stored: there was no such task. */
+  withdraw(task: CommandTask): void {
+    this.#tasks.delete(task.id)
+    if (task.request !== undefined) this.#keys.delete(task.request.key)
+    this.giveBack(task.bytes)
+  }
+
   /** A task has ended: it may be forgotten, by the next `trim`. @param ageMs how long ago */
   end(task: CommandTask, ageMs = 0): void {
     if (this.#tasks.get(task.id) !== task) return

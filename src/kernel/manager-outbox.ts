@@ -35,6 +35,7 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   readonly batch: Outbox<Item | HostCall>['batch']
   readonly push: Outbox<Item | HostCall>['push']
   readonly drain: Outbox<Item | HostCall>['drain']
+  readonly drop: Outbox<Item | HostCall>['drop']
   readonly #clock: Clock
   readonly #report: OnError
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
@@ -58,6 +59,7 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
     this.batch = effects === undefined ? outbox.batch : (change) => outbox.batch(() => effects.batch(change))
     this.push = outbox.push
     this.drain = outbox.drain
+    this.drop = outbox.drop
   }
 
   /** Calls code of the host now. */

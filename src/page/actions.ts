@@ -3,10 +3,9 @@ import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
-import { commandKey } from './command-entry.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
-import { runAgain } from './run-again.js'
+import { runAgain, submitForPage } from './run-again.js'
 import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -55,7 +54,7 @@ const submitSchema = lazily(() =>
 const done = (more: ActionDone = {}): Answer => ({ status: 200, body: more })
 const conflict = (code: string, error: string): Answer => ({ status: 409, body: { error, code } })
 
-type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer
+type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer | Promise<Answer>
 
 /** The actions on a task, by the last part of their path. */
 export const taskActions: Readonly<Record<string, Action>> = {
@@ -68,9 +67,9 @@ export const taskActions: Readonly<Record<string, Action>> = {
         : sources.taskManager?.cancelTask(entry.id, why)
     return isCancelled === true ? done() : conflict('TASK_ENDED', 'The task has ended: there is nothing to cancel.')
   },
-  'run-again': (sources, entry, body) => {
+  'run-again': async (sources, entry, body) => {
     parseInput(nothingSchema(), body, 'body')
-    const again = runAgain(sources, entry)
+    const again = await runAgain(sources, entry)
     return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
   },
   answer: (sources, entry, body) => {
@@ -94,18 +93,18 @@ export const taskActions: Readonly<Record<string, Action>> = {
 }
 
 /** Submits commands to an instance. */
-export function submit({ taskManager }: Sources, instanceId: string, body: unknown): Answer {
+export async function submit({ taskManager }: Sources, instanceId: string, body: unknown): Promise<Answer> {
   const { name, commands } = parseInput(submitSchema(), body, 'body')
   if (taskManager?.instances.get(instanceId) === undefined) {
     return { status: 404, body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' } }
   }
-  const submitted = taskManager.submitTask({
+  const submitted = await submitForPage(taskManager, {
     type: 'task_submit',
     task_name: name ?? namedAfter(commands),
     instanceId,
     commands: commands.map(({ tool, args }) => ({ tool_name: tool, args })),
   })
-  if ('taskId' in submitted) return done({ key: commandKey(submitted.taskId) })
+  if ('key' in submitted) return done(submitted)
   const { error, code } = submitted
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }

@@ -195,8 +195,8 @@ export function createRouter({ access, sources, streams, connections, files, onF
     try {
       answer =
         perform !== undefined && entry !== undefined
-          ? perform(sources, entry, parsed.value)
-          : submit(sources, key, parsed.value)
+          ? await perform(sources, entry, parsed.value)
+          : await submit(sources, key, parsed.value)
     } catch (error) {
       const refusal = refusalOf(error)
       if (refusal === undefined) throw error

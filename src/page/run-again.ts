@@ -3,6 +3,8 @@ import { holdsSlot } from '../../machines/task-status.js'
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { NOT_STORED } from '../command-tasks/submission.js'
+import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import { launches, type LaunchedTask } from '../async-tasks/run-plan.js'
 import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
@@ -29,8 +31,8 @@ export function whyNotAgain(sources: Sources, entry: PageEntry): string | undefi
 /** The key of the new task, or why there is none. */
 export type Again = { readonly key: string } | { readonly error: string; readonly code: string }
 
-/** @throws what the launch throws, such as TaskLimitError; nothing has changed then */
-export function runAgain(sources: Sources, entry: PageEntry): Again {
+/** @throws what the launch throws, such as TaskLimitError, and StoreError when it cannot be stored; nothing has changed then */
+export async function runAgain(sources: Sources, entry: PageEntry): Promise<Again> {
   if (isDisposed(sources, entry)) return { error: DISPOSED, code: 'NOT_REPEATABLE' }
   if (entry.kind === 'async') {
     const found = launchedOf(sources, entry)
@@ -40,12 +42,20 @@ export function runAgain(sources: Sources, entry: PageEntry): Again {
     const { input, params, runner } = launched
     const { id: _, abortController: _controller, parentId: _parent, isForeground: _place, ...same } = input
     const { id } = manager.launch({ ...same, ...defined({ params }), owner }, runner)
+    await manager.stored()
     return { key: asyncKey(id) }
   }
   const submission = submissionOf(sources, entry)
-  const submitted = submission && sources.taskManager?.submitTask(submission)
-  if (submitted === undefined) return { error: NOT_KEPT, code: 'NOT_REPEATABLE' }
-  return 'taskId' in submitted ? { key: commandKey(submitted.taskId) } : submitted
+  if (submission === undefined || sources.taskManager === undefined) return { error: NOT_KEPT, code: 'NOT_REPEATABLE' }
+  return submitForPage(sources.taskManager, submission)
+}
+
+/** Submits a task. Resolves when it is accepted, or refused. */
+export async function submitForPage(taskManager: TaskManager, submission: TaskSubmitMessage): Promise<Again> {
+  const submitted = taskManager.submitTask(submission)
+  if ('error' in submitted) return submitted
+  const { taskId } = submitted
+  return (await taskManager.accepted(taskId)) === false ? NOT_STORED : { key: commandKey(taskId) }
 }
 
 const isDisposed = ({ manager, taskManager }: Sources, { kind }: PageEntry): boolean =>

@@ -9,7 +9,7 @@ import { whenThere, type Eventually } from '../task-backend/eventually.js'
 import type { TaskEvent } from '../task-backend/event-log.js'
 import type { Hub } from '../task-backend/hub.js'
 import { eventWithInlineResults, withInlineResults } from '../task-backend/inline-results.js'
-import { TASK_NOT_FOUND, type TaskService } from '../task-backend/task-service.js'
+import { TASK_NOT_FOUND, whenAccepted, type TaskService } from '../task-backend/task-service.js'
 
 export interface ClientSessionOptions {
   readonly connection: Connection
@@ -75,13 +75,16 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
         }
         held = []
         const { requestId: _, ...task } = message
-        return whenThere(service.submit(task), (submitted) => {
-          if ('error' in submitted) reply({ type, success: false, status: 'rejected', ...submitted })
-          else {
-            subscriptions.addTask(submitted.taskId, 0)
-            reply({ type, success: true, status: 'accepted', ...submitted })
-          }
-          release()
+        return whenThere(service.submit(task), (submission) => {
+          // Before it is accepted: its events may come in the same turn.
+          if ('taskId' in submission) subscriptions.addTask(submission.taskId, 0)
+          return whenThere(whenAccepted(submission), (submitted) => {
+            if ('error' in submitted) {
+              if ('taskId' in submission) subscriptions.removeTask(submission.taskId)
+              reply({ type, success: false, status: 'rejected', ...submitted })
+            } else reply({ type, success: true, status: 'accepted', ...submitted })
+            release()
+          })
         })
       }
       case 'task_list':

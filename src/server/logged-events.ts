@@ -6,7 +6,7 @@ import type { InstanceManager } from '../instances/instance-manager.js'
 import type { Fields, WriteEvent } from './event-lines.js'
 import { whenThere } from '../task-backend/eventually.js'
 import { pathOf } from './http-entry.js'
-import type { TaskService } from '../task-backend/task-service.js'
+import { whenAccepted, type TaskService } from '../task-backend/task-service.js'
 
 /** What is logged of a request: no header and no query, so no token either. */
 export const requestFields = (request: IncomingMessage): Fields => ({
@@ -37,11 +37,12 @@ export function logTasksAndInstances(tasks: TaskManager, instances: InstanceMana
 export const logRefusals = (service: TaskService, write: WriteEvent): TaskService => ({
   ...service,
   submit: (message, idempotencyKey) =>
-    whenThere(service.submit(message, idempotencyKey), (submitted) => {
-      if ('error' in submitted) {
+    whenThere(service.submit(message, idempotencyKey), (submission) => {
+      void whenThere(whenAccepted(submission), (submitted) => {
+        if (!('error' in submitted)) return
         const { code, error } = submitted
         write('info', 'refused task', { instance: message.instanceId, code, error })
-      }
-      return submitted
+      })
+      return submission
     }),
 })

@@ -32,7 +32,7 @@ import { describeApi } from './openapi.js'
 import * as routes from './routes.js'
 import type { RestEnv } from './routes.js'
 import { describeServer, startPage, startPolicy } from './start-page.js'
-import { TASK_NOT_FOUND, type TaskService } from '../task-backend/task-service.js'
+import { TASK_NOT_FOUND, whenAccepted, type TaskService } from '../task-backend/task-service.js'
 import type { ToolCalls } from './tool-calls.js'
 import { addToolRoutes, TOOLS_PATH } from './tool-routes.js'
 import { packageVersion } from '../version.js'
@@ -108,7 +108,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     const key = c.req.valid('header')['idempotency-key']
     const idempotencyKey = key === undefined ? undefined : `${callerOf(c.req.header('authorization'))}:${key}`
     const submit = () => service.submit(c.req.valid('json'), idempotencyKey)
-    return whenThere(traced(c.req.header(), submit), (submitted) =>
+    return whenThere(whenThere(traced(c.req.header(), submit), whenAccepted), (submitted) =>
       'error' in submitted
         ? c.json(submitted, submitStatus[submitted.code])
         : c.json({ ...submitted, wsEndpoint: options.wsUrl() }, 201),

@@ -10,7 +10,7 @@ import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
 import { whenThere, type Eventually } from '../task-backend/eventually.js'
 import type { Hub } from '../task-backend/hub.js'
 import type { InstanceList } from '../task-backend/instance-list.js'
-import type { Submitted, TaskService } from '../task-backend/task-service.js'
+import { whenAccepted, type Submission, type Submitted, type TaskService } from '../task-backend/task-service.js'
 
 export interface ToolCallOptions {
   readonly service: TaskService
@@ -51,6 +51,13 @@ export interface ToolCalls {
 }
 
 /** What ends the wait for a task. */
+type Accepted = Exclude<Submission, { error: string }>
+
+const refused = ({ code, error }: Extract<Submitted, { error: string }>): ToolAnswer => ({
+  success: false,
+  error: { code, message: error },
+})
+
 type End = { readonly task: Eventually<Task | undefined> } | { readonly error: ToolError }
 
 export function createToolCalls({ service, hub, instances, clock, limitMs }: ToolCallOptions): ToolCalls {
@@ -63,16 +70,14 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     if (signal.aborted) return { success: false, error: CALLER_LEFT }
     const submission = { task_name: name, instanceId: target, commands: [{ tool_name: name, args: { ...args } }] }
     // In the turn in which the task is accepted, so that its end is not missed.
-    return whenThere<Submitted, ToolAnswer>(
+    return whenThere<Submission, ToolAnswer>(
       request.within(() => service.submit({ type: 'task_submit', ...submission })),
-      (submitted) =>
-        'error' in submitted
-          ? { success: false, error: { code: submitted.code, message: submitted.error } }
-          : waitFor(submitted.taskId, signal),
+      (submitted) => ('error' in submitted ? refused(submitted) : waitFor(submitted, signal)),
     )
   }
 
-  async function waitFor(taskId: string, signal: AbortSignal): Promise<ToolAnswer> {
+  async function waitFor(submission: Accepted, signal: AbortSignal): Promise<ToolAnswer> {
+    const { taskId } = submission
     let end: (how: End) => void = () => undefined
     const ended = new Promise<End>((resolve) => (end = resolve))
     const subscriptions = hub.join(
@@ -92,6 +97,8 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     signal.addEventListener('abort', leave)
     try {
       subscriptions.addTask(taskId, 0)
+      const submitted = await whenAccepted(submission)
+      if ('error' in submitted) return refused(submitted)
       if (signal.aborted) leave()
       const how = await ended
       const outcome: ToolOutcome = 'error' in how ? { success: false, ...how } : outcomeOf(await how.task)

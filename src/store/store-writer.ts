@@ -21,20 +21,36 @@ export interface PendingChanges {
   readonly reduce: (row: StoreRow) => boolean
 }
 
+/** What waits for a write. */
+export interface StoreWait {
+  /** All that was pending when the wait began has been written. */
+  readonly onStored: () => void
+  /**
+   * It could not be written, and the wait has ended; what is still pending is written later. A wait with this function ends with the first write
+   * after it began. One without it goes on.
+   */
+  readonly onRefused?: (error: StoreError) => void
+  /** The row that the wait is for: when the store cannot hold it, this wait alone is refused. It must not be pending after that. */
+  readonly row?: StoreRow
+}
+
 export interface StoreWriterOptions {
   readonly store: Pick<Store, 'write'>
   readonly pending: PendingChanges
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** Called after each write, when `pending` is clear. */
+  /** Called after each write, when `pending` is clear and the waits have ended. */
   readonly onWritten: () => void
 }
 
 export class StoreWriter {
   readonly #options: StoreWriterOptions
+  #waits: StoreWait[] = []
   #isScheduled = false
   #isClosed = false
-  #retry: { readonly timer: unknown; readonly delayMs: number } | undefined
+  /** How long the last write that failed has waited, or waits, to be repeated, in ms; 0 when none has failed since one succeeded. */
+  #retryMs = 0
+  #retryTimer: unknown
 
   constructor(options: StoreWriterOptions) {
     this.#options = options
@@ -42,20 +58,35 @@ export class StoreWriter {
 
   /** Whether a write has failed and has not succeeded since. */
   get isFailing(): boolean {
-    return this.#retry !== undefined
+    return this.#retryMs > 0
   }
 
   /** Whether everything has been written; if not, it will be at the end of this tick. */
   isSettled(): boolean {
     if (this.#options.pending.isEmpty()) return true
-    if (!this.#isScheduled && this.#retry === undefined) {
-      this.#isScheduled = true
-      queueMicrotask(() => {
-        this.#isScheduled = false
-        this.flush()
-      })
-    }
+    if (!this.isFailing) this.#schedule()
     return false
+  }
+
+  /** Waits until what is pending now has been written. */
+  after(wait: StoreWait): void {
+    this.#waits.push(wait)
+    if (!this.isFailing || wait.onRefused !== undefined) this.#schedule()
+  }
+
+  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  stored(): Promise<void> {
+    if (this.#options.pending.isEmpty()) return Promise.resolve()
+    return new Promise((onStored, onRefused) => this.after({ onStored, onRefused }))
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      this.flush()
+    })
   }
 
   /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
@@ -71,27 +102,30 @@ export class StoreWriter {
   /** Writes what is pending, and then `last`. @throws StoreError; `last` is not repeated */
   write(last: readonly StoreChange[] = []): void {
     if (last.length > 0 || !this.#options.pending.isEmpty()) this.#write(last)
+    else this.#endWaits()
   }
 
   #write(last: readonly StoreChange[]): void {
     const { pending, store, onWritten } = this.#options
     const changes = [...pending.read(), ...last]
-    if (changes.length === 0) return
-    if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
+    if (changes.length === 0) {
+      this.#endWaits()
+      return
+    }
     try {
+      if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
       store.write(changes)
     } catch (error) {
-      if (this.#reduce(error, last)) {
+      if (this.#leaveOut(error, last)) {
         this.#write(last)
         return
       }
-      if (last.length === 0) this.#retryLater(error)
-      throw error instanceof StoreError
-        ? error
-        : new StoreError('STORE_FAILED', 'The store could not be written.', { cause: error })
+      if (last.length === 0) this.#fail(toStoreError(error), error)
+      throw toStoreError(error)
     }
     this.#stopRetrying()
     pending.clear()
+    this.#endWaits()
     onWritten()
   }
 
@@ -106,26 +140,67 @@ export class StoreWriter {
     this.#isClosed = true
   }
 
-  /** Reduces the row that is the reason of a failure, so that it does not keep the others from being written. What is written last is kept whole. */
-  #reduce(error: unknown, last: readonly StoreChange[]): boolean {
+  #endWaits(): void {
+    for (const { onStored } of this.#waits.splice(0)) onStored()
+  }
+
+  /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. What is written last is kept whole. */
+  #leaveOut(error: unknown, last: readonly StoreChange[]): boolean {
     const row = error instanceof StoreError ? error.row : undefined
-    if (row === undefined) return false
-    const isLast = last.some((change) => 'put' in change && change.table === row.table && change.put.id === row.id)
-    if (isLast || !this.#options.pending.reduce(row)) return false
+    if (row === undefined || last.some((change) => 'put' in change && isSameRow(row, rowOf(change)))) return false
+    if (!this.#refuse(error as StoreError, (wait) => wait.row !== undefined && isSameRow(row, wait.row))) {
+      if (!this.#options.pending.reduce(row)) return false
+    }
     this.#options.report(error)
     return true
   }
 
-  #retryLater(error: unknown): void {
-    const { clock, report } = this.#options
-    report(error)
-    const delayMs = Math.min((this.#retry?.delayMs ?? RETRY_MS.first / 2) * 2, RETRY_MS.most)
+  /** Ends the waits that can be refused, or some of them. Returns whether there was one. */
+  #refuse(error: StoreError, isMeant: (wait: StoreWait) => boolean = () => true): boolean {
+    const isRefused = (wait: StoreWait): boolean => wait.onRefused !== undefined && isMeant(wait)
+    const refused = this.#waits.filter(isRefused)
+    this.#waits = this.#waits.filter((wait) => !isRefused(wait))
+    for (const { onRefused } of refused) onRefused?.(error)
+    return refused.length > 0
+  }
+
+  #fail(failure: StoreError, reason: unknown): void {
+    const { pending, report } = this.#options
+    if (!this.#isClosed) {
+      report(reason)
+      this.#retryLater()
+    }
+    this.#refuse(failure)
+    if (!pending.isEmpty()) return
+    // All of it was refused.
     this.#stopRetrying()
-    this.#retry = { timer: clock.setTimeout(() => this.flush(), delayMs, { name: 'retry of a write' }), delayMs }
+    this.#endWaits()
+  }
+
+  #retryLater(): void {
+    if (this.#retryTimer !== undefined) return
+    const { clock } = this.#options
+    this.#retryMs = this.isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first
+    const retry = (): void => {
+      this.#retryTimer = undefined
+      this.flush()
+    }
+    this.#retryTimer = clock.setTimeout(retry, this.#retryMs, { name: 'retry of a write' })
   }
 
   #stopRetrying(): void {
-    if (this.#retry !== undefined) this.#options.clock.clearTimeout(this.#retry.timer)
-    this.#retry = undefined
+    if (this.#retryTimer !== undefined) this.#options.clock.clearTimeout(this.#retryTimer)
+    this.#retryTimer = undefined
+    this.#retryMs = 0
   }
 }
+
+const toStoreError = (error: unknown): StoreError =>
+  error instanceof StoreError
+    ? error
+    : new StoreError('STORE_FAILED', 'The store could not be written.', { cause: error })
+
+const rowOf = (change: StoreChange): StoreRow =>
+  'put' in change ? { table: change.table, id: change.put.id } : { table: change.table, id: change.remove }
+
+const isSameRow = (a: StoreRow, b: StoreRow): boolean => a.table === b.table && a.id === b.id

@@ -1,7 +1,9 @@
 /** Operations on tasks that REST and the client socket share, with the same errors and the same lists. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { NOT_STORED } from '../command-tasks/submission.js'
 import { summaryOf } from '../command-tasks/task-record.js'
+import { defined } from '../defined.js'
 import { DEFAULT_LIST_LIMIT, type RefusalCode } from '../protocol/client-messages.js'
 import type { Task, TaskStatus, TaskSubmitMessage, TaskSummary } from '../protocol/command-tasks.js'
 import type { EventLog } from './event-log.js'
@@ -18,6 +20,14 @@ export interface TaskQuery {
 export type Submitted =
   { readonly taskId: string; readonly queuePosition: number } | { readonly error: string; readonly code: RefusalCode }
 
+/** An answer that must not be given before `accepted` has said whether the task is stored. */
+export type Submission = Submitted & { readonly accepted?: Promise<boolean> | undefined }
+
+/** The answer to a submission. */
+export function whenAccepted({ accepted, ...submitted }: Submission): Eventually<Submitted> {
+  return accepted === undefined ? submitted : accepted.then((isAccepted) => (isAccepted ? submitted : NOT_STORED))
+}
+
 export type Cancelled =
   | { readonly success: true }
   | { readonly success: false; readonly error: string; readonly code: 'TASK_NOT_FOUND' | 'TASK_ENDED' | 'NOT_STORED' }
@@ -31,7 +41,7 @@ export const TASK_NOT_FOUND = 'Task not found'
 
 /** The task service of one process, or of a cluster. */
 export interface TaskService {
-  submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<Submitted>
+  submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<Submission>
   /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
   list(query: TaskQuery): Eventually<Listed>
   get(taskId: string): Eventually<Task | undefined>
@@ -67,8 +77,14 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
   const cursors = createCursors()
   const placeOf = (taskId: string): number => tasks.placeOf(taskId) ?? 0
   return {
-    submit: (message, idempotencyKey) =>
-      refusalOf(state) ?? tasks.submitTask(message, idempotencyKey === undefined ? {} : { idempotencyKey }),
+    submit: (message, idempotencyKey) => {
+      const refused = refusalOf(state)
+      if (refused !== undefined) return refused
+      const submitted = tasks.submitTask(message, defined({ idempotencyKey }))
+      return 'error' in submitted
+        ? submitted
+        : { ...submitted, ...defined({ accepted: tasks.accepted(submitted.taskId) }) }
+    },
     list: ({ instanceId, status, limit = DEFAULT_LIST_LIMIT, cursor }) => {
       const before = cursor === undefined ? Infinity : cursors.read(cursor)
       if (before === undefined) return INVALID_CURSOR
@@ -91,7 +107,7 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
     cancel: (taskId) => {
       const task = tasks.getTask(taskId)
       if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
-      if (tasks.cancelTask(taskId)) return tasks.persistence?.isPending === true ? NOT_STORED : { success: true }
+      if (tasks.cancelTask(taskId)) return tasks.persistence?.isPending === true ? CANCEL_NOT_STORED : { success: true }
       return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
     },
   }
@@ -102,7 +118,7 @@ export const INVALID_CURSOR: Listed = {
   code: 'INVALID_CURSOR',
 }
 
-const NOT_STORED: Cancelled = {
+const CANCEL_NOT_STORED: Cancelled = {
   success: false,
   error:
     'The task was cancelled, but this could not be stored yet. If the server ends before it is, the task may run again.',

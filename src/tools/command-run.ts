@@ -27,6 +27,8 @@ export interface CommandRun {
   readonly abortController: AbortController
   /** Further input of the run, by which a later process goes on with it. */
   readonly params?: LaunchTaskInput['params']
+  /** Whether the command task is stored; undefined when it need not be. When it is not, there is nothing to follow. */
+  readonly accepted?: Promise<boolean> | undefined
   /** Cancels the command task, when no async task could be launched for it. */
   abandon(): void
 }
@@ -51,7 +53,8 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
   }
   abortController.signal.addEventListener('abort', cancel, { once: true })
   // The record keeps the controller for longer.
-  void end.complete.then(() => abortController.signal.removeEventListener('abort', cancel))
+  const release = (): void => abortController.signal.removeEventListener('abort', cancel)
+  void end.complete.then(release)
   const run: RunFunction = async (_input, context) => {
     end.attach(context)
     const complete = await end.complete
@@ -67,6 +70,12 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     queuePosition,
     abortController,
     runner: { run, isBound: true, isUnique: true },
+    accepted: taskManager.accepted(taskId)?.then((isAccepted) => {
+      if (isAccepted) return true
+      end.stop()
+      release()
+      return false
+    }),
     abandon: cancel,
   }
 }
@@ -76,6 +85,8 @@ interface FollowedTask {
   readonly complete: Promise<TaskCompleteMessage>
   /** Reports the progress to the run: what came before, and each later message. */
   attach(context: RunContext): void
+  /** There is no such task. */
+  stop(): void
 }
 
 function followTask(taskManager: TaskManager, task: Task): FollowedTask {
@@ -86,13 +97,14 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
     if (report === undefined) early.push(message)
     else report(message)
   })
+  const stop = (): void => following.unsubscribe()
   const complete = new Promise<TaskCompleteMessage>((resolve) => {
     const waiting = taskManager.complete$.subscribe((message) => {
       if (message.taskId !== task.id) return
-      following.unsubscribe()
-      waiting.unsubscribe()
+      stop()
       resolve(message)
     })
+    following.add(waiting)
   })
   return {
     complete,
@@ -100,6 +112,7 @@ function followTask(taskManager: TaskManager, task: Task): FollowedTask {
       report = reporterOf(context)
       for (const message of early.splice(0)) report(message)
     },
+    stop,
   }
 }
 

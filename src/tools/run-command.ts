@@ -34,6 +34,7 @@ import {
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import { untilStored } from './stored-launch.js'
 import type { HostTool } from './tool-descriptor.js'
 import { clampedFields, launchedFields, outputOf } from './tool-output.js'
 import { defineTool, errorResult, validationError, type Tool, type ToolResult } from './tool.js'
@@ -169,6 +170,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         if (!isAsync) return await runInPlace(call, runner)
         const task = manager.launch(call.input, runner)
         context.onLaunched?.(task.id)
+        await untilStored(manager, task.id)
         const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
         return launchedResult(task, timeout, what)
       } catch (error) {

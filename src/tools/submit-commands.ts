@@ -6,6 +6,7 @@ import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/output/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
+import { NOT_STORED } from '../command-tasks/submission.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
@@ -28,6 +29,7 @@ import {
   type FollowUps,
   type ForegroundOptions,
 } from './task-tool-options.js'
+import { untilStored } from './stored-launch.js'
 import { launchOutput } from './task-tool.js'
 import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
@@ -137,6 +139,7 @@ export function createSubmitCommandsTool(
         ? await submitToCluster(taskManager, message)
         : submitCommandTask(taskManager, message)
       if ('error' in run) return submitRefused(run)
+      if (run.accepted !== undefined && !(await run.accepted)) return submitRefused(NOT_STORED)
       try {
         const call = { manager, input: launchInput(run), timeout, context, ...shared }
         return await runInPlace(call, run.runner)
@@ -177,9 +180,11 @@ async function launchCommands(launch: Launch): Promise<ToolResult> {
     const { message, launchInput } = prepare()
     const run = isRemote ? await submitToCluster(taskManager, message) : submitCommandTask(taskManager, message)
     if ('error' in run) return submitRefused(run)
+    if (run.accepted !== undefined && !(await run.accepted)) return submitRefused(NOT_STORED)
     try {
       if (isRemote) signal?.throwIfAborted()
       const task = manager.launch(launchInput(run), run.runner, reservationId)
+      await untilStored(manager, task.id)
       return launched(run, message.commands.length, task, timeout)
     } catch (error) {
       run.abandon()

@@ -14,6 +14,7 @@ import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import { eitherSignal, type FollowUps, type ForegroundAbort } from './task-tool-options.js'
+import { untilStored } from './stored-launch.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** One call of a tool that runs a task. */
@@ -51,8 +52,7 @@ export async function runInBackground(
   try {
     const found = await findRunner()
     if (!('run' in found)) return found
-    const task = launchInSlot(call, found, reservationId)
-    return backgroundResult(call, task)
+    return await backgroundResult(call, launchInSlot(call, found, reservationId))
   } catch (error) {
     if (error instanceof TaskLimitError) return limitRefusal(manager, call.followUps, error.message)
     throw error
@@ -61,9 +61,12 @@ export async function runInBackground(
   }
 }
 
-function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo): ToolResult {
+async function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo): Promise<ToolResult> {
   const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
-  return task.status === 'queued' ? queuedResult(manager, task, timeout, what) : launchedResult(task, timeout, what)
+  const result =
+    task.status === 'queued' ? queuedResult(manager, task, timeout, what) : launchedResult(task, timeout, what)
+  await untilStored(manager, task.id)
+  return result
 }
 
 /** A child takes a slot of its own kind, which is not reserved: what is refused was only looked up. */
@@ -71,8 +74,7 @@ async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | T
   const runner = await findRunner()
   if (!('run' in runner)) return runner
   try {
-    const task = call.manager.launch(call.input, runner)
-    return backgroundResult(call, task)
+    return await backgroundResult(call, call.manager.launch(call.input, runner))
   } catch (error) {
     if (error instanceof TaskLimitError || error instanceof FamilyError) {
       return errorResult('limit_reached', error.message)

@@ -44,12 +44,28 @@ const isRepeatedRun = (change: StoreChange): boolean =>
 
 export const crashFaults: readonly CrashFault[] = [
   {
-    name: 'launch-stored-later',
+    name: 'run-before-stored',
     invariant: 'K1',
-    description: 'a launch is stored at the end of the tick, after its call has returned',
+    description: 'a run starts although its launch has not been stored',
+    breakManager: withPersistence((_, registry) => {
+      registry.afterLaunch = (_entry, start) => start()
+    }),
+  },
+  {
+    name: 'refused-launch-written-later',
+    invariant: 'K1',
+    description: 'the row of a launch that was refused is written with the next write',
     breakManager: withPersistence((persistence) => {
-      persistence.launch = (entry, { attempt, deadlineAt, run }) =>
-        persistence.restore(entry, { attempt, run, ...(deadlineAt !== undefined && { deadlineAt }) }, true)
+      persistence.withdraw = () => undefined
+    }),
+  },
+  {
+    name: 'refused-launch-starts',
+    invariant: 'K1',
+    description: 'a run starts when the write of its launch has failed',
+    breakManager: withPersistence((persistence) => {
+      const after = persistence.after.bind(persistence)
+      persistence.after = (wait) => after({ ...wait, ...(wait.onRefused && { onRefused: wait.onStored }) })
     }),
   },
   {

@@ -10,9 +10,9 @@ type Status = AsyncTaskInfo['status']
 
 /** What is known of a task. */
 interface TaskNotes {
-  /** Its launch or registration returned. */
+  /** Its launch or registration was stored. */
   isAdmitted: boolean
-  /** Its launch or registration threw. */
+  /** Its launch or registration threw, or could not be stored. */
   isRefused: boolean
   /** Its attempts that have started, in all lives. */
   readonly attempts: number[]
@@ -103,7 +103,9 @@ export class Judge {
   }
 
   /** A handler was notified of an end. */
-  hear({ id, status }: SettledTaskInfo): void {
+  hear(record: SettledTaskInfo): void {
+    if (isRefused(record)) return
+    const { id, status } = record
     const task = this.#task(id)
     this.#check(task.heard === undefined, `A1: the end of ${id} was notified twice`)
     task.heard = status
@@ -145,6 +147,7 @@ export class Judge {
     const uncertain = new Set(deliveries.flatMap(({ taskIds }) => taskIds))
     for (const { id, status, delivery, record } of tasks) {
       if (status === 'running') continue
+      this.#check(record['errorCode'] !== NOT_STORED, `K1: the launch of ${id} was refused, and its end is stored`)
       const task = this.#task(id)
       task.stored ??= status
       this.#expectEnd(id, status, 'K7', 'is stored')
@@ -158,14 +161,15 @@ export class Judge {
 
   /** Every end was told as often as it must be, and what is stored is what the manager has. The row of a task that was pruned goes with the next write. */
   conclude(records: readonly AsyncTaskInfo[], { tasks }: StoreContents): void {
-    const left = new Map(records.map((record) => [record.id, record]))
+    const accepted = records.filter((record) => !isRefused(record))
+    const left = new Map(accepted.map((record) => [record.id, record]))
     for (const id of this.taskIds) this.#concludeTask(id, left)
     const stored = tasks.filter((task) => left.has(task.id) || !isPrunable(task))
     const kept = (all: readonly Pick<AsyncTaskInfo, 'id' | 'status' | 'delivery'>[]): string =>
       Array.from(all, ({ id, status, delivery }) => `${id} ${status} ${delivery}`)
         .sort()
         .join(', ')
-    this.#check(kept(stored) === kept(records), `K10: stored is ${kept(stored)}, and not ${kept(records)}`)
+    this.#check(kept(stored) === kept(accepted), `K10: stored is ${kept(stored)}, and not ${kept(accepted)}`)
   }
 
   #concludeTask(id: string, left: ReadonlyMap<string, AsyncTaskInfo>): void {
@@ -174,6 +178,7 @@ export class Judge {
     // A record that was pruned had ended.
     const status = record?.status ?? stored ?? heard
     if (isRefused) this.#check(status === undefined, `K1: ${id} was refused, and is ${status ?? ''}`)
+    if (isRefused) this.#check(attempts.length === 0, `K1: ${id} was refused, and has run`)
     if (isAdmitted || attempts.length > 0) this.#check(status !== undefined, `K1: ${id} is lost`)
     if (isCancelled) this.#check(status === 'cancelled', `K6: ${id} was cancelled, and is ${status ?? 'gone'}`)
     if (status === undefined || status === 'running') return
@@ -205,6 +210,11 @@ export class Judge {
     return task
   }
 }
+
+const NOT_STORED = 'NOT_STORED'
+
+/** Whether the launch of a task could not be stored. */
+const isRefused = (record: AsyncTaskInfo): boolean => record.status === 'failed' && record.errorCode === NOT_STORED
 
 /** Whether a task has ended, and owes nothing. */
 const isPrunable = ({ status, delivery }: StoredTask): boolean =>

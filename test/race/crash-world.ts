@@ -148,12 +148,13 @@ export class CrashWorld {
     return 'restarted'
   }
 
-  #launchChild(parentId: string | undefined): string {
+  async #launchChild(parentId: string | undefined): Promise<string> {
     const parent = parentId === undefined ? undefined : this.manager.getTask(parentId)
     return parent?.status === 'running' ? this.#admit('launch', parent.id) : 'no parent'
   }
 
-  #admit(by: 'launch' | 'register', parentId?: string): string {
+  /** A launch is accepted when it is stored. */
+  async #admit(by: 'launch' | 'register', parentId?: string): Promise<string> {
     const { used } = this.#race.disk
     used.names += 1
     const id = `task-${used.names}`
@@ -162,6 +163,7 @@ export class CrashWorld {
     try {
       if (by === 'launch') this.manager.launch(input, this.#run)
       else this.manager.registerTask(input)
+      await this.manager.stored()
       this.judge.admit(id)
       return id
     } catch (error) {

@@ -42,6 +42,18 @@ export const restartFaults: readonly RestartFault[] = [
     })),
   },
   {
+    name: 'writes-what-was-refused',
+    invariant: 'K12',
+    description: 'The row of a submission that could not be stored is written with the next write.',
+    wiring: {
+      createTaskManager: (options) => {
+        const manager = new TaskManager(options)
+        if (manager.persistence !== undefined) manager.persistence.withdraw = () => undefined
+        return manager
+      },
+    },
+  },
+  {
     name: 'runs-the-command-in-flight-again',
     invariant: 'K12',
     description: 'A task that ran when the process ended is queued again.',

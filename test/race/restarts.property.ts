@@ -8,7 +8,7 @@ import type { Instance, ToolCall } from '../../src/instances/instance.js'
 import type { ToolCallResult } from '../../src/protocol/tool-result.js'
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../src/protocol/command-tasks.js'
-import { memoryStore, type MemoryStore } from '../../src/store/index.js'
+import { memoryStore, StoreError, type MemoryStore, type Store } from '../../src/store/index.js'
 import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { createManualClock } from '../../src/testing/index.js'
 import type { CreateTaskManager } from './lanes.property.js'
@@ -26,6 +26,8 @@ type Step = (
   | { readonly do: 'answer'; readonly call: number; readonly isError: boolean }
   | { readonly do: 'connect' | 'disconnect'; readonly instance: InstanceId }
   | { readonly do: 'advance'; readonly ms: number }
+  /** The next writes fail. */
+  | { readonly do: 'break'; readonly writes: number }
 ) & { /** Whether the process ends right after the step, before anything else can run. */ readonly crash: boolean }
 
 /** How the parts are made; a planted fault makes them wrong. */
@@ -63,6 +65,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ do: fc.constant('advance' as const), ms: fc.constantFrom(0, 10, 50, 120), crash }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('break' as const), writes: fc.integer({ min: 1, max: 3 }), crash }),
+  },
 )
 
 export function restartsProperty(wiring: RestartWiring = {}) {
@@ -98,6 +104,13 @@ interface Call {
   readonly answer: (isError: boolean) => void
 }
 
+interface Submitted {
+  readonly id: string
+  readonly to: InstanceId
+  readonly key: string
+  isAccepted: boolean
+}
+
 interface Life {
   readonly instances: InstanceManager
   readonly manager: TaskManager
@@ -108,7 +121,10 @@ class World {
   readonly #clock = createManualClock(1000)
   readonly #lives: Life[] = []
   readonly #calls: Call[] = []
-  readonly #submitted: { readonly id: string; readonly to: InstanceId; readonly key: string }[] = []
+  #submitted: Submitted[] = []
+  /** They could not be stored. */
+  readonly #refused = new Set<string>()
+  #failingWrites = 0
   readonly #completes = new Map<string, TaskCompleteMessage>()
   /** The commands of each task that have succeeded, as was emitted. */
   readonly #successes = new Map<string, Set<string>>()
@@ -124,7 +140,15 @@ class World {
 
   crash(): void {
     this.#store = this.#store.copy()
+    this.#failingWrites = 0
+    // Nobody was told their ids: they may come again.
+    this.#refused.clear()
+    this.#submitted = this.#submitted.filter(({ isAccepted }) => isAccepted)
     this.#start()
+    const accepted = new Set(this.#submitted.map(({ id }) => id))
+    for (const { id } of this.#life.manager.listTasks()) {
+      this.#guard(() => check(accepted.has(id), 'K12', `${id} was not accepted, and is stored`))
+    }
   }
 
   run(given: Step): void {
@@ -145,12 +169,13 @@ class World {
         check(known === undefined || known.id === result.taskId, 'K12', `${key} was submitted twice`)
         if (known !== undefined) return
         check(!this.#submitted.some(({ id }) => id === result.taskId), 'K12', `${result.taskId} came again`)
-        this.#submitted.push({ id: result.taskId, to: given.to, key })
+        void this.#follow({ id: result.taskId, to: given.to, key, isAccepted: false })
         return
       }
       case 'cancel': {
         const task = this.#submitted[given.task]
-        if (task !== undefined && manager.cancelTask(task.id)) this.#cancelled.add(task.id)
+        if (task === undefined || !manager.cancelTask(task.id)) return
+        if (manager.persistence?.isPending === false) this.#cancelled.add(task.id)
         return
       }
       case 'answer':
@@ -164,11 +189,30 @@ class World {
         return
       case 'advance':
         this.#clock.advance(given.ms)
+        return
+      case 'break':
+        this.#failingWrites = given.writes
     }
   }
 
+  /** A submission is accepted when it is stored. */
+  async #follow(task: Submitted): Promise<void> {
+    const life = this.#life
+    const { manager } = life
+    this.#submitted.push(task)
+    const isAccepted = (await manager.accepted(task.id)) !== false
+    if (life !== this.#life) return
+    task.isAccepted = isAccepted
+    if (isAccepted) return
+    this.#submitted = this.#submitted.filter((other) => other !== task)
+    this.#refused.add(task.id)
+    this.#guard(() => check(manager.getTask(task.id) === undefined, 'K12', `${task.id} was refused, and is there`))
+  }
+
   async conclude(): Promise<void> {
-    for (let round = 0; round < 100 && this.#life.manager.laneDepths.size > 0; round += 1) {
+    const isBusy = ({ manager }: Life): boolean =>
+      manager.laneDepths.size > 0 || manager.persistence?.isPending === true
+    for (let round = 0; round < 100 && isBusy(this.#life); round += 1) {
       this.#clock.advance(TIMEOUT_MS)
       await settle()
     }
@@ -214,7 +258,7 @@ class World {
     const manager = createTaskManager({
       instances,
       clock: this.#clock,
-      store: this.#store,
+      store: this.#breakable(this.#store),
       onError: () => undefined,
       commandTimeout: TIMEOUT_MS,
       abortGraceMs: GRACE_MS,
@@ -226,6 +270,19 @@ class World {
       if (this.#lives.length - 1 === number) this.#guard(() => this.#note(message))
     }
     manager.on('progress', note).on('complete', note)
+  }
+
+  #breakable(store: MemoryStore): Store {
+    return {
+      ...store,
+      write: (changes) => {
+        if (this.#store === store && this.#failingWrites > 0) {
+          this.#failingWrites -= 1
+          throw new StoreError('STORE_FULL', 'the disk is full')
+        }
+        store.write(changes)
+      },
+    }
   }
 
   #connect(id: InstanceId): void {
@@ -269,6 +326,7 @@ class World {
         const { abortedAt = Infinity } = other
         check(now >= abortedAt + GRACE_MS, 'S3', `${instanceId} got ${taskId} while it was busy with ${other.taskId}`)
       }
+      check(!this.#refused.has(taskId), 'K12', `${taskId} was refused, and runs`)
       const order = this.#submitted.map(({ id }) => id)
       const last = this.#calls.filter((call) => call.instanceId === instanceId).at(-1)?.taskId
       const isInOrder = last === undefined || order.indexOf(taskId) >= order.indexOf(last)
@@ -300,6 +358,7 @@ class World {
 
   #note(message: TaskProgressMessage | TaskCompleteMessage): void {
     const { taskId } = message
+    check(!this.#refused.has(taskId), 'K12', `${taskId} was refused, and is told`)
     check(!this.#completes.has(taskId), 'S1', `${taskId} got an event after its complete`)
     if (message.type === 'task_complete') {
       const stored = this.#store.contents().commandTasks.find(({ id }) => id === taskId)

@@ -100,7 +100,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     description: 'a run starts before that is stored',
     needsStore: true,
     alter: ({ registry: { persistence } }) => {
-      if (persistence !== undefined) persistence.flush = () => true
+      if (persistence !== undefined) persistence.after = ({ onStored }) => onStored()
     },
   },
   {

@@ -1,8 +1,8 @@
 /**
  * Keeps a store in step with the registry of one manager.
  *
- * Changes are collected and written together, before anything of them is notified (K2). A launch, a lease and a cancellation are written at once
- * (K1, K3, K6). A write that fails is repeated until it succeeds; meanwhile nothing that it holds is notified (K10).
+ * Changes are collected and written together, before anything of them is notified (K2) and before a run starts (K1). A lease and a cancellation
+ * are written at once (K3, K6). A write that fails is repeated until it succeeds; meanwhile nothing that it holds is notified (K10).
  */
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
@@ -19,7 +19,7 @@ import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
 import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
 import { StoreSync } from '../../kernel/store-sync.js'
-import { StoreWriter } from '../../store/store-writer.js'
+import { StoreWriter, type StoreWait } from '../../store/store-writer.js'
 
 /** The field of a stored record for the message that delivered it. */
 export const DELIVERED_BY = 'deliveredBy'
@@ -64,6 +64,8 @@ export class Persistence implements DeliveryObserver {
     tasks: { rowOf: (entry, isReduced) => this.#rowOf(entry, isReduced), isReducible: true },
     deliveries: { rowOf: deliveryRow },
   })
+  /** Their launches were refused: nothing of them is stored. */
+  readonly #withdrawn = new WeakSet<TaskEntry>()
   readonly #deliveries = new Map<string, OpenDelivery>()
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
@@ -126,10 +128,16 @@ export class Persistence implements DeliveryObserver {
 
   // Changes
 
-  /** Writes the launch of a task, before it is admitted. @throws StoreError */
+  /** Notes the launch of a task. */
   launch(entry: TaskEntry, storage: TaskStorage): void {
     this.#storage.set(entry, storage)
-    this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
+    this.noteChange(entry)
+  }
+
+  /** The launch of a task could not be stored. */
+  withdraw(entry: TaskEntry): void {
+    this.#withdrawn.add(entry)
+    this.#sync.prune('tasks', entry.record.id)
   }
 
   /** Writes tasks before they run again. @throws StoreError */
@@ -170,7 +178,7 @@ export class Persistence implements DeliveryObserver {
 
   /** The record has changed in a way that nobody is notified of. */
   noteChange(entry: TaskEntry): void {
-    this.#sync.put('tasks', entry.record.id, entry)
+    if (!this.#withdrawn.has(entry)) this.#sync.put('tasks', entry.record.id, entry)
   }
 
   /** A task has started after it had waited, or waits for its next run. */
@@ -203,7 +211,7 @@ export class Persistence implements DeliveryObserver {
       this.#sync.prune('tasks', taskId)
       return
     }
-    this.#sync.put('tasks', taskId, entry)
+    this.noteChange(entry)
     if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
   }
 
@@ -318,6 +326,16 @@ export class Persistence implements DeliveryObserver {
   /** Whether everything has been written; if not, it will be at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
+  }
+
+  /** Waits until what is pending now has been written. */
+  after(wait: StoreWait): void {
+    this.#writer.after(wait)
+  }
+
+  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  stored(): Promise<void> {
+    return this.#writer.stored()
   }
 
   /** Writes what is pending now. False when that failed: it was reported, and will be repeated until `close`. */

@@ -1,5 +1,5 @@
 /** The tasks of the whole cluster, for the REST routes and the sockets of a node. */
-import { refusal, readSubmission } from '../../command-tasks/submission.js'
+import { NOT_STORED, refusal, readSubmission } from '../../command-tasks/submission.js'
 import type { TaskStatus, TaskSubmitMessage } from '../../protocol/command-tasks.js'
 import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
 import { jsonBytes } from '../../json/json-size.js'
@@ -47,8 +47,6 @@ export interface ExpectedEnd {
 
 /** How many tasks a list reads at once. */
 const BATCH = 200
-
-export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
   const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options

@@ -140,6 +140,7 @@ describe('a stream of output', () => {
     const write = vi.spyOn(store, 'write')
     const { clock, manager, register, follow } = setUp({ store })
     register('a')
+    await manager.stored()
     const { seen } = follow('a')
     write.mockImplementation(() => {
       throw new Error('full')

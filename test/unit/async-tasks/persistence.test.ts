@@ -242,6 +242,7 @@ it('K4: what the store held is taken once, and what has not changed is not writt
   const filled = memoryStore()
   const first = setUp(filled)
   first.persistence.launch(entryOf('a', { status: 'running' }), { attempt: 1, deadlineAt: undefined, run: {} })
+  first.persistence.flush()
   const copy = filled.copy()
   const { persistence } = setUp(Object.assign(copy, { write: vi.fn(copy.write.bind(copy)).mockImplementation(write) }))
   const { tasks } = persistence.takeContents()

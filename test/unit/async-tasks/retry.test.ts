@@ -56,6 +56,7 @@ describe('a run that died with its process', () => {
   it('K7: fails its task with a code, and says what to do', async () => {
     const store = memoryStore()
     managerOn(store).launch(task(), openRun().run)
+    await tick()
     const next = managerOn(store.copy())
     expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: ['a'], uncertain: [] })
     expect(next.getTask('a')).toMatchObject({
@@ -71,6 +72,7 @@ describe('a run that died with its process', () => {
     const store = memoryStore()
     const params = { tool_whitelist: ['read'], context: { depth: [1, { of: 'it' }] } }
     managerOn(store).launch({ ...task(), params }, openRun().run)
+    await tick()
     const { run, started } = openRun()
     const next = managerOn(store.copy(), { findRunner: () => retried(run) })
     expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: ['a'], interrupted: [], uncertain: [] })
@@ -94,6 +96,7 @@ describe('a run that died with its process', () => {
     }
     managerOn(store).launch(task(), run)
     await tick()
+    await tick()
     for (let life = 0; life < 3; life += 1) {
       store = store.copy()
       const manager = managerOn(store, { findRunner: () => retried(run, 3) })
@@ -108,6 +111,7 @@ describe('a run that died with its process', () => {
   it('K7: has its next attempt on the disk before it starts, so that each start counts', async () => {
     const store = memoryStore()
     managerOn(store).launch(task(), openRun().run)
+    await tick()
     const copy = store.copy()
     let stored: unknown
     const run: Runner = () => {
@@ -126,6 +130,7 @@ describe('a run that died with its process', () => {
   it('K7: is not run again, and uses up no attempt, when that cannot be stored', async () => {
     const store = memoryStore()
     managerOn(store).launch(task(), openRun().run)
+    await tick()
     const copy = store.copy()
     let isBroken = true
     const broken: Store = {
@@ -159,6 +164,7 @@ describe('a run that died with its process', () => {
     const store = memoryStore()
     const first = createManualClock()
     managerOn(store, { clock: first }).launch({ ...task(), timeoutMs: 1000 }, openRun().run)
+    await tick()
     const clock = createManualClock()
     clock.advance(900)
     const copy = store.copy()
@@ -238,6 +244,7 @@ describe('a run that died with its process', () => {
     const manager = managerOn(store)
     manager.launch(task('a'), openRun().run)
     manager.launch(task('b'), openRun().run)
+    await tick()
     const { run, started } = openRun()
     const next = managerOn(store.copy(), { findRunner: () => retried(run) })
     expect(next.cancelTask('a')).toBe(true)
@@ -259,6 +266,7 @@ describe('a task is not run again', () => {
   ) {
     const store = memoryStore()
     launch(managerOn(store))
+    await tick()
     const errors: { readonly error: unknown; readonly source: string }[] = []
     const next = managerOn(store.copy(), { onError: (error, { source }) => errors.push({ error, source }), ...options })
     const { interrupted } = await next.recovered

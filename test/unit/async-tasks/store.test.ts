@@ -28,7 +28,7 @@ const task = (id: string, owner = 'main') => ({ id, subagentName: 'agent', goalP
 const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
 
 describe('a launch', () => {
-  it('K1: is stored before its run starts', () => {
+  it('K1: is stored before its run starts', async () => {
     const store = memoryStore()
     const manager = managerOn(store)
     let stored: readonly string[] | undefined
@@ -36,31 +36,111 @@ describe('a launch', () => {
       stored = store.contents().tasks.map(({ id, status }) => `${id} ${status}`)
       return Promise.resolve({})
     })
+    expect(store.contents().tasks).toEqual([])
+    await manager.stored()
     expect(store.contents().tasks).toMatchObject([{ id: 'a', status: 'running', owner: 'main', attempt: 1 }])
-    return tick().then(() => expect(stored).toEqual(['a running']))
+    await tick()
+    expect(stored).toEqual(['a running'])
   })
 
-  it('K1: throws and changes nothing when it cannot be stored', () => {
+  it('K1: is written with all that changes in its tick, in one write', async () => {
     const { store, state } = breakableStore()
-    const manager = managerOn(store, { maxAsyncTasks: 1 })
+    const manager = managerOn(store, { maxAsyncTasks: -1 })
+    const run = vi.fn(() => Promise.resolve(OUTPUT))
+    for (let n = 0; n < 100; n += 1) manager.launch(task(`task-${n}`), run)
+    expect([state.writes, run.mock.calls.length]).toEqual([0, 0])
+    await manager.stored()
+    expect(state.writes).toBe(1)
+    await manager.waitFor(manager.getAllTasks().map(({ id }) => id))
+    expect(run).toHaveBeenCalledTimes(100)
+  })
+
+  it('K1: fails its task, which has not run and owes nothing, when it cannot be stored', async () => {
+    const { store, state, memory } = breakableStore()
+    const clock = createManualClock()
+    const errors: unknown[] = []
+    const manager = managerOn(store, {
+      clock,
+      maxAsyncTasks: 1,
+      onError: (error, { source }) => errors.push([source, error]),
+    })
+    const told: unknown[] = []
+    manager.transitions$.subscribe(({ taskId, kind, to }) => told.push([taskId, kind, to]))
     const run = vi.fn(() => Promise.resolve({}))
     state.isBroken = true
-    expect(() => manager.launch(task('a'), run)).toThrow(StoreError)
-    expect(manager.getAllTasks()).toEqual([])
-    expect(manager.canLaunchAsync().allowed).toBe(true)
+    expect(manager.launch(task('a'), run).status).toBe('running')
+    await expect(manager.stored()).rejects.toThrow(StoreError)
+    expect(manager.getTask('a')).toMatchObject({
+      status: 'failed',
+      errorCode: 'NOT_STORED',
+      error: 'The task could not be stored, and was not started: the disk is full',
+      delivery: 'none',
+    })
+    expect(errors).toMatchObject([['store', { code: 'STORE_FULL' }]])
+    expect(told).toEqual([
+      ['a', 'status', 'running'],
+      ['a', 'status', 'failed'],
+    ])
+    expect([manager.canLaunchAsync().allowed, manager.getPendingNotifications(), clock.pending]).toEqual([true, [], 0])
+    await manager.onIdle()
     state.isBroken = false
-    manager.launch(task('a'), run)
-    expect(manager.getTask('a')?.status).toBe('running')
+    manager.launch(task('b'), run)
+    await manager.waitFor(['b'])
+    expect([run.mock.calls.length, memory.contents().tasks.map(({ id }) => id)]).toEqual([1, ['b']])
   })
 
-  it('K1: keeps its reservation when it cannot be stored', () => {
-    const { store, state } = breakableStore()
-    const manager = managerOn(store, { maxAsyncTasks: 1 })
-    const reservation = manager.tryReserveAsyncSlot() ?? ''
+  it('K1: is refused at once, and repeats no write, while what else has changed waits to be written', async () => {
+    const { store, state, memory } = breakableStore()
+    const clock = createManualClock()
+    const manager = managerOn(store, { clock, maxAsyncTasks: 1, whenFull: 'queue', onError: () => undefined })
+    const run = vi.fn(() => Promise.resolve(OUTPUT))
+    manager.registerTask(task('a'))
+    await manager.stored()
     state.isBroken = true
-    expect(() => manager.registerTask(task('a'), reservation)).toThrow(StoreError)
+    manager.completeTask('a', OUTPUT)
+    await expect(manager.stored()).rejects.toThrow(StoreError)
+    manager.launch(task('b'), run)
+    manager.launch(task('c'), run)
+    await expect(manager.stored()).rejects.toThrow(StoreError)
+    expect(['b', 'c'].map((id) => manager.getTask(id)?.status)).toEqual(['failed', 'failed'])
+    expect([clock.pending, clock.nextDue]).toEqual([1, clock.now() + 100])
     state.isBroken = false
-    expect(manager.registerTask(task('a'), reservation).status).toBe('running')
+    clock.advance(100)
+    await manager.stored()
+    expect([run.mock.calls.length, clock.pending]).toEqual([0, 0])
+    expect(memory.contents().tasks.map(({ id, status }) => [id, status])).toEqual([['a', 'completed']])
+  })
+
+  it('K1: whose task has ended before that is stored with its end, later', async () => {
+    const { store, state, memory } = breakableStore()
+    const clock = createManualClock()
+    const manager = managerOn(store, { clock, onError: () => undefined })
+    state.isBroken = true
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await expect(manager.stored()).rejects.toThrow(StoreError)
+    expect(manager.getTask('a')).toMatchObject({ status: 'completed', delivery: 'owed' })
+    state.isBroken = false
+    clock.advance(100)
+    expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'completed', delivery: 'owed' }])
+  })
+
+  it('K1: does not start when its task was cancelled, or everything was disposed, in the same tick', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store, { maxAsyncTasks: 1 })
+    const run = vi.fn(() => Promise.resolve({}))
+    manager.launch(task('a'), run)
+    manager.cancelTask('a')
+    await manager.stored()
+    expect(manager.canLaunchAsync().allowed).toBe(true)
+    manager.launch(task('b'), run)
+    await manager.dispose()
+    await tick()
+    expect(run).not.toHaveBeenCalled()
+    expect(store.contents().tasks.map(({ id, status }) => [id, status])).toEqual([
+      ['a', 'cancelled'],
+      ['b', 'cancelled'],
+    ])
   })
 })
 
@@ -110,6 +190,7 @@ describe('an end', () => {
     manager.settled$.subscribe(({ id }) => seen.push(id))
     manager.registerTask(task('a'))
     manager.registerTask(task('b'))
+    await manager.stored()
     state.isBroken = true
     manager.completeTask('a', OUTPUT)
     await tick()
@@ -137,11 +218,12 @@ describe('a cancellation', () => {
     expect(stored).toBe('cancelled')
   })
 
-  it('K6: aborts the run also when it cannot be stored', () => {
+  it('K6: aborts the run also when it cannot be stored', async () => {
     const { store, state } = breakableStore()
     const manager = managerOn(store, { onError: () => undefined })
     const abortController = new AbortController()
     manager.registerTask({ ...task('a'), abortController })
+    await manager.stored()
     state.isBroken = true
     expect(manager.cancelTask('a')).toBe(true)
     expect(abortController.signal.aborted).toBe(true)
@@ -163,11 +245,12 @@ describe('a message', () => {
     expect(store.contents().tasks).toMatchObject([{ id: 'a', delivery: 'leased' }])
   })
 
-  it('K3: is not handed out when it cannot be stored, and can be later', () => {
+  it('K3: is not handed out when it cannot be stored, and can be later', async () => {
     const { store, state } = breakableStore()
     const manager = managerOn(store, { onError: () => undefined })
     manager.registerTask(task('a'))
     manager.completeTask('a', OUTPUT)
+    await manager.stored()
     state.isBroken = true
     expect(() => manager.lease()).toThrow(StoreError)
     state.isBroken = false
@@ -238,7 +321,9 @@ describe('after a crash', () => {
 
   it('K7: what ran has failed, and that is owed and stored', async () => {
     const store = memoryStore()
-    managerOn(store).registerTask(task('a'))
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    await manager.stored()
     const copy = store.copy()
     const next = managerOn(copy)
     expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: ['a'], uncertain: [] })
@@ -394,8 +479,9 @@ describe('a store', () => {
     }
     // Its record is pruned as soon as it is cancelled.
     const manager = managerOn(store, { clock, maxAsyncTasks: 0, onError: () => undefined })
-    if (failing > 1) manager.registerTask(task('a'))
-    else expect(() => manager.registerTask(task('a'))).toThrow(StoreError)
+    manager.registerTask(task('a'))
+    if (failing > 1) await manager.stored()
+    else await expect(manager.stored()).rejects.toThrow(StoreError)
     await manager.dispose()
     for (let ticks = 0; ticks < 5; ticks += 1) await tick()
     expect({ last: writes.at(-1), pending: clock.pending }).toEqual({ last: 'close', pending: 0 })
@@ -437,6 +523,7 @@ describe('a store that cannot be written when its manager is disposed', () => {
     const errors: unknown[] = []
     const manager = managerOn(store, { onError: (error, { source }) => errors.push([source, error]) })
     manager.registerTask(task('a'))
+    await manager.stored()
     state.isBroken = true
     await manager.dispose()
     expect(errors[0]).toMatchObject(['store', { code: 'STORE_FULL' }])
@@ -459,14 +546,9 @@ describe('a write that fails with another error', () => {
     }
     const manager = managerOn(store, { onError: () => undefined })
     isBroken = true
-    expect(() => manager.registerTask(task('a'))).toThrow(StoreError)
-    try {
-      manager.registerTask(task('a'))
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'STORE_FAILED', cause })
-    }
+    manager.registerTask(task('a'))
+    await expect(manager.stored()).rejects.toMatchObject({ name: 'StoreError', code: 'STORE_FAILED', cause })
     isBroken = false
-    await tick()
   })
 
   it('K10: is repeated less and less often, until it succeeds', async () => {
@@ -475,6 +557,7 @@ describe('a write that fails with another error', () => {
     const times: number[] = []
     const manager = managerOn(store, { clock, onError: () => times.push(clock.now()) })
     manager.registerTask(task('a'))
+    await manager.stored()
     const start = clock.now()
     state.isBroken = true
     manager.completeTask('a', OUTPUT)

@@ -100,6 +100,7 @@ it('F8: the longest wait for a slot goes on across crashes, and begins at the la
   const first = new AsyncTaskManager({ ...options, store, clock: createManualClock(5_000) })
   onTestFinished(() => first.dispose())
   first.launch({ id: 'a', subagentName: 'agent', goalPrompt: 'g', params: {} }, untilAborted)
+  await tick()
   const statusAfter = async (start: number, ms: number): Promise<string | undefined> => {
     store = store.copy()
     const clock = createManualClock(start)

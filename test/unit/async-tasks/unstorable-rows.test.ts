@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
 import { memoryStore, sqliteStore, StoreError, type Store, type StoreChange } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import { untilAborted } from '../../support/limited-tasks.js'
 
 const task = (id: string) => ({ id, subagentName: 'agent', goalPrompt: 'goal' })
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -44,6 +45,7 @@ describe('a row that the store cannot hold', () => {
     const settled: string[] = []
     manager.settled$.subscribe(({ id }) => settled.push(id))
     for (const id of ['a', 'b', 'c']) manager.registerTask({ ...task(id), timeoutMs: 60_000 })
+    await manager.stored()
     const before = batches.length
     manager.completeTask('a', {})
     manager.completeTask('b', { final_message: 'x'.repeat(300_000) })
@@ -72,6 +74,7 @@ describe('a row that the store cannot hold', () => {
     const { memory, store } = pickyStore()
     const { manager, errors } = managerOn(store)
     manager.registerTask(task('b'))
+    await manager.stored()
     manager.completeTask('b', { final_message: 'x'.repeat(300_000) })
     await tick()
     const lease = manager.lease()
@@ -82,14 +85,32 @@ describe('a row that the store cannot hold', () => {
     expect(manager.getTask('b')?.output?.final_message).toHaveLength(300_000)
   })
 
-  it('K1: is refused when it is that of a launch: its run would not be known', () => {
+  it('K1: is refused when it is that of a launch: its run would not be known; the others of its tick start', async () => {
+    const { memory, store, batches } = pickyStore()
+    const { manager, errors, clock } = managerOn(store)
+    const run = vi.fn(untilAborted)
+    manager.launch(task('b'), run)
+    manager.launch({ ...task('a'), goalPrompt: 'x'.repeat(300_000) }, run)
+    manager.launch(task('c'), run)
+    await manager.stored()
+    await tick()
+    expect(manager.getTask('a')).toMatchObject({
+      status: 'failed',
+      errorCode: 'NOT_STORED',
+      error: 'The task could not be stored, and was not started: the row a is too long',
+    })
+    expect(memory.contents().tasks.map(({ id }) => id)).toEqual(['b', 'c'])
+    expect([run.mock.calls.length, batches.length, clock.pending]).toEqual([2, 1, 0])
+    expect(errors).toEqual(['StoreError: the row a is too long'])
+  })
+
+  it('is written without what cannot be held when the task has ended in the tick of its launch', async () => {
     const { memory, store } = pickyStore()
-    const { manager, errors } = managerOn(store)
-    const launch = () => manager.launch({ ...task('a'), goalPrompt: 'x'.repeat(300_000) }, () => ({}))
-    expect(launch).toThrow('the row a is too long')
-    expect(manager.getAllTasks()).toEqual([])
-    expect(memory.contents().tasks).toEqual([])
-    expect(errors).toEqual([])
+    const { manager } = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', { final_message: 'x'.repeat(300_000) })
+    await manager.stored()
+    expect(memory.contents().tasks).toMatchObject([{ id: 'a', status: 'completed', delivery: 'owed' }])
   })
 
   it('is reduced once: a store that cannot hold the rest either is tried again later', async () => {
@@ -105,6 +126,7 @@ describe('a row that the store cannot hold', () => {
     }
     const { manager, errors, clock } = managerOn(store)
     manager.registerTask(task('a'))
+    await manager.stored()
     isBroken = true
     manager.completeTask('a', {})
     await tick()

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager } from '../../../src/index.js'
-import { InstanceManager, TaskManager, type TaskManagerOptions } from '../../../src/server/index.js'
-import { memoryStore, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { InstanceManager, TaskManager, type SubmitResult, type TaskManagerOptions } from '../../../src/server/index.js'
+import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import type { StoredCommandTask } from '../../../src/store/store.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { createCommandHost, type CommandHost } from '../../support/command-host.js'
@@ -19,28 +19,52 @@ const afterCrash = (store: MemoryStore, options?: Partial<TaskManagerOptions>) =
   return { store: copy, ...hostOn(copy, options) }
 }
 
+const idOf = (answer: SubmitResult): string => ('taskId' in answer ? answer.taskId : '')
+
 const task = { task_name: 'a task', commands: [{ tool_name: 'step', args: { name: 'a' } }] }
 
 describe('a submission', () => {
-  it('K12: is stored before it is accepted', () => {
+  it('K12: is stored before it is accepted, with its start where nothing is in its way', async () => {
     const store = memoryStore()
     const host = hostOn(store)
     host.connect()
     const id = host.submit(['a', 'b'])
+    const later = host.submit('c')
+    expect(store.contents().commandTasks).toEqual([])
+    expect(await Promise.all([host.tasks.accepted(id), host.tasks.accepted(later)])).toEqual([true, true])
     expect(store.contents().commandTasks).toMatchObject([
-      { id, status: 'queued', instanceId: 'one', seq: 1, record: { commands: [{ status: 'pending' }, {}] } },
+      { id, status: 'running', instanceId: 'one', seq: 1, record: { commands: [{ status: 'pending' }, {}] } },
+      { id: later, status: 'queued', seq: 2 },
     ])
+    expect(host.tasks.accepted(id)).toBeUndefined()
+  })
+
+  it('K12: is one write with all that are submitted in its tick', async () => {
+    const { store, state } = breakableStore()
+    const host = hostOn(store)
+    host.connect()
+    for (let n = 0; n < 100; n += 1) host.submit('a')
+    await host.tasks.stored()
+    expect([state.writes, host.tasks.listTasks().length]).toEqual([1, 100])
   })
 
   it('K12: is refused when it cannot be stored, and nothing has changed', async () => {
     const { store, state, memory } = breakableStore()
-    const host = hostOn(store, { maxQueueSize: 1 })
+    const host = hostOn(store, { maxQueueSize: 2 })
     host.connect()
     state.isBroken = true
-    expect(host.tasks.submitTask(task, { idempotencyKey: 'k' })).toMatchObject({ code: 'NOT_STORED' })
-    expect(host.tasks.listTasks()).toEqual([])
-    expect(host.tasks.laneDepths.size).toBe(0)
-    expect(host.onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'STORE_FULL' }), { source: 'store' })
+    const submitted: string[] = []
+    host.tasks.submitted$.subscribe((id) => submitted.push(id))
+    const ids = ['k', 'l'].map((idempotencyKey) => idOf(host.tasks.submitTask(task, { idempotencyKey })))
+    const accepted = Promise.all(ids.map(async (id) => host.tasks.accepted(id)))
+    await expect(host.tasks.stored()).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect(await accepted).toEqual([false, false])
+    await host.settle()
+    expect([host.tasks.listTasks(), host.told, submitted, host.calls]).toEqual([[], [], [], []])
+    expect([host.tasks.laneDepths.size, host.tasks.lanes, host.clock.pending]).toEqual([0, [], 0])
+    expect(host.onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: 'STORE_FULL' }), {
+      source: 'store',
+    })
     state.isBroken = false
     expect(host.tasks.submitTask(task, { idempotencyKey: 'k' })).toMatchObject({ queuePosition: 1 })
     await host.settle()
@@ -48,12 +72,35 @@ describe('a submission', () => {
     expect(memory.contents().commandTasks).toHaveLength(1)
   })
 
-  it('takes no room when it cannot be stored', () => {
+  it('K12: is refused alone when its row is the reason', async () => {
+    const memory = memoryStore()
+    const store: Store = {
+      ...memory,
+      write: (changes) => {
+        for (const change of changes) {
+          if (!('put' in change) || !change.put.id.endsWith('_2')) continue
+          throw new StoreError('STORE_FAILED', 'it cannot be held', { row: { table: change.table, id: change.put.id } })
+        }
+        memory.write(changes)
+      },
+    }
+    const host = hostOn(store)
+    host.connect()
+    const ids = ['a', 'b', 'c'].map((name) => host.submit(name))
+    const accepted = Promise.all(ids.map(async (id) => host.tasks.accepted(id)))
+    expect(await accepted).toEqual([true, false, true])
+    expect(memory.contents().commandTasks.map(({ id }) => id)).toEqual([ids[0], ids[2]])
+    await host.settle()
+    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    expect([host.tasks.laneDepths.get('one'), host.clock.pending]).toEqual([2, 1])
+  })
+
+  it('takes no room when it cannot be stored', async () => {
     const { store, state } = breakableStore()
     const host = hostOn(store, { maxBytes: 1000 })
     host.connect()
     state.isBroken = true
-    for (let n = 0; n < 20; n += 1) expect(host.tasks.submitTask(task)).toMatchObject({ code: 'NOT_STORED' })
+    for (let n = 0; n < 20; n += 1) expect(await host.tasks.accepted(idOf(host.tasks.submitTask(task)))).toBe(false)
     state.isBroken = false
     expect(host.tasks.submitTask(task)).toMatchObject({ queuePosition: 1 })
   })
@@ -100,17 +147,20 @@ describe('what happens to a task', () => {
     const { store, state } = breakableStore()
     const host = hostOn(store, { commandTimeout: 50 })
     host.connect()
+    host.submit('before')
     const id = host.submit('a')
-    state.isBroken = true
     await host.settle()
-    expect([host.calls, host.told]).toEqual([[], []])
+    state.isBroken = true
+    host.call('before').finish()
+    await host.settle()
+    expect([host.calls.map(({ name }) => name), host.story(id)]).toEqual([['before'], []])
     // Its time limit begins with the call.
     host.clock.advance(60)
     state.isBroken = false
     host.clock.advance(40)
     await host.settle()
     expect(host.story(id)).toEqual(['cmd_1 running'])
-    expect(host.calls.map(({ name }) => name)).toEqual(['a'])
+    expect(host.calls.map(({ name }) => name)).toEqual(['before', 'a'])
     host.clock.advance(50)
     await host.settle()
     expect(host.story(id)).toEqual(['cmd_1 running', 'cmd_1 error', 'failed'])
@@ -160,16 +210,18 @@ describe('what happens to a task', () => {
     const { store, state } = breakableStore()
     const host = hostOn(store)
     host.connect()
+    host.submit('before')
     const id = host.submit('a')
+    await host.settle()
     state.isBroken = true
+    host.call('before').finish()
     await host.settle()
     host.tasks.cancelTask(id)
-    const next = (): string => host.submit('b')
     state.isBroken = false
     host.clock.advance(100)
-    next()
+    host.submit('b')
     await host.settle()
-    expect(host.calls.map(({ name }) => name)).toEqual(['b'])
+    expect(host.calls.map(({ name }) => name)).toEqual(['before', 'b'])
     expect(host.story(id)).toEqual(['cmd_1 running', 'cancelled'])
   })
 })
@@ -178,9 +230,11 @@ describe('after a crash', () => {
   it('K12: queued tasks keep their order, and run when their instance is there', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect('one')
     first.connect('two')
     const ids = ['a', 'b', 'c', 'd'].map((name, at) => first.submit(name, { instanceId: at === 3 ? 'two' : 'one' }))
+    await first.tasks.stored()
     const next = afterCrash(store)
     expect(next.tasks.recovered).toEqual({ queued: ids, interrupted: [] })
     expect(next.tasks.listTasks().map(({ id, status }) => [id, status])).toEqual(
@@ -237,8 +291,10 @@ describe('after a crash', () => {
   it('K12: tasks whose instance does not come back fail as those of a lost one', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const id = first.submit('a')
+    await first.tasks.stored()
     const next = afterCrash(store, { instanceGraceMs: 500 })
     next.connect('other')
     expect(next.tasks.submitTask({ ...task, instanceId: 'one' })).toMatchObject({ code: 'INVALID_INSTANCE' })
@@ -301,8 +357,10 @@ describe('after a crash', () => {
   it('K12: tasks that wait for an instance that was registered before start when it connects', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     first.submit('a')
+    await first.tasks.stored()
     const instances = new InstanceManager({ clock: first.clock })
     const callTool = vi.fn(() => Promise.resolve({ content: [] }))
     let open: () => void = () => undefined
@@ -333,8 +391,10 @@ describe('after a crash', () => {
   it('K12: tasks that wait for an instance fail when it is lost before it has connected', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const id = first.submit('a')
+    await first.tasks.stored()
     const next = afterCrash(store)
     next.instances.connect({
       id: 'one',
@@ -352,11 +412,13 @@ describe('after a crash', () => {
     })
   })
 
-  it('K12: tasks wait 90 s for their instance by default', () => {
+  it('K12: tasks wait 90 s for their instance by default', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const id = first.submit('a')
+    await first.tasks.stored()
     const next = afterCrash(store)
     next.clock.advance(89_999)
     expect(next.tasks.getTask(id)?.status).toBe('queued')
@@ -369,8 +431,10 @@ describe('after a crash', () => {
   it('a task that waits can be cancelled', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const id = first.submit('a')
+    await first.tasks.stored()
     const next = afterCrash(store)
     expect(next.tasks.cancelTask(id)).toBe(true)
     next.connect()
@@ -381,8 +445,10 @@ describe('after a crash', () => {
   it('K12: an instance that is there before the manager gets its tasks', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const id = first.submit('a')
+    await first.tasks.stored()
     const instances = new InstanceManager({ clock: first.clock })
     instances.connect({
       id: 'one',
@@ -415,6 +481,7 @@ describe('after a crash', () => {
     expect(next.store.contents().commandTasks.map(({ id }) => id)).toEqual(ids)
     next.connect()
     const last = next.submit('d')
+    await next.tasks.stored()
     expect(next.store.contents().commandTasks.map(({ id }) => id)).toEqual([...ids.slice(1), last])
     expect(next.store.contents().commands.map(({ taskId }) => taskId)).toEqual(ids.slice(1))
     const third = createCommandHost({ store: next.store.copy(), retentionMs: 60_000 })
@@ -436,6 +503,10 @@ describe('after a crash', () => {
     next.connect()
     const other = next.submit('b')
     expect([next.tasks.placeOf(other), other === id]).toEqual([2, false])
+    await next.settle()
+    expect(next.store.contents().commandTasks.map((row) => row.id)).toContain(other)
+    next.call('b').finish()
+    await next.settle()
     expect(next.store.contents().commandTasks.map((row) => row.id)).toEqual([other])
   })
 
@@ -504,8 +575,10 @@ describe('an idempotency key', () => {
   it('K12: is known after a crash, and until its task is forgotten', async () => {
     const store = memoryStore()
     const first = hostOn(store)
+    first.tasks.holdQueue()
     first.connect()
     const answer = submit(first, 'a')
+    await first.tasks.stored()
     const next = afterCrash(store)
     expect(submit(next, 'a')).toEqual(answer)
     expect(submit(next, 'b')).toMatchObject({ code: 'IDEMPOTENCY_KEY_REUSED' })
@@ -596,6 +669,7 @@ describe('a store', () => {
     await asyncTasks.dispose()
     host.connect()
     host.submit('a')
+    await host.tasks.stored()
     expect(memory.contents().commandTasks).toHaveLength(1)
     // Its tables have changed since the store was opened.
     expect(() => new AsyncTaskManager({ store })).toThrow(StoreInUseError)
@@ -617,10 +691,17 @@ describe('the last place in the order of submission', () => {
     await host.settle()
     expect(memory.contents().commandTasks).toMatchObject([{ seq: 1, status: 'forgotten' }])
     state.isBroken = true
-    expect(host.tasks.submitTask(task)).toMatchObject({ code: 'NOT_STORED' })
+    for (let n = 0; n < 3; n += 1) expect(await host.tasks.accepted(idOf(host.tasks.submitTask(task)))).toBe(false)
+    expect(memory.contents().commandTasks).toMatchObject([{ seq: 1, status: 'forgotten' }])
     state.isBroken = false
     const id = host.submit('b')
-    expect(memory.contents().commandTasks).toMatchObject([{ id, seq: 2 }])
+    await host.settle()
+    expect(memory.contents().commandTasks.filter(({ status }) => status !== 'forgotten')).toMatchObject([
+      { id, seq: 5 },
+    ])
+    host.call('b').finish()
+    await host.settle()
+    expect(memory.contents().commandTasks).toMatchObject([{ id, seq: 5, status: 'forgotten' }])
   })
 })
 

@@ -17,6 +17,7 @@ function createSubject() {
   const taskManager = {
     cancelTask: vi.fn(() => true),
     submitTask: vi.fn((_message: { task_name: string }): unknown => ({ taskId: 'c2' })),
+    accepted: vi.fn((): Promise<boolean> | undefined => undefined),
     instances: { get: (id: string) => (id === 'calc' ? {} : undefined) },
   }
   const state = { noteAnswer: vi.fn(), noteMessage: vi.fn() }
@@ -30,7 +31,7 @@ it('a cancellation without a reason, or with an empty one, says where it came fr
   for (const body of [{}, { reason: '' }, { reason: 'r'.repeat(1000) }]) {
     expect(act('cancel', asyncEntry, body)).toEqual({ status: 200, body: {} })
   }
-  act('cancel', commandEntry, { reason: '' })
+  void act('cancel', commandEntry, { reason: '' })
   expect(manager.cancelTask.mock.calls).toEqual([
     ['a1', { reason: 'cancelled on the page' }],
     ['a1', { reason: 'cancelled on the page' }],
@@ -67,11 +68,11 @@ it('an answer or a message is noted when it has arrived, and only then', () => {
   expect([state.noteAnswer.mock.calls.length, state.noteMessage.mock.calls.length]).toEqual([1, 1])
 })
 
-it('a submission without a name is named after its tools, in 200 characters', () => {
+it('a submission without a name is named after its tools, in 200 characters', async () => {
   const { taskManager, sources } = createSubject()
   const commands = Array.from({ length: 30 }, (_, at) => ({ tool: `tool ${at}`, args: {} }))
-  expect(submit(sources, 'calc', { commands })).toEqual({ status: 200, body: { key: 'command:c2' } })
-  submit(sources, 'calc', { commands: commands.slice(0, 2) })
+  expect(await submit(sources, 'calc', { commands })).toEqual({ status: 200, body: { key: 'command:c2' } })
+  await submit(sources, 'calc', { commands: commands.slice(0, 2) })
   const names = taskManager.submitTask.mock.calls.map(([message]) => message.task_name)
   expect(names[0]).toHaveLength(200)
   expect(names[1]).toBe('tool 0, tool 1')
@@ -81,8 +82,18 @@ it('a submission without a name is named after its tools, in 200 characters', ()
     ['QUEUE_FULL', 409],
   ] as const) {
     taskManager.submitTask.mockReturnValue({ error: 'no', code })
-    expect(submit(sources, 'calc', { commands })).toEqual({ status, body: { error: 'no', code } })
+    expect(await submit(sources, 'calc', { commands })).toEqual({ status, body: { error: 'no', code } })
   }
+})
+
+it.each([
+  [true, { status: 200, body: { key: 'command:c2' } }],
+  [false, { status: 409, body: { code: 'NOT_STORED' } }],
+])('a submission is answered when it is known whether it is stored: %s', async (isStored, expected) => {
+  const { taskManager, sources } = createSubject()
+  taskManager.accepted.mockReturnValue(Promise.resolve(isStored))
+  expect(await submit(sources, 'calc', { commands: [{ tool: 'add', args: {} }] })).toMatchObject(expected)
+  expect(taskManager.accepted.mock.calls).toEqual([['c2']])
 })
 
 it('a refusal names the field of the request, and what is not the affair of the client is none', () => {

@@ -6,7 +6,7 @@ import type { RunContext, RunInput } from '../../../src/engine/runner.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../../../src/protocol/command-tasks.js'
 import { submitCommandTask } from '../../../src/tools/command-run.js'
 
-function createSubject() {
+function createSubject(accepted?: Promise<boolean>) {
   const [progress$, complete$] = [new Subject<TaskProgressMessage>(), new Subject<TaskCompleteMessage>()]
   const cancelTask = vi.fn()
   const task = { id: 't1', name: 'a task', instanceId: 'calc', commands: [{ tool_name: 'act', intention: '' }] }
@@ -14,6 +14,7 @@ function createSubject() {
     {
       submitTask: () => ({ taskId: 't1', queuePosition: 1 }),
       getTask: () => task,
+      accepted: () => accepted,
       cancelTask,
       progress$,
       complete$,
@@ -87,4 +88,14 @@ it('an abort cancels its command task once, whose end is no result then', async 
   complete('completed')
   await expect(ended).rejects.toMatchObject({ name: 'AbortError' })
   expect(cancelTask).toHaveBeenCalledOnce()
+})
+
+it('a command task that could not be stored leaves no subscription', async () => {
+  const refused = createSubject(Promise.resolve(false))
+  expect(await refused.run.accepted).toBe(false)
+  expect(refused.observed()).toEqual([false, false])
+  const stored = createSubject(Promise.resolve(true))
+  expect(await stored.run.accepted).toBe(true)
+  expect(stored.observed()).toEqual([true, true])
+  stored.complete('completed')
 })

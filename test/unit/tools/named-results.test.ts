@@ -75,9 +75,11 @@ describe('a text about the end of a task', () => {
     }
   })
 
-  it('K7: says what to launch again after a crash', () => {
+  it('K7: says what to launch again after a crash', async () => {
     const store = memoryStore()
-    host({ store }).getAsyncTaskManager().registerTask({ id: 'a', subagentName: 'miner', goalPrompt: GOAL })
+    const manager = host({ store }).getAsyncTaskManager()
+    manager.registerTask({ id: 'a', subagentName: 'miner', goalPrompt: GOAL })
+    await manager.stored()
     const record = host({ store: store.copy() }).getAsyncTaskManager().getTask('a')
     expect(record?.error).toBe(
       `The process that ran this task (${NAME}) ended before the task did. Launch it again if its result is still needed.`,

@@ -1,0 +1,15 @@
+/** A model is told of a launch when it is stored. */
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { StoreError } from '../store/store-errors.js'
+
+/**
+ * Waits until the launch of a task is stored.
+ * @throws StoreError when it cannot be stored: the task has failed, and has not run
+ */
+export async function untilStored(manager: AsyncTaskManager, taskId: string): Promise<void> {
+  await manager.stored()
+  const record = manager.getTask(taskId)
+  if (record?.status === 'failed' && record.errorCode === 'NOT_STORED') {
+    throw new StoreError('STORE_FAILED', record.error)
+  }
+}
