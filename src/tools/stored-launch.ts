@@ -8,6 +8,11 @@ import { StoreError } from '../store/store-errors.js'
  */
 export async function untilStored(manager: AsyncTaskManager, taskId: string): Promise<void> {
   await manager.stored()
+  checkStored(manager, taskId)
+}
+
+/** @throws StoreError when the launch of the task could not be stored */
+export function checkStored(manager: AsyncTaskManager, taskId: string): void {
   const record = manager.getTask(taskId)
   if (record?.status === 'failed' && record.errorCode === 'NOT_STORED') {
     throw new StoreError('STORE_FAILED', record.error)

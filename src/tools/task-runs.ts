@@ -14,7 +14,7 @@ import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
 import { howToAnswer } from './task-answer.js'
 import type { EffectiveTimeout } from './task-timeout.js'
 import { eitherSignal, type FollowUps, type ForegroundAbort } from './task-tool-options.js'
-import { untilStored } from './stored-launch.js'
+import { checkStored, untilStored } from './stored-launch.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
 /** One call of a tool that runs a task. */
@@ -222,6 +222,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
       : continuedInBackground(call, running)
   } catch (error) {
+    checkStored(manager, id)
     if (leaving?.aborted !== true) throw error
     if (detach?.aborted !== true) return keptInBackground(call, id)
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
