@@ -2,6 +2,7 @@
  * Writes changes to a store: together, at the end of the tick, or at once. A write that fails is reported and repeated until it succeeds, with
  * everything that was changed meanwhile.
  */
+import { callIsolated } from '../callbacks/isolated-call.js'
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
 import { StoreError, type StoreRow } from './store-errors.js'
@@ -141,7 +142,12 @@ export class StoreWriter {
   }
 
   #endWaits(): void {
-    for (const { onStored } of this.#waits.splice(0)) onStored()
+    for (const { onStored } of this.#waits.splice(0)) this.#call(onStored)
+  }
+
+  /** One that throws must not keep the others waiting. */
+  #call(end: () => void): void {
+    callIsolated(end, this.#options.report)
   }
 
   /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. What is written last is kept whole. */
@@ -160,7 +166,7 @@ export class StoreWriter {
     const isRefused = (wait: StoreWait): boolean => wait.onRefused !== undefined && isMeant(wait)
     const refused = this.#waits.filter(isRefused)
     this.#waits = this.#waits.filter((wait) => !isRefused(wait))
-    for (const { onRefused } of refused) onRefused?.(error)
+    for (const { onRefused } of refused) this.#call(() => onRefused?.(error))
     return refused.length > 0
   }
 

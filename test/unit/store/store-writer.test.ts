@@ -48,6 +48,8 @@ function setUp() {
     failWith: (make: typeof fail) => (fail = make),
     clearings: () => clearings,
     left: () => changes.map(idOf),
+    /** They need not be written any longer; all of them by default. */
+    drop: (...ids: string[]) => (changes = changes.filter((one) => ids.length > 0 && !ids.includes(idOf(one)))),
   }
 }
 
@@ -213,4 +215,126 @@ it('when it is closed, writes what is pending, leaves no timer, and writes nothi
   other.change('b')
   other.writer.close()
   expect(other.written).toEqual([['b']])
+})
+
+/** Notes how waits end. */
+function notes() {
+  const log: string[] = []
+  return {
+    log,
+    lasting: (name: string) => ({ onStored: () => void log.push(`${name} stored`) }),
+    refusable: (name: string) => ({
+      onStored: () => void log.push(`${name} stored`),
+      onRefused: ({ message }: Error) => void log.push(`${name} refused: ${message}`),
+    }),
+  }
+}
+
+it('ends waits in their order, after the write and before what was changed is notified', async () => {
+  const { writer, change, written, clearings, clock } = setUp()
+  const { log, lasting, refusable } = notes()
+  change('a')
+  writer.after({ onStored: () => void log.push(`${written.length} written, ${clearings()} told`) })
+  writer.after(refusable('b'))
+  change('c')
+  writer.after(lasting('c'))
+  expect(log).toEqual([])
+  await Promise.resolve()
+  expect([log, written]).toEqual([['1 written, 0 told', 'b stored', 'c stored'], [['a', 'c']]])
+  writer.after(lasting('nothing to write'))
+  await Promise.resolve()
+  expect([log.at(-1), written.length, clock.pending]).toEqual(['nothing to write stored', 1, 0])
+})
+
+it('refuses the waits that can be refused, at once, and the others wait for the repetition', async () => {
+  const { writer, change, failWith, clock, reported, written } = setUp()
+  const { log, lasting, refusable } = notes()
+  failWith(full)
+  change('a')
+  writer.after(lasting('a'))
+  writer.after(refusable('b'))
+  await Promise.resolve()
+  expect([log, reported.length, clock.nextDue]).toEqual([['b refused: The store could not be written.'], 1, 100])
+  clock.advance(50)
+  writer.after(lasting('c'))
+  await Promise.resolve()
+  expect(reported).toHaveLength(1)
+  writer.after(refusable('d'))
+  await Promise.resolve()
+  // The repetition is not put off.
+  expect([log.length, reported.length, clock.nextDue]).toEqual([2, 2, 100])
+  failWith(undefined)
+  clock.advance(50)
+  expect([log.slice(2), written, clock.pending]).toEqual([['a stored', 'c stored'], [['a']], 0])
+})
+
+it('repeats nothing when all that was pending was refused', async () => {
+  const { writer, change, failWith, clock, drop } = setUp()
+  const { log, lasting } = notes()
+  failWith(full)
+  change('a')
+  writer.after(lasting('later'))
+  writer.after({
+    onStored: () => undefined,
+    onRefused: () => {
+      log.push('refused')
+      drop()
+    },
+  })
+  await Promise.resolve()
+  expect([log, clock.pending, writer.isFailing]).toEqual([['refused', 'later stored'], 0, false])
+})
+
+it('refuses alone the wait for a row that cannot be held', async () => {
+  const { writer, change, failWith, written, reported, clock, left, drop } = setUp()
+  const { log, refusable } = notes()
+  const row = { table: 'instances', id: 'b' } as const
+  failWith((changes) =>
+    changes.some((one) => idOf(one) === 'b') ? new StoreError('STORE_FAILED', 'too long', { row }) : undefined,
+  )
+  change('a', 'b', 'c')
+  writer.after(refusable('a'))
+  writer.after({
+    row,
+    onStored: () => void log.push('b stored'),
+    onRefused: () => {
+      log.push('b refused')
+      drop('b')
+    },
+  })
+  writer.after({ ...refusable('c'), row: { table: 'instances', id: 'c' } })
+  await Promise.resolve()
+  expect([log, written, left()]).toEqual([['b refused', 'a stored', 'c stored'], [['a', 'c']], []])
+  expect([reported.length, clock.pending]).toEqual([1, 0])
+})
+
+it('a wait that throws is reported, and keeps no other waiting', async () => {
+  const { writer, change, reported } = setUp()
+  const { log, lasting } = notes()
+  const broken = new Error('broken')
+  change('a')
+  writer.after({
+    onStored: () => {
+      throw broken
+    },
+  })
+  writer.after(lasting('b'))
+  await Promise.resolve()
+  expect([log, reported]).toEqual([['b stored'], [broken]])
+})
+
+it('says when all that has changed is written, or why it is not, also when it is closed', async () => {
+  const { writer, change, failWith, clock } = setUp()
+  await writer.stored()
+  change('a')
+  await writer.stored()
+  failWith(full)
+  change('b')
+  await expect(writer.stored()).rejects.toMatchObject({ code: 'STORE_FAILED' })
+  change('c')
+  const last = writer.stored()
+  writer.close()
+  await expect(last).rejects.toMatchObject({ code: 'STORE_FAILED' })
+  await expect(writer.stored()).rejects.toMatchObject({ code: 'STORE_CLOSED' })
+  expect(clock.pending).toBe(0)
 })
