@@ -2,7 +2,6 @@
  * Writes changes to a store: together, at the end of the tick, or at once. A write that fails is reported and repeated until it succeeds, with
  * everything that was changed meanwhile.
  */
-import { callIsolated } from '../callbacks/isolated-call.js'
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
 import { StoreError, type StoreRow } from './store-errors.js'
@@ -147,7 +146,11 @@ export class StoreWriter {
 
   /** One that throws must not keep the others waiting. */
   #call(end: () => void): void {
-    callIsolated(end, this.#options.report)
+    try {
+      end()
+    } catch (error) {
+      this.#options.report(error)
+    }
   }
 
   /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. What is written last is kept whole. */
