@@ -474,7 +474,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           break
         case 'task.withdraw': {
           const { entry, error, errorCode } = event
-          // Whoever launched it was told.
+          // `stored()` tells its caller.
           entry.isDisowned = true
           scope.defer(() => entry.ref?.send({ type: 'task.fail', error, errorCode }))
           break

@@ -263,7 +263,8 @@ export class AsyncTaskManager {
   // Tasks
 
   /**
-   * Registers a task that the caller runs. Without a reservation it is registered even at the limit.
+   * Registers a task that the caller runs. Without a reservation it is registered even at the limit. With a store, await `stored()` before you start its
+   * work: a task that cannot be stored fails with the code `NOT_STORED`.
    * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; nothing has changed then
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
@@ -289,8 +290,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when all that has changed until now is stored; without a store, at once. A host that tells somebody of a launch waits for it.
-   * @throws StoreError when it cannot be stored now: launches that are not stored have failed, and everything else is written later
+   * Resolves when every change made so far is stored; without a store, at once. Await it before you report a launch to someone else.
+   * @throws StoreError when the changes cannot be stored now: launches among them have failed, and everything else is written later
    */
   async stored(): Promise<void> {
     await this.registry.persistence?.stored()

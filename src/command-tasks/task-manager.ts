@@ -178,8 +178,8 @@ export class TaskManager {
   }
 
   /**
-   * Queues a task for the instance that it names, or for the first connected one. With a store, it starts when it is stored (`stored`). When it cannot
-   * be stored it is withdrawn: there is no such task then, and nobody hears of it.
+   * Queues a task for the instance that it names, or for the first connected one. With a store, it starts when it is stored (`stored`). A task
+   * that cannot be stored is withdrawn: it is no longer known, and no message about it is emitted.
    * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
    * @throws InvalidInputError for an unknown or wrong option
    */
@@ -207,8 +207,8 @@ export class TaskManager {
   }
 
   /**
-   * Resolves when all that has changed until now is stored; without a store, at once. Whoever tells somebody that a task was accepted waits for it.
-   * @throws StoreError when it cannot be stored now: tasks that are not stored are withdrawn, and everything else is written later
+   * Resolves when every change made so far is stored; without a store, at once. Await it before you report a task as accepted.
+   * @throws StoreError when the changes cannot be stored now: submissions among them are withdrawn, and everything else is written later
    */
   async stored(): Promise<void> {
     await this.persistence?.stored()

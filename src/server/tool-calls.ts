@@ -10,7 +10,7 @@ import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
 import { whenThere, type Eventually } from '../task-backend/eventually.js'
 import type { Hub } from '../task-backend/hub.js'
 import type { InstanceList } from '../task-backend/instance-list.js'
-import { whenAccepted, type Submission, type Submitted, type TaskService } from '../task-backend/task-service.js'
+import { whenAccepted, type PendingSubmission, type Submitted, type TaskService } from '../task-backend/task-service.js'
 
 export interface ToolCallOptions {
   readonly service: TaskService
@@ -51,7 +51,7 @@ export interface ToolCalls {
 }
 
 /** What ends the wait for a task. */
-type Accepted = Exclude<Submission, { error: string }>
+type Accepted = Exclude<PendingSubmission, { error: string }>
 
 const refused = ({ code, error }: Extract<Submitted, { error: string }>): ToolAnswer => ({
   success: false,
@@ -70,7 +70,7 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     if (signal.aborted) return { success: false, error: CALLER_LEFT }
     const submission = { task_name: name, instanceId: target, commands: [{ tool_name: name, args: { ...args } }] }
     // In the turn in which the task is accepted, so that its end is not missed.
-    return whenThere<Submission, ToolAnswer>(
+    return whenThere<PendingSubmission, ToolAnswer>(
       request.within(() => service.submit({ type: 'task_submit', ...submission })),
       (submitted) => ('error' in submitted ? refused(submitted) : waitFor(submitted, signal)),
     )

@@ -120,8 +120,9 @@ export class StoreWriter {
         this.#write(last)
         return
       }
-      if (last.length === 0) this.#fail(toStoreError(error), error)
-      throw toStoreError(error)
+      const failure = toStoreError(error)
+      if (last.length === 0) this.#fail(failure, error)
+      throw failure
     }
     this.#stopRetrying()
     pending.clear()
@@ -157,11 +158,11 @@ export class StoreWriter {
   #leaveOut(error: unknown, last: readonly StoreChange[]): boolean {
     const row = error instanceof StoreError ? error.row : undefined
     if (row === undefined || last.some((change) => 'put' in change && isSameRow(row, rowOf(change)))) return false
-    if (!this.#refuse(error as StoreError, (wait) => wait.row !== undefined && isSameRow(row, wait.row))) {
-      if (!this.#options.pending.reduce(row)) return false
-    }
-    this.#options.report(error)
-    return true
+    const isLeftOut =
+      this.#refuse(error as StoreError, (wait) => wait.row !== undefined && isSameRow(row, wait.row)) ||
+      this.#options.pending.reduce(row)
+    if (isLeftOut) this.#options.report(error)
+    return isLeftOut
   }
 
   /** Ends the waits that can be refused, or some of them. Returns whether there was one. */

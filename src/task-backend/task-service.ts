@@ -20,11 +20,11 @@ export interface TaskQuery {
 export type Submitted =
   { readonly taskId: string; readonly queuePosition: number } | { readonly error: string; readonly code: RefusalCode }
 
-/** An answer that must not be given before `accepted` has said whether the task is stored. */
-export type Submission = Submitted & { readonly accepted?: Promise<boolean> | undefined }
+/** The answer to a submission, and, while the task is being stored, whether it will be accepted. */
+export type PendingSubmission = Submitted & { readonly accepted?: Promise<boolean> | undefined }
 
-/** The answer to a submission. */
-export function whenAccepted({ accepted, ...submitted }: Submission): Eventually<Submitted> {
+/** The answer to a submission, when the task is stored or refused. */
+export function whenAccepted({ accepted, ...submitted }: PendingSubmission): Eventually<Submitted> {
   return accepted === undefined ? submitted : accepted.then((isAccepted) => (isAccepted ? submitted : NOT_STORED))
 }
 
@@ -41,7 +41,7 @@ export const TASK_NOT_FOUND = 'Task not found'
 
 /** The task service of one process, or of a cluster. */
 export interface TaskService {
-  submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<Submission>
+  submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<PendingSubmission>
   /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
   list(query: TaskQuery): Eventually<Listed>
   get(taskId: string): Eventually<Task | undefined>

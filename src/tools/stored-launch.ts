@@ -7,8 +7,11 @@ import { StoreError } from '../store/store-errors.js'
  * @throws StoreError when it cannot be stored: the task has failed, and has not run
  */
 export async function untilStored(manager: AsyncTaskManager, taskId: string): Promise<void> {
-  await manager.stored()
-  checkStored(manager, taskId)
+  try {
+    await manager.stored()
+  } finally {
+    checkStored(manager, taskId)
+  }
 }
 
 /** @throws StoreError when the launch of the task could not be stored */

@@ -76,12 +76,13 @@ function deliver(): void {
   setImmediate(() => note('accepted', lease.deliveryId))
 }
 
-function launch(): void {
+async function launch(): Promise<void> {
   const name = random.pick(Object.keys(subagents))
   const { run } = subagents[name] ?? {}
   if (run === undefined) return
   const { id } = manager.launch({ subagentName: name, goalPrompt: `goal ${random.below(1000)}` }, run)
-  // Only what was launched for sure is counted: the process may die before this line is written.
+  // A task that is not stored yet may be lost.
+  await manager.stored()
   note('launches', id)
   if (random.chance(0.1)) setTimeout(() => cancel(id), random.below(100))
 }
@@ -102,7 +103,7 @@ if (isLast) {
   await manager.dispose()
   process.exit()
 }
-const launching = setInterval(launch, 5)
+const launching = setInterval(() => void launch(), 5)
 process.once('message', () => {
   clearInterval(launching)
   // It cancels what runs.
