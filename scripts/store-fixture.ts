@@ -81,7 +81,7 @@ if (existsSync(`${base}.db`)) {
   const file = join(folder, 'tasks.db')
   const store = sqliteStore(file)
   store.open()
-  store.write(changes)
+  await store.write(changes)
   store.close()
   // One file, without a log.
   const database = openDatabase(file)

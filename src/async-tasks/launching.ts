@@ -140,10 +140,11 @@ export class Launcher implements RunHost {
     return childrenOf(this.#manager, parent, run)
   }
 
-  /** Starts a run of a task of an earlier process, or goes on with it. */
+  /** Goes on with a run of an earlier process; or starts the next one, when it is stored that it begins. */
   goOn(entry: TaskEntry, start: RunStart): void {
     this.link(entry)
-    startRun(this, entry, start)
+    if (start.isResumed === true) startRun(this, entry, start)
+    else this.registry.persistence?.after({ onStored: () => startStored(this, entry, start) })
   }
 
   /** Lets an abort of a task's controller cancel it. */

@@ -172,7 +172,7 @@ export class AsyncTaskManager {
       this.recovered = this.#recover(options)
     } catch (error) {
       this.registry.dispose()
-      this.registry.persistence?.close()
+      this.registry.persistence?.abandon()
       throw error
     }
   }
@@ -185,7 +185,7 @@ export class AsyncTaskManager {
     return recover(this.registry, persistence, {
       wasDelivered,
       findRunner,
-      startRun: (entry, start) => this.#launcher.goOn(entry, start),
+      goOn: (entry, start) => this.#launcher.goOn(entry, start),
       link: (entry) => this.#launcher.link(entry),
       newController: (taskId) => this.#launcher.newController(taskId),
     })
@@ -314,7 +314,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. False when it had ended.
+   * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. With a store the abort follows when it
+   * was tried to store the cancellation. False when it had ended.
    * @param options the reason, or `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
    * rest is cut.
    * @throws InvalidInputError for a reason that is no text; nothing has changed then

@@ -25,7 +25,7 @@ export interface RegistryReads {
   readonly history: Pick<History, 'get'>
   readonly pools: { readonly command: SlotReads; readonly foreground: SlotReads; readonly all: () => SlotReads[] }
   /** Undefined without a store. */
-  readonly persistence: Pick<Persistence, 'confirmOwner' | 'flush' | 'keyOf'> | undefined
+  readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
   /** A feature of the registry; it is made at the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
   /** Runs several calls of the manager as one change: notifications follow the last of them. */

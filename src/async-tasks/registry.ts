@@ -116,7 +116,11 @@ export class TaskRegistry {
         store,
         clock,
         report,
-        onWritten: () => this.#outbox.drain(),
+        outbox: {
+          batch: (change) => this.batch(change),
+          mark: () => this.#outbox.mark(),
+          release: () => this.#outbox.release(),
+        },
         onConfirmed: (entries) => this.#offer(entries),
       })
     this.#outbox = new ManagerOutbox<Notification>({
@@ -126,6 +130,7 @@ export class TaskRegistry {
       notify: (notification) => this.#notify(notification),
       onChanged: () => this.#performEffects(),
       onDrained: () => this.#onDrained(),
+      onHeld: () => this.#setTimers(),
       ...(this.persistence && { mayDeliver: () => this.#isDisposed || this.persistence?.isSettled() === true }),
     })
     this.batch = this.#outbox.batch
@@ -241,7 +246,7 @@ export class TaskRegistry {
     }
     persistence.after({
       row: { table: 'tasks', id: entry.record.id },
-      onStored: () => this.batch(start),
+      onStored: start,
       onRefused: (error) => {
         if (entry.ref !== undefined) this.#withdraw(entry, error)
       },
@@ -249,27 +254,23 @@ export class TaskRegistry {
   }
 
   #withdraw(entry: TaskEntry, { message }: StoreError): void {
-    this.batch(() => {
-      this.persistence?.withdraw(entry)
-      const error = `The task could not be stored, and was not started: ${message}`
-      this.send({ type: 'task.withdraw', entry, error, errorCode: NOT_STORED })
-      this.send({ type: 'slot.release', entry })
-    })
+    this.persistence?.withdraw(entry)
+    const error = `The task could not be stored, and was not started: ${message}`
+    this.send({ type: 'task.withdraw', entry, error, errorCode: NOT_STORED })
+    this.send({ type: 'slot.release', entry })
   }
 
-  /** Cancels a task that runs, and those that its run has launched. The aborts that this calls for have happened when it returns. */
+  /**
+   * Cancels a task that runs, and those that its run has launched. The aborts that this calls for have happened when it returns; with a store they
+   * happen when it was tried to store the cancellation.
+   */
   cancel(entry: TaskEntry, reason?: string): boolean {
     return this.cancelAll([entry], reason).length > 0
   }
 
   /** The same for several tasks. Returns all that were cancelled, a task before those that its run has launched. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
-    return this.batch(() => {
-      const cancelled = entries.flatMap((entry) => this.#cancelFamily(entry, reason))
-      // Stored before the aborts, which happen also when that fails.
-      if (cancelled.length > 0) this.persistence?.flush()
-      return cancelled
-    })
+    return this.batch(() => entries.flatMap((entry) => this.#cancelFamily(entry, reason)))
   }
 
   /** Cancels a task, then its children, and theirs. */
@@ -359,7 +360,7 @@ export class TaskRegistry {
         this.#features.run('wrapUp', entry, effect.excess)
         return
       case 'cancelled':
-        this.#features.run('abort', entry, toAbortReason(effect.reason))
+        this.#afterWrite(() => this.#features.run('abort', entry, toAbortReason(effect.reason)))
         return
       case 'stopping': {
         // No code of the host runs before its children are cancelled, too.
@@ -373,7 +374,13 @@ export class TaskRegistry {
   /** A start counts also when this process dies: it is stored first. */
   #afterStart(start: () => void): void {
     if (this.persistence === undefined) start()
-    else this.persistence.after({ onStored: () => this.batch(start) })
+    else this.persistence.after({ onStored: start })
+  }
+
+  /** A cancellation counts also when this process dies: its abort follows the first attempt to store it, also when that fails. */
+  #afterWrite(abort: () => void): void {
+    if (this.persistence === undefined) abort()
+    else this.persistence.afterWrite(abort)
   }
 
   #notify(notification: Notification): void {

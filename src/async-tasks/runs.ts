@@ -55,7 +55,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     isResumed,
     key: persistence.keyOf(entry),
     startedAt: entry.record.startedAt ?? entry.record.launchedAt,
-    saveProgram: (program) => persistence.setProgram(entry, program),
+    saveProgram: (program) => persistence.saveProgram(entry, program),
     get program() {
       return persistence.programOf(entry)
     },

@@ -10,6 +10,7 @@ import { strictObject } from '../protocol/strict-object.js'
 import { openLease, type HoldLease } from './delivery/leases.js'
 import type { Asking, QuestionAsker } from './questions/question-askers.js'
 import { taskWatchers } from './task-watchers.js'
+import type { Persistence } from './recovery/persistence.js'
 import type { TaskRegistry } from './registry.js'
 
 /** Options of a wait whose result becomes a text for a model. */
@@ -77,6 +78,7 @@ export async function waitForTasks(
       await waitUntil(registry, { isOver, found, timeoutMs, signal })
     }
     asking?.end()
+    if (registry.persistence !== undefined) await endsStored(registry.persistence, found)
     // The signal may also have aborted after the last of them ended and before this resumed.
     signal?.throwIfAborted()
     // Read and acknowledged in one batch: a task that ended meanwhile is in the result, or is not acknowledged.
@@ -107,6 +109,12 @@ export async function waitForTasks(
     registry.send({ type: 'lease.release', deliveryId })
     throw error
   }
+}
+
+/** What is returned is stored first: the ends, and that this lease has them (K3). A task may end while the others are stored. */
+async function endsStored(persistence: Persistence, found: readonly TaskEntry[]): Promise<void> {
+  const isUnstored = (entry: TaskEntry): boolean => isEnded(entry) && persistence.isPending(entry)
+  while (found.some(isUnstored)) await persistence.stored()
 }
 
 // A pruned entry keeps its last record.

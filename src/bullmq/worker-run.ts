@@ -217,7 +217,7 @@ export class WorkerRun {
         key: undefined,
         isResumed: false,
         startedAt: systemClock.now(),
-        saveProgram: () => undefined,
+        saveProgram: () => Promise.resolve(),
       },
       report: (progress) => this.#send(() => this.#outgoing.report(JSON.stringify(toPlainData(progress)))),
       append: (text) => this.#send(() => this.#outgoing.append(text)),

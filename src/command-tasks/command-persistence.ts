@@ -8,8 +8,9 @@ import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
 import { StoreSync } from '../kernel/store-sync.js'
 import { openStore, type ContentsOf } from '../store/shared-opening.js'
+import type { StoreError } from '../store/store-errors.js'
 import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
-import { StoreWriter, type StoreWait } from '../store/store-writer.js'
+import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../store/store-writer.js'
 import { CommandTask } from './command-task.js'
 import {
   FORGOTTEN,
@@ -25,8 +26,8 @@ export interface CommandPersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** What was changed has been written: it may be notified. */
-  readonly onWritten: () => void
+  /** What is notified of a change waits there until the change is stored. */
+  readonly outbox: StoreWriterOptions['outbox']
 }
 
 export class CommandPersistence {
@@ -51,14 +52,14 @@ export class CommandPersistence {
   #placeholder: string | undefined
 
   /** Opens the store. @throws StoreInUseError, StoreError */
-  constructor({ store, clock, report, onWritten }: CommandPersistenceOptions) {
+  constructor({ store, clock, report, outbox }: CommandPersistenceOptions) {
     const { contents, close } = openStore(store, 'command tasks')
     this.#name = store.name ?? 'the store'
     this.#contents = contents
     this.#workers = contents.instances
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
-    this.#writer = new StoreWriter({ store, clock, report, onWritten, pending: this.#rows })
+    this.#writer = new StoreWriter({ store, clock, report, outbox, pending: this.#rows })
   }
 
   /** The tasks of an earlier process, in the order of submission; they are not kept here. @throws StoreError for a row that is none */
@@ -79,11 +80,6 @@ export class CommandPersistence {
   /** The last place in the order of submission that was given away, in this process or before. */
   get lastPlace(): number {
     return this.#lastPlace
-  }
-
-  /** Whether a change has not been written yet. */
-  get isPending(): boolean {
-    return !this.#rows.isEmpty()
   }
 
   /** Whether a write has failed and has not succeeded since. */
@@ -113,7 +109,7 @@ export class CommandPersistence {
     task.commands.forEach((_, index) => this.#rows.prune('commands', commandRowId(task.id, index)))
   }
 
-  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
@@ -134,7 +130,7 @@ export class CommandPersistence {
     if (place === this.#lastPlace) {
       this.#placeholder = id
       this.#rows.put('commandTasks', id, forgottenRow(task))
-      this.#writer.isSettled()
+      this.#writer.flush()
     } else this.#rows.prune('commandTasks', id)
   }
 
@@ -146,19 +142,27 @@ export class CommandPersistence {
   }
 
   /**
-   * Writes the registration of a worker, before it is answered. Beyond the limit of bytes it is stored without its tools, which a worker may say
+   * Stores the registration of a worker, before it is answered. Beyond the limit of bytes it is stored without its tools, which a worker may say
    * again in its `hello`.
    * @returns false, with nothing changed, when too many workers are stored
-   * @throws StoreError
+   * @throws StoreError when that cannot be done now; nothing is stored then
    */
-  addWorker(row: StoredInstance): boolean {
+  async addWorker(row: StoredInstance): Promise<boolean> {
     if (this.#workerBytes.size >= MAX_WORKERS) return false
     const held = [...this.#workerBytes.values()].reduce((sum, bytes) => sum + bytes, 0)
     const bytes = jsonBytes(row.registration, MAX_WORKER_BYTES)
     const isTooMuch = held + bytes > MAX_WORKER_BYTES
     const { tools: _tools, ...withoutTools } = row.registration
-    this.#writer.write([{ table: 'instances', put: isTooMuch ? { ...row, registration: withoutTools } : row }])
+    this.#rows.put('instances', row.id, isTooMuch ? { ...row, registration: withoutTools } : row)
     this.#workerBytes.set(row.id, isTooMuch ? 0 : bytes)
+    await new Promise<void>((onStored, reject) => {
+      const onRefused = (error: StoreError): void => {
+        this.#rows.prune('instances', row.id)
+        this.#workerBytes.delete(row.id)
+        reject(error)
+      }
+      this.#writer.after({ row: { table: 'instances', id: row.id }, onStored, onRefused })
+    })
     return true
   }
 
@@ -166,22 +170,27 @@ export class CommandPersistence {
   removeWorker(id: string): void {
     if (!this.#workerBytes.delete(id)) return
     this.#rows.remove('instances', id)
-    this.#writer.isSettled()
+    this.#writer.flush()
   }
 
-  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
-  flush(): boolean {
-    return this.#writer.flush()
+  /** Calls `run` when it was tried to store what has changed by now. */
+  afterWrite(run: (isStored: boolean) => void): void {
+    this.#writer.after({ onStored: () => run(true), onRefused: () => run(false) })
   }
 
-  /** Ends the use of the store. What could not be written by now is lost. */
-  close(): void {
-    this.#writer.close()
+  /** Ends the use of the store, when what can be written is. The rest is lost. */
+  async close(): Promise<void> {
+    await this.#writer.close()
+    this.#close()
+  }
+
+  /** Ends the use of the store without a write. */
+  abandon(): void {
     this.#close()
   }
 }

@@ -85,7 +85,7 @@ export class CommandRun {
     // Abort listeners are the host's code.
     else {
       const abort = (): void => run.abort(new DOMException('The command was given up.', 'AbortError'))
-      this.#settings.outbox.callAfterChange(abort, 'runner')
+      this.#settings.outbox.callAfterWrite(abort, 'runner')
     }
   }
 

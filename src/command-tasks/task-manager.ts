@@ -81,6 +81,8 @@ export class TaskManager {
   #isHeld = false
   #lateResults = 0
   #isDisposed = false
+  /** The last changes could not be stored when this was disposed. */
+  #isStoreLost = false
   #disposal: Promise<void> | undefined
 
   /**
@@ -101,7 +103,10 @@ export class TaskManager {
       inspect: options.inspect,
       report: this.#report,
       notify: (item) => this.#notify(item),
-      ...(store && { mayDeliver: () => this.#isDisposed || (this.persistence?.isSettled() ?? true) }),
+      ...(store && {
+        mayDeliver: () => this.#isStoreLost || (this.persistence?.isSettled() ?? true),
+        afterWrite: (run) => this.persistence?.afterWrite(run),
+      }),
     })
     const outbox = this.#outbox
     this.#tasks = new TaskTable({
@@ -138,7 +143,7 @@ export class TaskManager {
       this.persistence = store && this.#openStore(store, clock)
       rows = this.persistence?.takeTasks() ?? []
     } catch (error) {
-      this.persistence?.close()
+      this.persistence?.abandon()
       this.#endClaim()
       throw error
     }
@@ -240,12 +245,10 @@ export class TaskManager {
 
   /** A task could not be stored: it ends, and nobody hears of it. */
   #withdraw(task: CommandTask): void {
-    this.#outbox.batch(() => {
-      this.#lanes.cancel(task, undefined)
-      this.persistence?.withdraw(task)
-      this.#tasks.withdraw(task)
-      this.#outbox.drop((item) => item.type !== 'call' && item.taskId === task.id)
-    })
+    this.#lanes.cancel(task, undefined)
+    this.persistence?.withdraw(task)
+    this.#tasks.withdraw(task)
+    this.#outbox.drop((item) => item.type !== 'call' && item.taskId === task.id)
   }
 
   /** @internal Runs a task that a cluster has accepted, on an instance of this process. */
@@ -261,18 +264,14 @@ export class TaskManager {
   }
 
   /**
-   * Cancels a task that has not ended and aborts its command in flight. Returns false when it has ended or is unknown.
+   * Cancels a task that has not ended and aborts its command in flight; with a store when it was tried to store the cancellation. Returns false when it
+   * has ended or is unknown.
    * @param why the reason in words, for the error of the task
    */
   cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
     if (task === undefined) return false
-    return this.#outbox.batch(() => {
-      const isCancelled = this.#lanes.cancel(task, why)
-      // Stored before the abort, which happens also when that fails.
-      if (isCancelled) this.persistence?.flush()
-      return isCancelled
-    })
+    return this.#outbox.batch(() => this.#lanes.cancel(task, why))
   }
 
   /** A frozen snapshot of a task. */
@@ -366,9 +365,9 @@ export class TaskManager {
         for (const { id, hasStarted } of this.#tasks.values()) {
           if (hasStarted || !isKept) this.cancelTask(id, 'the task manager was disposed')
         }
-        this.persistence?.flush()
         this.#outbox.callLater(() => resolve(this.#finish()), 'runner')
       })
+      this.persistence?.afterWrite((isStored) => (this.#isStoreLost = !isStored))
     })
     return this.#disposal
   }
@@ -389,7 +388,7 @@ export class TaskManager {
     })
     // Only now: a command that was aborted may have run until here.
     this.#endClaim()
-    this.persistence?.close()
+    await this.persistence?.close()
   }
 
   #openStore(store: Store, clock: Clock): CommandPersistence {
@@ -397,7 +396,7 @@ export class TaskManager {
       store,
       clock,
       report: (error) => this.#report(error, { source: 'store' }),
-      onWritten: () => this.#outbox.drain(),
+      outbox: this.#outbox,
     })
   }
 
@@ -465,8 +464,8 @@ export class TaskManager {
   }
 
   #notify(item: OutboxItem): void {
-    // The store was given up: nobody hears of what it does not have.
-    if (this.#isDisposed && this.persistence?.isPending === true) return
+    // Nobody hears of what the store does not have.
+    if (this.#isStoreLost) return
     switch (item.type) {
       case 'late_result':
         this.#countLate(item.taskId)

@@ -88,10 +88,10 @@ export interface RunDurability {
   /** When this attempt was started, in ms since the epoch. */
   readonly startedAt: number
   /**
-   * Stores which program the run has started, before it goes on: if this process dies, the next one ends the program. It is stored when this returns.
-   * @throws StoreError; nothing was stored
+   * Stores which program the run has started, before it goes on: if this process dies, the next one ends the program. Resolves when it is stored.
+   * @throws StoreError: it rejects when that cannot be done now
    */
-  saveProgram(program: StartedProgram): void
+  saveProgram(program: StartedProgram): Promise<void>
   /** The program that was stored for this attempt, by this process or an earlier one. */
   readonly program?: StartedProgram | undefined
 }

@@ -124,7 +124,11 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   async #take(): Promise<void> {
     if (!isTerminal(this.record)) await this.#manager.waitFor([this.id])
     // Not by a wait: it would also take what a message holds, which is still owed when that message is refused.
-    else if (this.#isRetained) this.#manager.lease({ taskIds: [this.id] })?.acknowledge()
+    else if (this.#isRetained) {
+      const lease = this.#manager.lease({ taskIds: [this.id] })
+      if (lease?.stored !== undefined) await lease.stored
+      lease?.acknowledge()
+    }
   }
 }
 

@@ -81,6 +81,7 @@ export class Turns {
     if (typeof run !== 'function') throw new InvalidInputError('run', run, 'a function')
     const turn = this.#begin(owner)
     try {
+      if (turn.reminder?.stored !== undefined) await turn.reminder.stored
       const result = await run(turn)
       turn.reminder?.acknowledge()
       return result

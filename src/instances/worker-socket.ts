@@ -20,7 +20,6 @@ import type { Instance } from './instance.js'
 import type { InstanceManager } from './instance-manager.js'
 import {
   createSecret,
-  digestOf,
   websocketInstance,
   type WebSocketInstance,
   type WebSocketInstanceOptions,
@@ -31,8 +30,6 @@ import {
 export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools'> {
   /** The URL that the worker connects to. */
   readonly websocketUrl: string
-  /** Keeps the worker beyond the end of this process, before it is registered. What it throws refuses the registration. */
-  readonly store?: ((worker: StoredInstance) => void) | undefined
 }
 
 /**
@@ -42,15 +39,10 @@ export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id'
 export function registerWorker(
   instances: InstanceManager,
   body: unknown,
-  { websocketUrl, store, ...options }: RegistrationOptions,
+  { websocketUrl, ...options }: RegistrationOptions,
 ): RegisterResponse {
   const { instanceId = `worker_${randomUUID()}`, tools } = parseInput(registerRequestSchema, body ?? {}, 'body')
   const secret = createSecret()
-  const { isBrowser } = options
-  if (store !== undefined && instances.get(instanceId) === undefined) {
-    const registration = defined({ tools, isBrowser })
-    store({ id: instanceId, secretSha256: digestOf(secret).toString('hex'), registration })
-  }
   instances.connect(websocketInstance({ ...options, id: instanceId, secret, tools }))
   return { instanceId, secret, websocketUrl }
 }

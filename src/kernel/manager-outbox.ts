@@ -18,6 +18,8 @@ export interface HostCall {
 }
 
 export interface ManagerOutboxOptions<Item> extends Omit<OutboxOptions<Item>, 'notify'> {
+  /** Calls `run` when it was tried to store what has changed, in a batch; undefined without a store. */
+  readonly afterWrite?: ((run: () => void) => void) | undefined
   readonly clock: Clock
   readonly report: OnError
   readonly inspect: Inspect | undefined
@@ -35,15 +37,16 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   readonly batch: Outbox<Item | HostCall>['batch']
   readonly push: Outbox<Item | HostCall>['push']
   readonly drain: Outbox<Item | HostCall>['drain']
+  readonly mark: Outbox<Item | HostCall>['mark']
+  readonly release: Outbox<Item | HostCall>['release']
   readonly drop: Outbox<Item | HostCall>['drop']
   readonly #clock: Clock
   readonly #report: OnError
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
-  /** What does not wait for delivery; undefined when delivery never waits. */
-  readonly #effects: Outbox<HostCall> | undefined
+  readonly #afterWrite: ManagerOutboxOptions<Item>['afterWrite']
 
   /** @throws InvalidInputError when `inspect` is neither a function nor an observer */
-  constructor({ clock, report, inspect, notify, ...rest }: ManagerOutboxOptions<Item>) {
+  constructor({ clock, report, inspect, notify, afterWrite, ...rest }: ManagerOutboxOptions<Item>) {
     this.#clock = clock
     this.#report = report
     this.#inspect = toInspectFunction(inspect)
@@ -54,11 +57,12 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
         else notify(item)
       },
     })
-    const effects = rest.mayDeliver && createOutbox<HostCall>({ notify: ({ run, source }) => this.call(run, source) })
-    this.#effects = effects
-    this.batch = effects === undefined ? outbox.batch : (change) => outbox.batch(() => effects.batch(change))
+    this.#afterWrite = afterWrite
+    this.batch = outbox.batch
     this.push = outbox.push
     this.drain = outbox.drain
+    this.mark = outbox.mark
+    this.release = outbox.release
     this.drop = outbox.drop
   }
 
@@ -73,12 +77,12 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   }
 
   /**
-   * Calls code of the host after the change, such as an abort, also when what is notified has to wait (`mayDeliver`). Otherwise the order is that of
-   * what is notified. Call it inside a batch.
+   * Calls code of the host after the change, such as an abort: with a store when it was tried to store the change, also if that failed. Call it inside
+   * a batch.
    */
-  callAfterChange(run: () => unknown, source: ErrorSource['source']): void {
-    if (this.#effects === undefined) this.callLater(run, source)
-    else this.#effects.push({ type: 'call', run, source })
+  callAfterWrite(run: () => unknown, source: ErrorSource['source']): void {
+    if (this.#afterWrite === undefined) this.callLater(run, source)
+    else this.#afterWrite(() => this.call(run, source))
   }
 
   /**

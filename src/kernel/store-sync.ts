@@ -25,18 +25,22 @@ const REMOVED = Symbol('removed')
 const PRUNED = Symbol('pruned')
 type Gone = typeof REMOVED | typeof PRUNED
 
+/** The rows of one table that are out of date, by id. */
+type Rows = Map<string, object | Gone>
+
 export class StoreSync<Items extends StoredItems> implements PendingChanges {
   readonly #kinds: readonly (readonly [StoreTable, RowKind<object, unknown>])[]
-  /** By table and id. */
-  readonly #pending = new Map<StoreTable, Map<string, object | Gone>>()
+  #pending: ReadonlyMap<StoreTable, Rows>
   /** How many of them are due: not pruned. */
   #due = 0
+  /** What is being written. */
+  #taken: ReadonlyMap<StoreTable, Rows> | undefined
   readonly #reduced = new WeakSet<object>()
 
   /** @param kinds the tables; they are written in this order, each after its removals */
   constructor(kinds: RowKinds<Items>) {
     this.#kinds = Object.entries(kinds) as unknown as [StoreTable, RowKind<object, unknown>][]
-    for (const [table] of this.#kinds) this.#pending.set(table, new Map())
+    this.#pending = this.#noRows()
   }
 
   /** The row of an item is out of date, or new. */
@@ -61,9 +65,9 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     rows.set(id, item)
   }
 
-  /** Whether a row is out of date. */
+  /** Whether a row has to be written, or is being written. */
   isPending(table: keyof Items & StoreTable, id: string): boolean {
-    return this.#pending.get(table)?.has(id) === true
+    return isDue(this.#pending.get(table)?.get(id)) || this.#taken?.get(table)?.has(id) === true
   }
 
   /** Whether the row of an item is made with less, because the store could not hold all of it. */
@@ -77,11 +81,15 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     return this.#due === 0
   }
 
-  read(): StoreChange[] {
+  take(): StoreChange[] {
+    const taken = this.#pending
+    this.#taken = taken
+    this.#pending = this.#noRows()
+    this.#due = 0
     const removals: StoreChange[] = []
     const puts: StoreChange[] = []
     for (const [table, { rowOf }] of this.#kinds) {
-      for (const [id, item] of this.#pending.get(table) ?? []) {
+      for (const [id, item] of taken.get(table) ?? []) {
         if (isGone(item)) removals.push({ table, remove: id } as StoreChange)
         else puts.push({ table, put: rowOf(item, this.#reduced.has(item)) } as StoreChange)
       }
@@ -89,9 +97,17 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     return [...removals, ...puts]
   }
 
-  clear(): void {
-    for (const rows of this.#pending.values()) rows.clear()
-    this.#due = 0
+  stored(): void {
+    this.#taken = undefined
+  }
+
+  refused(): void {
+    const [taken, newer] = [this.#taken, this.#pending]
+    if (taken === undefined) return
+    this.#taken = undefined
+    this.#pending = taken
+    this.#due = [...taken.values()].reduce((due, rows) => due + [...rows.values()].filter(isDue).length, 0)
+    for (const [table, rows] of newer) for (const [id, item] of rows) this.#set(table, id, item)
   }
 
   reduce({ table, id }: StoreRow): boolean {
@@ -100,6 +116,10 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     if (!isReducible || item === undefined || isGone(item) || this.#reduced.has(item)) return false
     this.#reduced.add(item)
     return true
+  }
+
+  #noRows(): ReadonlyMap<StoreTable, Rows> {
+    return new Map(this.#kinds.map(([table]) => [table, new Map()]))
   }
 }
 

@@ -209,7 +209,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {
-        if (session !== undefined) leave(manager, session, subagents)
+        if (session !== undefined) await leave(manager, session, subagents)
         await Promise.all([manager.dispose(), taskManager.dispose()])
         await Promise.all([pool.close(), cluster?.close()])
       })()),
@@ -230,7 +230,7 @@ const cancelled = (what: string): string =>
   `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
-function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): void {
+async function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): Promise<void> {
   const { reads } = manager
   for (const entry of reads.ledger.running()) {
     const { id, subagentName, goalPrompt } = entry.record
@@ -244,7 +244,8 @@ function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Back
   }
   // Nothing is written once it is sealed, not even that the answers which were written out have arrived.
   reads.persistence?.confirmOwner()
-  reads.persistence?.flush()
+  // What cannot be stored was reported.
+  await manager.stored().catch(() => undefined)
   session.seal()
 }
 

@@ -29,14 +29,14 @@ export class CarriedResults {
 }
 
 /** Adds what is owed to the client to a result: a client is told of nothing unless it asks. */
-export function addOwed(
+export async function addOwed(
   result: McpResult,
   carried: CarriedResults,
   reminders: AsyncTaskReminderService,
   owner: string,
-): McpResult {
+): Promise<McpResult> {
   if (!isToolResult(result)) return result
-  const reminder = leaseOwed(reminders, owner)
+  const reminder = await leaseOwed(reminders, owner)
   if (reminder === undefined) return result
   carried.hold(reminder)
   const { content, structuredContent } = result

@@ -93,6 +93,7 @@ export class Elicitations {
     ended.signal.addEventListener('abort', release, { once: true })
     const { method, params } = formOf(question)
     try {
+      await lease?.stored
       const signal = AbortSignal.any([context.mcpReq.signal, ended.signal, withdrawn.signal])
       const sent = { method, params: { ...params, ...defined({ _meta: meta }) } }
       const answer = await context.mcpReq.send(sent, { signal, timeout: MAX_TIMER_MS })

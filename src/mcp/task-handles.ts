@@ -77,8 +77,8 @@ export interface TaskHandles {
   stateOf(handle: TaskHandle): TaskState
   /** Removes the handles whose time is over: other answers carry the results that nobody has asked for. */
   forgetExpired(): void
-  /** The result of an ended task is in an answer: it is delivered when that was written. */
-  deliver(handle: TaskHandle, exchange: Exchange): void
+  /** The result of an ended task goes into an answer, when this has resolved: it is delivered when that was written. Rejects with StoreError. */
+  deliver(handle: TaskHandle, exchange: Exchange): Promise<void>
   /** Tasks that have asked, were answered or ended. */
   readonly changes$: Observable<TaskHandle>
   /** Unsubscribes from the registry and removes all tasks. */
@@ -198,10 +198,11 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         pollIntervalMs,
       }
     },
-    deliver: ({ started: { taskId }, owner }, exchange) => {
+    deliver: async ({ started: { taskId }, owner }, exchange) => {
       const begunAt = confirmations.begin()
       // The handle's message, or one of its own for a handle of an earlier process.
       const lease = manager.lease({ owner, taskIds: [taskId] })
+      await lease?.stored
       exchange.onEnd((isWritten) => {
         if (!isWritten) {
           lease?.release()

@@ -45,7 +45,7 @@ export interface Tasks2025 {
   /** Resolves when the task has ended. Until then the client is asked its questions. */
   result(handle: TaskHandle, canAsk: boolean, context: ServerContext, exchange: Exchange): Promise<Result>
   list(owner: string, cursor: string | undefined, canAsk: boolean): Result
-  cancel(handle: TaskHandle): Task2025
+  cancel(handle: TaskHandle): Promise<Task2025>
 }
 
 export function createTasks2025(
@@ -88,7 +88,7 @@ export function createTasks2025(
         if (left === 0) waiting.delete(owner)
         else waiting.set(owner, left)
       }
-      handles.deliver(handle, exchange)
+      await handles.deliver(handle, exchange)
       return resultOf(handle)
     },
     list: (owner, cursor, canAsk) => {
@@ -100,12 +100,14 @@ export function createTasks2025(
         ...(last !== undefined && all.length > page.length && { nextCursor: String(last.place) }),
       }
     },
-    cancel: (handle) => {
+    cancel: async (handle) => {
       const { taskId } = handle.started
       const { status } = get(handle, false)
       if (!manager.cancelTask(taskId)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task has already ended: its status is ${status}.`)
       }
+      // One that cannot be stored was reported.
+      await manager.stored().catch(() => undefined)
       return get(handle, false)
     },
   }

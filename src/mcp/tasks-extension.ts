@@ -19,10 +19,10 @@ import {
 export interface TasksExtension {
   /** The answer to a call that became a task. */
   created(handle: TaskHandle): Result
-  get(handle: TaskHandle, declared: DeclaredCapabilities, exchange: Exchange): Result
+  get(handle: TaskHandle, declared: DeclaredCapabilities, exchange: Exchange): Promise<Result>
   /** Checks all answers before it passes on the first. */
   update(handle: TaskHandle, responses: Readonly<Record<string, unknown>>): Result
-  cancel(handle: TaskHandle): Result
+  cancel(handle: TaskHandle): Promise<Result>
 }
 
 export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskManager): TasksExtension {
@@ -33,28 +33,29 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
     return { ...state, status: end === undefined ? (isAsking ? 'input_required' : 'working') : statusOf(end) }
   }
   /** The client asks its user: no other answer asks the same question. */
-  const deliverQuestions = (
+  const deliverQuestions = async (
     { started: { taskId } }: TaskHandle,
     questions: readonly TaskQuestion[],
     exchange: Exchange,
-  ): void => {
+  ): Promise<void> => {
     const asked = questions.map(({ id: questionId }) => ({ taskId, questionId }))
     const lease = manager.lease({ taskIds: [], questions: asked })
+    await lease?.stored
     if (lease !== undefined) exchange.onEnd((isWritten) => (isWritten ? lease.acknowledge() : lease.release()))
   }
   return {
     created: (handle) => ({ ...wireOf(handle), resultType: 'task' }),
-    get: (handle, { hasElicitation }, exchange) => {
+    get: async (handle, { hasElicitation }, exchange) => {
       const task = wireOf(handle)
       if (handle.end !== undefined) {
-        handles.deliver(handle, exchange)
+        await handles.deliver(handle, exchange)
         return { ...task, ...detailsOf(handle.end), resultType: 'complete' }
       }
       if (task.status !== 'input_required') return { ...task, resultType: 'complete' }
       // Without elicitation the client cannot ask its user; the model can still answer with the tool answer_async_task.
       if (!hasElicitation) return { ...task, status: 'working', resultType: 'complete' }
       const questions = questionsOf(handle)
-      deliverQuestions(handle, questions, exchange)
+      await deliverQuestions(handle, questions, exchange)
       const inputRequests = Object.fromEntries(questions.map((question) => [question.id, formOf(question)]))
       return { ...task, inputRequests, resultType: 'complete' }
     },
@@ -65,8 +66,10 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
       for (const { id, answer } of answers) manager.answerTask(handle.started.taskId, id, answer)
       return ACKNOWLEDGEMENT
     },
-    cancel: ({ started: { taskId } }) => {
+    cancel: async ({ started: { taskId } }) => {
       manager.cancelTask(taskId)
+      // One that cannot be stored was reported.
+      await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },
   }

@@ -69,7 +69,7 @@ export async function answerCall(
     }
     tasks.forgetExpired()
     const isReceived = !signal.aborted && !exchange.lost.aborted
-    const complete = isReceived && !isAnonymous ? addOwed(result, carried, reminders, owner) : result
+    const complete = isReceived && !isAnonymous ? await addOwed(result, carried, reminders, owner) : result
     const marked = markResult(complete, carried, backend, owner)
     const answer = addImages(marked, imagesOf(backend, carried.taskIds))
     if (signal.aborted) carried.end(false)

@@ -11,7 +11,7 @@ import { strictObject } from '../protocol/strict-object.js'
 
 /** The status and the body of an answer. */
 export interface Answer {
-  readonly status: 200 | 400 | 404 | 409
+  readonly status: 200 | 400 | 404 | 409 | 503
   readonly body: ActionDone | ActionError
 }
 
@@ -54,18 +54,34 @@ const submitSchema = lazily(() =>
 const done = (more: ActionDone = {}): Answer => ({ status: 200, body: more })
 const conflict = (code: string, error: string): Answer => ({ status: 409, body: { error, code } })
 
+const NOT_STORED: Answer = {
+  status: 503,
+  body: {
+    error:
+      'The task was cancelled, but this could not be stored yet. If the host ends before it is, the task may run again.',
+    code: 'NOT_STORED',
+  },
+}
+
 type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer | Promise<Answer>
 
 /** The actions on a task, by the last part of their path. */
 export const taskActions: Readonly<Record<string, Action>> = {
-  cancel: (sources, entry, body) => {
+  cancel: async (sources, entry, body) => {
     const { reason }: CancelRequest = parseInput(cancelSchema(), body, 'body')
     const why = reason === undefined || reason === '' ? 'cancelled on the page' : reason
+    const { manager, taskManager } = sources
     const isCancelled =
       entry.kind === 'async'
-        ? sources.manager?.cancelTask(entry.record.id, { reason: why })
-        : sources.taskManager?.cancelTask(entry.id, why)
-    return isCancelled === true ? done() : conflict('TASK_ENDED', 'The task has ended: there is nothing to cancel.')
+        ? manager?.cancelTask(entry.record.id, { reason: why })
+        : taskManager?.cancelTask(entry.id, why)
+    if (isCancelled !== true) return conflict('TASK_ENDED', 'The task has ended: there is nothing to cancel.')
+    try {
+      await (entry.kind === 'async' ? manager : taskManager)?.stored()
+      return done()
+    } catch {
+      return NOT_STORED
+    }
   },
   'run-again': async (sources, entry, body) => {
     parseInput(nothingSchema(), body, 'body')

@@ -17,8 +17,8 @@ export interface GatedShell {
   readonly child: ChildProcess
   /** Undefined for one that has ended by now. */
   readonly program: StartedProgram | undefined
-  /** Stores who it is, and lets it go on. @throws StoreError; it ends, and no program has run */
-  readonly release: (durability: RunDurability) => void
+  /** Stores who it is, and lets it go on. Rejects with StoreError: it ends, and no program has run. */
+  readonly release: (durability: RunDurability) => Promise<void>
 }
 
 /**
@@ -48,9 +48,9 @@ export function spawnGated(
   return {
     child,
     program,
-    release: (durability) => {
+    release: async (durability) => {
       try {
-        if (program !== undefined) durability.saveProgram(program)
+        if (program !== undefined) await durability.saveProgram(program)
       } catch (error) {
         gate.destroy()
         throw error

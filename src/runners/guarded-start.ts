@@ -15,18 +15,25 @@ export interface GuardedProgram {
   readonly durability: RunDurability
 }
 
+/** A program behind its gate. */
+export interface GuardedStart {
+  readonly child: StartedProgram
+  /** Lets it run. Rejects with StoreError when its identity cannot be stored: it has not run, and ends. */
+  readonly release: () => Promise<void>
+}
+
 /**
  * Starts a program behind a gate. It runs once the watchdog knows its group and its identity is stored, so it is found in every case: by
  * the watchdog when this process dies, and by the next host when the watchdog has died too.
- * @throws StoreError when its identity cannot be stored, ProcessError; the program has not run then
+ * @throws ProcessError; the program has not run then
  */
-export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): StartedProgram {
+export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): GuardedStart {
   const start = { command, ...attempt }
   const { child, release } = spawnGated(`${GATE}; exec "$@"`, [command, ...args], start, [stdin, 'pipe', 'pipe'])
   const { pid } = child
-  if (pid === undefined) return child as unknown as StartedProgram
-  watchGroup(pid)
-  child.once('close', () => unwatchGroup(pid))
-  release(durability)
-  return child as unknown as StartedProgram
+  if (pid !== undefined) {
+    watchGroup(pid)
+    child.once('close', () => unwatchGroup(pid))
+  }
+  return { child: child as unknown as StartedProgram, release: () => release(durability) }
 }

@@ -127,16 +127,22 @@ async function runProgram(
   const attempt = { command, cwd, env }
   const guarded =
     durability !== undefined && hasGroups
-      ? { ...attempt, command: findProgram(command, attempt), args, stdin, durability }
+      ? startGuarded({ ...attempt, command: findProgram(command, attempt), args, stdin, durability })
       : undefined
-  const child = guarded === undefined ? startProgram(settings, args, env, stdin) : startGuarded(guarded)
+  const child = guarded === undefined ? startProgram(settings, args, env, stdin) : guarded.child
   if (child.pid === undefined) await started(child, attempt)
   // No await between the start and this: an abort in between would be missed.
   if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   const output = captureOutput(settings, context)
   const stopWriting = child.stdin === null ? undefined : writeMessages(child.stdin, context.messages)
-  const end = await superviseProgram(child, { ...settings, ...output, signal })
-  stopWriting?.()
+  const ended = superviseProgram(child, { ...settings, ...output, signal })
+  try {
+    await guarded?.release()
+  } finally {
+    await ended
+    stopWriting?.()
+  }
+  const end = await ended
   const refusal = guarded && shellStartError(end, output, attempt)
   if (refusal === undefined) {
     context.setProgram?.({
@@ -184,7 +190,7 @@ async function runSurvivingProgram(
     const start = { ...attempt, command: findProgram(command, attempt), args }
     const shell = startSurviving(folder, start, maxOutputBytes)
     await started(shell.child, attempt)
-    if (durability !== undefined) shell.release(durability)
+    if (durability !== undefined) await shell.release(durability)
     program = shell.program
   }
   const output = captureOutput(settings, context)

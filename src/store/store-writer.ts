@@ -1,6 +1,6 @@
 /**
- * Writes changes to a store: together, at the end of the tick, or at once. A write that fails is reported and repeated until it succeeds, with
- * everything that was changed meanwhile.
+ * Writes changes to a store, one write after the other: what changes in one tick, or during a write, is one write. A write that fails is reported and
+ * repeated until it succeeds, with everything that was changed meanwhile.
  */
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
@@ -13,25 +13,36 @@ const RETRY_MS = { first: 100, most: 30_000 } as const
 export interface PendingChanges {
   /** Whether nothing has to be written now. */
   readonly isEmpty: () => boolean
-  /** What is to be written, with what only goes along. */
-  readonly read: () => readonly StoreChange[]
-  /** They have been written. */
-  readonly clear: () => void
+  /** Takes what is to be written, with what only goes along. `stored` or `refused` follows. */
+  readonly take: () => readonly StoreChange[]
+  /** What was taken is stored. */
+  readonly stored: () => void
+  /** What was taken could not be stored: it is pending again, unless it has changed since. */
+  readonly refused: () => void
   /** From now on only what is needed of a row is to be written, because the store cannot hold it. False when there is no less of it. */
   readonly reduce: (row: StoreRow) => boolean
 }
 
 /** What waits for a write. */
 export interface StoreWait {
-  /** All that was pending when the wait began has been written. */
+  /** All that was changed before the wait began is stored. */
   readonly onStored: () => void
   /**
-   * It could not be written, and the wait has ended; what is still pending is written later. A wait with this function ends with the first write
-   * after it began. One without it goes on.
+   * It could not be stored, and the wait has ended; what is still pending is written later. A wait with this function ends with the first write
+   * of what was changed before it. One without it goes on.
    */
   readonly onRefused?: (error: StoreError) => void
   /** The row that the wait is for: when the store cannot hold it, this wait alone is refused. It must not be pending after that. */
   readonly row?: StoreRow
+}
+
+/** Where what is notified of changes waits until they are stored. */
+export interface HeldNotifications {
+  /** Runs a change: what it notifies follows it. */
+  readonly batch: (change: () => void) => void
+  /** What waits now is released by the next `release`. */
+  readonly mark: () => void
+  readonly release: () => void
 }
 
 export interface StoreWriterOptions {
@@ -39,13 +50,16 @@ export interface StoreWriterOptions {
   readonly pending: PendingChanges
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** Called after each write, when `pending` is clear and the waits have ended. */
-  readonly onWritten: () => void
+  /** Marked before each write, and released after it, when its waits have ended. These end in one batch. */
+  readonly outbox: HeldNotifications
 }
 
 export class StoreWriter {
   readonly #options: StoreWriterOptions
+  /** They wait for the next write. */
   #waits: StoreWait[] = []
+  /** The present write; it never rejects. */
+  #writing: Promise<void> | undefined
   #isScheduled = false
   #isClosed = false
   /** How long the last write that failed has waited, or waits, to be repeated, in ms; 0 when none has failed since one succeeded. */
@@ -61,103 +75,143 @@ export class StoreWriter {
     return this.#retryMs > 0
   }
 
-  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
   isSettled(): boolean {
-    if (this.#options.pending.isEmpty()) return true
-    if (!this.isFailing) this.#schedule()
+    if (this.#isStored) return true
+    if (!this.isFailing) this.flush()
     return false
   }
 
-  /** Waits until what is pending now has been written. */
+  /** Waits until what has changed by now is stored. */
   after(wait: StoreWait): void {
     this.#waits.push(wait)
-    if (!this.isFailing || wait.onRefused !== undefined) this.#schedule()
+    if (!this.isFailing || wait.onRefused !== undefined) this.flush()
   }
 
-  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
   stored(): Promise<void> {
-    if (this.#options.pending.isEmpty()) return Promise.resolve()
+    if (this.#isStored) return Promise.resolve()
     return new Promise((onStored, onRefused) => this.after({ onStored, onRefused }))
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    queueMicrotask(() => {
-      this.#isScheduled = false
-      this.flush()
-    })
-  }
-
-  /** Writes what is pending now. False when that failed: it was reported, and will be repeated. */
-  flush(): boolean {
-    try {
-      this.write()
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  /** Writes what is pending, and then `last`. @throws StoreError; `last` is not repeated */
-  write(last: readonly StoreChange[] = []): void {
-    if (last.length > 0 || !this.#options.pending.isEmpty()) this.#write(last)
-    else this.#endWaits()
-  }
-
-  #write(last: readonly StoreChange[]): void {
-    const { pending, store, onWritten } = this.#options
-    const changes = [...pending.read(), ...last]
-    if (changes.length === 0) {
-      this.#endWaits()
-      return
-    }
-    try {
-      if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
-      store.write(changes)
-    } catch (error) {
-      if (this.#leaveOut(error, last)) {
-        this.#write(last)
-        return
-      }
-      const failure = toStoreError(error)
-      if (last.length === 0) this.#fail(failure, error)
-      throw failure
-    }
-    this.#stopRetrying()
-    pending.clear()
-    this.#endWaits()
-    onWritten()
-  }
-
-  /** Writes what is pending, and nothing more afterwards. What cannot be written is lost. */
-  close(): void {
-    try {
-      this.#write([])
-    } catch {
-      // It was reported.
-    }
+  /** Writes what is pending, and nothing more afterwards. What cannot be written is lost. Resolves when that is over; never rejects. */
+  async close(): Promise<void> {
+    await this.#idle()
     this.#stopRetrying()
     this.#isClosed = true
   }
 
-  #endWaits(): void {
-    for (const { onStored } of this.#waits.splice(0)) this.#call(onStored)
-  }
-
-  /** One that throws must not keep the others waiting. */
-  #call(end: () => void): void {
-    try {
-      end()
-    } catch (error) {
-      this.#options.report(error)
+  /** Ends the present write, then writes the rest. */
+  async #idle(): Promise<void> {
+    for (let isLast = false; !isLast || this.#writing !== undefined;) {
+      if (this.#writing === undefined) {
+        isLast = true
+        this.#write(this.#options.pending.take())
+      }
+      await this.#writing
     }
   }
 
-  /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. What is written last is kept whole. */
-  #leaveOut(error: unknown, last: readonly StoreChange[]): boolean {
+  get #isStored(): boolean {
+    return this.#writing === undefined && this.#options.pending.isEmpty()
+  }
+
+  /** Writes what is pending at the end of this tick, or after the present write. */
+  flush(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => {
+      this.#isScheduled = false
+      this.#writePending()
+    })
+  }
+
+  #writePending(): void {
+    const { pending } = this.#options
+    if (this.#writing === undefined) this.#write(pending.isEmpty() ? [] : pending.take())
+  }
+
+  /** @param changes what was taken */
+  #write(changes: readonly StoreChange[]): void {
+    const { outbox } = this.#options
+    const waits = this.#waits.splice(0)
+    if (changes.length === 0) {
+      this.#end(waits)
+      return
+    }
+    outbox.mark()
+    this.#writing = this.#store(changes).then(
+      () => this.#onStored(waits),
+      (error: unknown) => this.#onRefused(error, waits),
+    )
+  }
+
+  #store(changes: readonly StoreChange[]): Promise<void> {
+    try {
+      if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
+      // A store in JavaScript may return nothing.
+      return Promise.resolve(this.#options.store.write(changes))
+    } catch (error) {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+      return Promise.reject(error)
+    }
+  }
+
+  #onStored(waits: readonly StoreWait[]): void {
+    const { pending, outbox } = this.#options
+    this.#writing = undefined
+    pending.stored()
+    this.#stopRetrying()
+    this.#end(waits)
+    outbox.release()
+    if (!pending.isEmpty() || this.#waits.length > 0) this.flush()
+  }
+
+  #onRefused(error: unknown, waits: readonly StoreWait[]): void {
+    const { pending, report } = this.#options
+    this.#writing = undefined
+    pending.refused()
+    this.#waits.unshift(...waits)
+    if (this.#leaveOut(error)) {
+      this.#writePending()
+      return
+    }
+    if (!this.#isClosed) {
+      report(error)
+      this.#retryLater()
+    }
+    const written = new Set(waits)
+    this.#refuse(toStoreError(error), (wait) => written.has(wait))
+    if (pending.isEmpty()) {
+      // All of it was refused.
+      this.#stopRetrying()
+      this.#end(this.#waits.splice(0))
+    } else if (this.#waits.some(({ onRefused }) => onRefused !== undefined)) this.flush()
+  }
+
+  #end(waits: readonly StoreWait[]): void {
+    this.#call(waits.map(({ onStored }) => onStored))
+  }
+
+  /** One that throws must not keep the others waiting. */
+  #call(ends: readonly (() => void)[]): void {
+    const { outbox, report } = this.#options
+    if (ends.length === 0) return
+    outbox.batch(() => {
+      for (const end of ends) {
+        try {
+          end()
+        } catch (error) {
+          report(error)
+        }
+      }
+    })
+  }
+
+  /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. */
+  #leaveOut(error: unknown): boolean {
     const row = error instanceof StoreError ? error.row : undefined
-    if (row === undefined || last.some((change) => 'put' in change && isSameRow(row, rowOf(change)))) return false
+    if (row === undefined) return false
     const isLeftOut =
       this.#refuse(error as StoreError, (wait) => wait.row !== undefined && isSameRow(row, wait.row)) ||
       this.#options.pending.reduce(row)
@@ -165,26 +219,19 @@ export class StoreWriter {
     return isLeftOut
   }
 
-  /** Ends the waits that can be refused, or some of them. Returns whether there was one. */
-  #refuse(error: StoreError, isMeant: (wait: StoreWait) => boolean = () => true): boolean {
+  /** Ends those of some waits that can be refused. Returns whether there was one. */
+  #refuse(error: StoreError, isMeant: (wait: StoreWait) => boolean): boolean {
     const isRefused = (wait: StoreWait): boolean => wait.onRefused !== undefined && isMeant(wait)
     const refused = this.#waits.filter(isRefused)
     this.#waits = this.#waits.filter((wait) => !isRefused(wait))
-    for (const { onRefused } of refused) this.#call(() => onRefused?.(error))
+    this.#call(
+      refused.map(
+        ({ onRefused }) =>
+          () =>
+            onRefused?.(error),
+      ),
+    )
     return refused.length > 0
-  }
-
-  #fail(failure: StoreError, reason: unknown): void {
-    const { pending, report } = this.#options
-    if (!this.#isClosed) {
-      report(reason)
-      this.#retryLater()
-    }
-    this.#refuse(failure)
-    if (!pending.isEmpty()) return
-    // All of it was refused.
-    this.#stopRetrying()
-    this.#endWaits()
   }
 
   #retryLater(): void {
@@ -193,7 +240,7 @@ export class StoreWriter {
     this.#retryMs = this.isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first
     const retry = (): void => {
       this.#retryTimer = undefined
-      this.flush()
+      this.#writePending()
     }
     this.#retryTimer = clock.setTimeout(retry, this.#retryMs, { name: 'retry of a write' })
   }
@@ -209,8 +256,5 @@ const toStoreError = (error: unknown): StoreError =>
   error instanceof StoreError
     ? error
     : new StoreError('STORE_FAILED', 'The store could not be written.', { cause: error })
-
-const rowOf = (change: StoreChange): StoreRow =>
-  'put' in change ? { table: change.table, id: change.put.id } : { table: change.table, id: change.remove }
 
 const isSameRow = (a: StoreRow, b: StoreRow): boolean => a.table === b.table && a.id === b.id

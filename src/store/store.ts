@@ -116,7 +116,7 @@ export type StoreChange = {
 /** Everything that is stored; tasks and command tasks are in the order of `seq`. */
 export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTables[Table][] }
 
-/** Keeps tasks on a disk, or elsewhere. Its methods are synchronous: what they did is done when they return. */
+/** Keeps tasks on a disk, or elsewhere. */
 export interface Store {
   /** What errors call it, such as the path of its file. Default: "the store". */
   readonly name?: string | undefined
@@ -128,13 +128,20 @@ export interface Store {
    */
   open(): StoreContents
   /**
-   * Writes all changes, in their order, or none of them. They are safe when it returns.
-   * @throws StoreError; nothing was written then, or (after a crash) all of it. If a row is the reason, because JSON or the store cannot hold it,
-   *   `row` names it: a manager writes the rest again, with less of that row
+   * Writes all changes, in their order, or none of them. Resolves when they are safe. One user of a store calls it again only when it has settled; two
+   * users may call it at the same time.
+   * @throws StoreError: it rejects only when nothing was written. If a row is the reason, because JSON or the store cannot hold it, `row` names it: a
+   *   manager writes the rest again, with less of that row
    */
-  write(changes: readonly StoreChange[]): void
+  write(changes: readonly StoreChange[]): Promise<void>
   /** Ends the possession. Closing again does nothing. */
   close(): void
+}
+
+/** A store in a file: its changes are safe when a write returns. */
+export interface FileStore extends Store {
+  /** Writes as `write` does. @throws what `write` rejects with */
+  writeNow(changes: readonly StoreChange[]): void
 }
 
 /** The names of all tables. */

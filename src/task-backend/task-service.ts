@@ -50,9 +50,9 @@ export interface TaskService {
   follow(taskId: string, lastEventId?: string): Eventually<FollowedTask | undefined>
 }
 
-/** The task service of one process, which answers at once. */
-export type LocalTaskService = {
-  [K in keyof TaskService]: (
+/** The task service of one process, which answers at once; a cancellation when it is stored. */
+export type LocalTaskService = Pick<TaskService, 'cancel'> & {
+  [K in Exclude<keyof TaskService, 'cancel'>]: (
     ...args: Parameters<TaskService[K]>
   ) => Exclude<ReturnType<TaskService[K]>, Promise<unknown>>
 }
@@ -107,8 +107,12 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
     cancel: (taskId) => {
       const task = tasks.getTask(taskId)
       if (task === undefined) return { success: false, error: TASK_NOT_FOUND, code: 'TASK_NOT_FOUND' }
-      if (tasks.cancelTask(taskId)) return tasks.persistence?.isPending === true ? CANCEL_NOT_STORED : { success: true }
-      return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
+      if (!tasks.cancelTask(taskId)) return { success: false, error: `Task already ${task.status}`, code: 'TASK_ENDED' }
+      if (tasks.persistence === undefined) return { success: true }
+      return tasks.stored().then(
+        (): Cancelled => ({ success: true }),
+        () => CANCEL_NOT_STORED,
+      )
     },
   }
 }

@@ -1,19 +1,20 @@
 /** Remote workers beyond the end of a process: their registrations are stored, and those of an earlier process may connect again. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
-import type { WebSocketInstanceOptions } from '../instances/websocket-instance.js'
+import { digestOf, type WebSocketInstanceOptions } from '../instances/websocket-instance.js'
 import { registerWorker, restoreWorker, type RegistrationOptions } from '../instances/worker-socket.js'
 import { preview } from '../text/preview.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 
 export interface WorkerStore {
   /**
-   * Registers a worker; with a store it is stored first.
+   * Registers a worker; with a store it is stored before this resolves.
    * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for; AgentTasksError `TOO_MANY_REGISTRATIONS`;
    *   StoreError
    */
-  register(request: RegisterRequest, options: Omit<RegistrationOptions, 'store'>): RegisterResponse
+  register(request: RegisterRequest, options: RegistrationOptions): Promise<RegisterResponse>
   /** Lets the workers of an earlier process connect again. Those whose id is taken by now are forgotten. */
   restore(options: Pick<WebSocketInstanceOptions, 'clock' | 'connectTimeoutMs' | 'cancelGraceMs'>): void
 }
@@ -21,7 +22,7 @@ export interface WorkerStore {
 export function createWorkerStore(tasks: TaskManager, instances: InstanceManager): WorkerStore {
   const { persistence } = tasks
   return {
-    register: (request, options) => {
+    register: async (request, options) => {
       const { instanceId } = request
       const waiting = instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
       if (waiting.length >= MAX_WAITING_WORKERS) {
@@ -31,12 +32,19 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
         const message = `Instance id ${preview(instanceId)} is in use: tasks wait for the instance that had it before the server started.`
         throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
       }
-      const store: RegistrationOptions['store'] =
-        persistence &&
-        ((worker) => {
-          if (!persistence.addWorker(worker)) throw tooMany('Too many workers are registered')
-        })
-      return registerWorker(instances, request, { ...options, store })
+      const answer = registerWorker(instances, request, options)
+      if (persistence === undefined) return answer
+      const { tools } = request
+      const { isBrowser } = options
+      const secretSha256 = digestOf(answer.secret).toString('hex')
+      try {
+        const row = { id: answer.instanceId, secretSha256, registration: defined({ tools, isBrowser }) }
+        if (await persistence.addWorker(row)) return answer
+        throw tooMany('Too many workers are registered')
+      } catch (error) {
+        await instances.disconnect(answer.instanceId, 'It could not be stored.')
+        throw error
+      }
     },
     restore: (options) => {
       for (const worker of persistence?.takeWorkers() ?? []) {

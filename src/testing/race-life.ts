@@ -68,7 +68,7 @@ export class RaceLife<Disk> {
       store: {
         ...store,
         write: (changes) =>
-          this.#cross(
+          this.#message(
             'write',
             () => store.write(changes),
             () => describeChanges(changes),
@@ -124,16 +124,17 @@ export class RaceLife<Disk> {
     }
   }
 
-  #message<T>(label: string, act: () => T | PromiseLike<T>): Promise<T> {
+  #message<T>(label: string, act: () => T | PromiseLike<T>, describe?: () => string): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#cross(label, () => {
+      const cross = (): void => {
         const result = new Promise<T>((done) => done(act()))
         result.then(
           (value) => !this.#isOver && resolve(value),
           // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
           (error: unknown) => !this.#isOver && reject(error),
         )
-      })
+      }
+      this.#cross(label, cross, describe)
     })
   }
 

@@ -17,8 +17,8 @@ export interface StoreSubject {
 export interface StoreCase {
   /** What it checks, as a sentence. */
   readonly name: string
-  /** Runs it; throws when the store breaks the contract. */
-  readonly run: () => void
+  /** Runs it; rejects when the store breaks the contract. */
+  readonly run: () => Promise<void>
 }
 
 /**
@@ -29,10 +29,10 @@ export interface StoreCase {
 export function storeContract(makeSubject: () => StoreSubject): readonly StoreCase[] {
   return Object.entries(CASES).map(([name, check]) => ({
     name,
-    run: () => {
+    run: async () => {
       const subject = makeSubject()
       try {
-        check(subject)
+        await check(subject)
       } finally {
         subject.store.close()
         subject.dispose?.()
@@ -41,15 +41,15 @@ export function storeContract(makeSubject: () => StoreSubject): readonly StoreCa
   }))
 }
 
-const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
+const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<void>>> = {
   'is empty at first': ({ store }) => {
     expectEqual(counts(store.open()), [0, 0, 0, 0, 0], 'the rows of a new store')
   },
 
-  'returns what was written after it was opened again': ({ store, again }) => {
+  'returns what was written after it was opened again': async ({ store, again }) => {
     store.open()
-    store.write([put(task('b', 2)), put(task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }))])
-    store.write([
+    await store.write([put(task('b', 2)), put(task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }))])
+    await store.write([
       { table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: ['a', 'b'] } },
       {
         table: 'commandTasks',
@@ -70,10 +70,10 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
     expectEqual(counts(contents), [2, 1, 1, 1, 1], 'the rows of each table')
   },
 
-  'replaces a row of the same id': ({ store, again }) => {
+  'replaces a row of the same id': async ({ store, again }) => {
     store.open()
-    store.write([put(task('a', 1))])
-    store.write([put(task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 }))])
+    await store.write([put(task('a', 1))])
+    await store.write([put(task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 }))])
     store.close()
     expectEqual(
       reopened(again).tasks,
@@ -82,10 +82,10 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
     )
   },
 
-  'removes rows, and ignores ids that it does not have': ({ store, again }) => {
+  'removes rows, and ignores ids that it does not have': async ({ store, again }) => {
     store.open()
-    store.write([put(task('a', 1)), put(task('b', 2))])
-    store.write([
+    await store.write([put(task('a', 1)), put(task('b', 2))])
+    await store.write([
       { table: 'tasks', remove: 'a' },
       { table: 'tasks', remove: 'none' },
       { table: 'deliveries', remove: 'none' },
@@ -94,27 +94,36 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
     expectEqual(reopened(again).tasks, [task('b', 2)], 'tasks')
   },
 
-  'applies the changes of one write in their order': ({ store, again }) => {
+  'applies the changes of one write in their order': async ({ store, again }) => {
     store.open()
-    store.write([put(task('a', 1)), { table: 'tasks', remove: 'a' }, put(task('a', 3)), put(task('a', 4))])
+    await store.write([put(task('a', 1)), { table: 'tasks', remove: 'a' }, put(task('a', 3)), put(task('a', 4))])
     store.close()
     expectEqual(reopened(again).tasks, [task('a', 4)], 'tasks')
   },
 
-  'writes all of a batch or nothing': ({ store, again }) => {
+  'applies writes that are begun without waiting, in their order': async ({ store, again }) => {
     store.open()
-    store.write([put(task('a', 1))])
+    const first = store.write([put(task('a', 1)), put(task('b', 2))])
+    const second = store.write([put(task('a', 3)), { table: 'tasks', remove: 'b' }, put(task('c', 4))])
+    await Promise.all([first, second])
+    store.close()
+    expectEqual(reopened(again).tasks, [task('a', 3), task('c', 4)], 'tasks')
+  },
+
+  'writes all of a batch or nothing': async ({ store, again }) => {
+    store.open()
+    await store.write([put(task('a', 1))])
     const unwritable: StoreChange = put(task('c', 3, { record: { value: 1n } }))
-    expectThrow(
+    await expectRejection(
       () => store.write([put(task('b', 2)), { table: 'tasks', remove: 'a' }, unwritable]),
-      'a value that is not JSON',
+      'a write of a value that is not JSON',
     )
-    store.write([put(task('d', 4))])
+    await store.write([put(task('d', 4))])
     store.close()
     expectEqual(reopened(again).tasks, [task('a', 1), task('d', 4)], 'tasks')
   },
 
-  'keeps every text as it is': ({ store, again }) => {
+  'keeps every text as it is': async ({ store, again }) => {
     const texts = [
       '',
       'a\0b',
@@ -128,26 +137,26 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void>> = {
     ]
     const rows = texts.map((text, at) => task(`id ${text}`, at, { owner: text, record: { text, [text]: at } }))
     store.open()
-    store.write(rows.map(put))
+    await store.write(rows.map(put))
     store.close()
     expectEqual(reopened(again).tasks, rows, 'tasks')
   },
 
-  'has one owner at a time': ({ store, again }) => {
+  'has one owner at a time': async ({ store, again }) => {
     store.open()
     const other = again()
     expectThrow(() => other.open(), 'opening a store that has an owner')
-    store.write([put(task('a', 1))])
+    await store.write([put(task('a', 1))])
     store.close()
     expectEqual(reopened(again).tasks, [task('a', 1)], 'tasks')
   },
 
-  'accepts no write unless it is open': ({ store, again }) => {
-    expectThrow(() => store.write([put(task('a', 1))]), 'a write before open')
+  'accepts no write unless it is open': async ({ store, again }) => {
+    await expectRejection(() => store.write([put(task('a', 1))]), 'a write before open')
     store.open()
     store.close()
     store.close()
-    expectThrow(() => store.write([put(task('a', 1))]), 'a write after close')
+    await expectRejection(() => store.write([put(task('a', 1))]), 'a write after close')
     expectEqual(reopened(again).tasks, [], 'tasks')
   },
 }
@@ -191,4 +200,20 @@ function expectThrow(run: () => void, what: string): void {
     return
   }
   throw new Error(`${what} must throw`)
+}
+
+/** A write rejects: what it throws at once is no rejection. */
+async function expectRejection(write: () => Promise<void>, what: string): Promise<void> {
+  let written: Promise<void>
+  try {
+    written = write()
+  } catch (error) {
+    throw new Error(`${what} must reject, and not throw`, { cause: error })
+  }
+  try {
+    await written
+  } catch {
+    return
+  }
+  throw new Error(`${what} must reject`)
 }

@@ -102,7 +102,7 @@ export function createCheckAsyncTasksTool(
 export function createTaskCheck(
   options: CheckAsyncTasksOptions,
   name: string = NAME,
-): (input: CheckAsyncTasksParams, context: ToolContext) => ToolResult {
+): (input: CheckAsyncTasksParams, context: ToolContext) => Promise<ToolResult> {
   checkOptions(options, ownedOptionTypes)
   const viewOf = taskViews(options)
   return (input, context) => check(name, viewOf(context), input)
@@ -127,7 +127,7 @@ function describeCall(input: CheckAsyncTasksParams): string {
   }
 }
 
-function check(name: string, view: TaskView, input: CheckAsyncTasksParams): ToolResult {
+async function check(name: string, view: TaskView, input: CheckAsyncTasksParams): Promise<ToolResult> {
   const action = actionOf(input)
   if (action === 'list') return listTasks(view, input.cursor)
   const { task_id = '', cursor, max_bytes = DEFAULT_READ_BYTES } = input
@@ -155,12 +155,19 @@ function notListed(prefix: string, taskId: string): ToolResult {
   return errorResult('parameter_validation', text)
 }
 
-function cancel({ manager }: TaskView, taskId: string, reason: string | undefined): ToolResult {
+async function cancel({ manager }: TaskView, taskId: string, reason: string | undefined): Promise<ToolResult> {
   const isCancelled = manager.cancelTask(taskId, { reason })
   const status = manager.getTask(taskId)?.status ?? 'cancelled'
-  const text = isCancelled ? `Cancelled task: ${taskId}` : `Task ${taskId} is already ${status}.`
+  const isStored = await manager.stored().then(
+    () => true,
+    () => false,
+  )
+  const cancelled = isStored ? `Cancelled task: ${taskId}` : `Cancelled task: ${taskId}${NOT_STORED_YET}`
+  const text = isCancelled ? cancelled : `Task ${taskId} is already ${status}.`
   return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
 }
+
+const NOT_STORED_YET = '. This could not be stored yet: if the process ends before it is, the task may run again.'
 
 /** MCP clients have tools of their own for what else it does: theirs is read-only. */
 const servedSchema = lazily(() => {

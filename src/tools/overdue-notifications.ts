@@ -17,7 +17,7 @@ export interface OverdueOptions {
 /** The tool; its results also carry what the owner has been owed for too long. */
 export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T {
   const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> =>
-    refuseContext(tool.name, context) ?? addOverdue(await tool.execute(input, context), context, options)
+    refuseContext(tool.name, context) ?? (await addOverdue(await tool.execute(input, context), context, options))
   // Its description and its schema are getters.
   return Object.defineProperties(
     {},
@@ -25,10 +25,19 @@ export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T
   ) as T
 }
 
-function addOverdue(result: ToolResult, { signal, detach, hold }: ToolContext, options: OverdueOptions): ToolResult {
-  const isReceived = signal?.aborted !== true && detach?.aborted !== true
-  const reminder = isReceived && isOverdue(options) ? leaseOwed(options.reminders, options.owner) : undefined
+async function addOverdue(
+  result: ToolResult,
+  { signal, detach, hold }: ToolContext,
+  options: OverdueOptions,
+): Promise<ToolResult> {
+  const isReceived = (): boolean => signal?.aborted !== true && detach?.aborted !== true
+  if (!isReceived() || !isOverdue(options)) return result
+  const reminder = await leaseOwed(options.reminders, options.owner)
   if (reminder === undefined) return result
+  if (!isReceived()) {
+    reminder.release()
+    return result
+  }
   const { text, deliveryId, taskIds, questions } = reminder
   if (hold === undefined) reminder.acknowledge()
   else hold(reminder)
@@ -48,9 +57,14 @@ function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
 }
 
 /** What cannot be stored as sent stays owed: the result is not to be lost for it. The manager has reported the error. */
-export function leaseOwed(reminders: AsyncTaskReminderService, owner: string): LeasedReminder | undefined {
+export async function leaseOwed(
+  reminders: AsyncTaskReminderService,
+  owner: string,
+): Promise<LeasedReminder | undefined> {
+  const reminder = reminders.leaseReminder({ owner })
   try {
-    return reminders.leaseReminder({ owner })
+    await reminder?.stored
+    return reminder
   } catch (error) {
     if (error instanceof StoreError) return undefined
     throw error

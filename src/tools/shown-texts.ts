@@ -28,40 +28,47 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
 
 /**
  * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
- * message would.
+ * message would. Resolves when that is stored.
+ * @throws StoreError when it cannot be stored: the text must not be shown, and is owed as before
  */
-export function markShown({ manager, owner, hold }: TaskView, task: AsyncTaskInfo, isWhole: boolean): ShownDelivery {
+export async function markShown(
+  { manager, owner, hold }: TaskView,
+  task: AsyncTaskInfo,
+  isWhole: boolean,
+): Promise<ShownDelivery> {
   // The result of a child goes to the run that waits for it.
   if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
   const { reads } = manager
-  return reads.batch(() => {
-    if (!isWhole) {
-      if (!isOutstanding(task)) noteShown(manager, task.id, false)
-      return shownDelivery([task], undefined)
-    }
-    const markRead = (): void => noteShown(manager, task.id, true)
-    if (hold === undefined && reads.persistence === undefined) {
+  if (!isWhole) {
+    if (!isOutstanding(task)) noteShown(manager, task.id, false)
+    return shownDelivery([task], undefined)
+  }
+  const markRead = (): void => noteShown(manager, task.id, true)
+  if (hold === undefined && reads.persistence === undefined) {
+    reads.batch(() => {
       markRead()
       acknowledgePulled(manager, [task.id])
-      return {}
-    }
-    // None when another message has it, or will.
-    const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
-    const acknowledge = (): void => {
+    })
+    return {}
+  }
+  // None when another message has it, or will.
+  const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
+  if (lease?.stored !== undefined) await lease.stored
+  const acknowledge = (): void =>
+    reads.batch(() => {
       markRead()
       lease?.acknowledge()
-    }
-    if (hold === undefined) acknowledge()
-    else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
-    return shownDelivery([task], reads.persistence && lease?.deliveryId)
-  })
+    })
+  if (hold === undefined) acknowledge()
+  else hold({ taskIds: [task.id], acknowledge, release: () => lease?.release() })
+  return shownDelivery([task], reads.persistence && lease?.deliveryId)
 }
 
 /** A call returns the open questions of these tasks: no message asks them, unless the result is lost. */
-export function markAsked(
+export async function markAsked(
   { manager, hold }: Pick<TaskView, 'manager' | 'hold'>,
   tasks: readonly AsyncTaskInfo[],
-): void {
+): Promise<void> {
   const questions = tasks.flatMap(({ id: taskId, questions: asked = [] }) =>
     asked.map(({ id }) => ({ taskId, questionId: id })),
   )
@@ -69,7 +76,8 @@ export function markAsked(
   try {
     const lease = manager.lease({ taskIds: [], questions })
     if (lease === undefined) return
-    const { acknowledge, release } = lease
+    const { acknowledge, release, stored } = lease
+    if (stored !== undefined) await stored
     if (hold === undefined) acknowledge()
     else hold({ taskIds: [], acknowledge, release })
   } catch (error) {

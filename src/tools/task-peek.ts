@@ -28,14 +28,14 @@ export interface PeekRange {
 }
 
 /** The details of one task as JSON. For an owner without a push subscriber, reading an ended task to the end of the text delivers it. */
-export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): ToolResult {
+export async function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange): Promise<ToolResult> {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
-  if (!view.manager.reads.use(pushSubscribers).has(task.owner)) markAsked(view, [task])
+  if (!view.manager.reads.use(pushSubscribers).has(task.owner)) await markAsked(view, [task])
   const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
   if (range !== undefined) {
     const chunk = readChunk(new TextEncoder().encode(text), 0, range.cursor, range.maxBytes)
-    const delivery = markShown(view, task, chunk.remainingBytes === 0)
+    const delivery = await markShown(view, task, chunk.remainingBytes === 0)
     return chunkResult({
       title: `Details of task ${task.id} (${task.status}; ${taskName(task)})`,
       chunk,
@@ -45,7 +45,7 @@ export function peekTask(view: TaskView, task: AsyncTaskInfo, range?: PeekRange)
     })
   }
   const bounded = boundText(text, view.maxChars, reading)
-  const delivery = markShown(view, task, !bounded.isCut)
+  const delivery = await markShown(view, task, !bounded.isCut)
   return {
     llmContent: bounded.text,
     returnDisplay: previewText(taskDisplay(view, task), view.maxChars),

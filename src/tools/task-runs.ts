@@ -217,7 +217,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     if (task !== undefined) return finished(call, task, text, deliveryId)
     // The caller cannot answer before this call returns, so the task continues in the background and its end is owed.
     const [running] = pending
-    if (running?.questions !== undefined) return askingInBackground(call, running)
+    if (running?.questions !== undefined) return await askingInBackground(call, running)
     return running === undefined || manager.reads.isDisposed
       ? errorResult('execution_failed', `Task ${id} was given up before it ended.`)
       : continuedInBackground(call, running)
@@ -232,8 +232,8 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
   }
 }
 
-function askingInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
-  markAsked({ manager: call.manager, hold: call.context.hold }, [task])
+async function askingInBackground(call: TaskCall, task: AsyncTaskInfo): Promise<ToolResult> {
+  await markAsked({ manager: call.manager, hold: call.context.hold }, [task])
   const text = `Task ${task.id} has not ended: it waits for an answer, and continues in the background.\n${howToAnswer(task, call.followUps)}`
   return {
     llmContent: withNote(text, call.timeout),

@@ -33,10 +33,10 @@ export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRang
 }
 
 /** The text of a task's end, which a reminder may have cut. Reading it to its end marks it as read. */
-export function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
+export async function readResult(view: TaskView, task: AsyncTaskInfo, range: TextRange): Promise<ToolResult> {
   const bytes = new TextEncoder().encode(formatCompletionNotification(task))
   const chunk = readChunk(bytes, 0, range.cursor ?? 0, range.maxBytes)
-  const delivery = markShown(view, task, chunk.remainingBytes === 0)
+  const delivery = await markShown(view, task, chunk.remainingBytes === 0)
   return chunkResult({
     title: `Result of task ${task.id} (${task.status}; ${taskName(task)})`,
     chunk,

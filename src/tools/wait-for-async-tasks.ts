@@ -140,7 +140,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   }
   const { settled, pending, deliveryId } = ended
   const asking = pending.filter(({ questions }) => questions !== undefined)
-  markAsked(view, asking)
+  await markAsked(view, asking)
   const header =
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`

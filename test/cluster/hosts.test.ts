@@ -132,7 +132,7 @@ describe('a host that dies', () => {
         key: 'key',
         isResumed,
         startedAt: Date.now(),
-        saveProgram: () => undefined,
+        saveProgram: () => Promise.resolve(),
       }
       const output = await fleet.runnerOf().run(runInput(), { ...context, durability })
       return { output, text: context.output() }

@@ -78,7 +78,7 @@ export function hostileCallbacksProperty({
           return 'nonsense' as never
       }
     }
-    const left = leftMessage(clock.now())
+    const left = await leftMessage(clock.now())
     const manager = new AsyncTaskManager({
       clock,
       store: left,
@@ -126,7 +126,7 @@ export function hostileCallbacksProperty({
 }
 
 /** A store with a message of which nobody knows whether it arrived. */
-function leftMessage(at: number) {
+async function leftMessage(at: number) {
   const store = memoryStore()
   store.open()
   const row = {
@@ -139,7 +139,7 @@ function leftMessage(at: number) {
     launchedAt: at,
   } as const
   const record = { ...row, completedAt: at, subagentName: 's', goalPrompt: 'g', output: {} }
-  store.write([
+  await store.write([
     { table: 'tasks', put: { ...row, completedAt: at, record } },
     { table: 'deliveries', put: { id: 'message', owner: 'old', at, state: 'sent', taskIds: ['old'] } },
   ])

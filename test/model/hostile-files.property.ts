@@ -81,7 +81,7 @@ export function hostileFilesProperty(): fc.IAsyncPropertyWithHooks<[HostileFiles
     }
     try {
       writeFileSync(join(folder, 'secret'), 'secret')
-      leave(file, script)
+      await leave(file, script)
       for (const { name, kind } of script.files) {
         const path = join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1 }), name)
         rmSync(path, { force: true })
@@ -105,7 +105,7 @@ export function hostileFilesProperty(): fc.IAsyncPropertyWithHooks<[HostileFiles
 }
 
 /** A host died while it ran `a`; the results of `b` are owed, and `c` was cancelled. */
-function leave(file: string, { pid, isOwnStart, token, hasExit }: HostileFiles): void {
+async function leave(file: string, { pid, isOwnStart, token, hasExit }: HostileFiles): Promise<void> {
   const own = identityOf(process.pid)
   const program = { identity: { ...own, pid, ...(!isOwnStart && { start: '1' }) }, token }
   const store = sqliteStore(file)
@@ -136,7 +136,7 @@ function leave(file: string, { pid, isOwnStart, token, hasExit }: HostileFiles):
     return { table: 'tasks', put: { ...row, ...ended, record, ...(run && { run }) } }
   }
   const run = { graceMs: 0, params: {}, program }
-  store.write([put('a', 1, 'running', run), put('b', 2, 'completed'), put('c', 3, 'cancelled', run)])
+  await store.write([put('a', 1, 'running', run), put('b', 2, 'completed'), put('c', 3, 'cancelled', run)])
   store.close()
   for (const id of ['a', 'c']) mkdirSync(join(`${file}-runs`, folderName({ id, launchedAt: 1 })), { recursive: true })
   if (!hasExit) return

@@ -86,7 +86,7 @@ class Host {
     else {
       const task = this.#tasks[action.index % Math.max(1, this.#tasks.length)]
       if (task === undefined) return
-      if (action.type === 'get') this.#checkGet(task, action)
+      if (action.type === 'get') await this.#checkGet(task, action)
       else if (task.status === 'working') {
         task.status = action.type === 'end' ? 'completed' : 'cancelled'
         if (action.type === 'end') this.#ends.get(task.id)?.()
@@ -112,14 +112,14 @@ class Host {
     this.#tasks.push({ id, owner, status: 'working', stored: 'working' })
   }
 
-  #checkGet({ id, owner, stored }: Known, { by: asker, is2025 }: { by: Owner; is2025: boolean }): void {
+  async #checkGet({ id, owner, stored }: Known, { by: asker, is2025 }: { by: Owner; is2025: boolean }): Promise<void> {
     let status: unknown
     try {
       const handle = this.#handles.find(id, asker)
       const declared = { hasTasks: true, hasElicitation: false }
       status = is2025
         ? createTasks2025(this.#handles, this.#manager, new Elicitations(this.#manager)).get(handle, false).status
-        : createTasksExtension(this.#handles, this.#manager).get(handle, declared, assumedExchange())['status']
+        : (await createTasksExtension(this.#handles, this.#manager).get(handle, declared, assumedExchange()))['status']
     } catch (error) {
       status = error instanceof ProtocolError ? error.code : error
     }

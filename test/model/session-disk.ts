@@ -1,12 +1,7 @@
 /** A folder of sessions in memory. A process that uses it can die at any step, and does nothing after that. */
 import type { SessionFiles } from '../../src/store/sessions/session-store.js'
-import {
-  memoryStore,
-  StoreInUseError,
-  type MemoryStore,
-  type Store,
-  type StoreContents,
-} from '../../src/store/index.js'
+import { memoryStore, StoreInUseError, type MemoryStore, type StoreContents } from '../../src/store/index.js'
+import type { FileStore, StoreChange } from '../../src/store/store.js'
 
 /** The end of a process in the middle of what it does. */
 export class ProcessDied extends Error {}
@@ -70,8 +65,12 @@ export class SessionDisk {
     return this.#files.size
   }
 
-  #store(number: number, user: DiskUser): Store {
+  #store(number: number, user: DiskUser): FileStore {
     let open: MemoryStore | undefined
+    const writeNow = (changes: readonly StoreChange[]): void => {
+      user.step()
+      void open?.write(changes)
+    }
     return {
       open: () => {
         user.step()
@@ -82,10 +81,8 @@ export class SessionDisk {
         file.store = open = file.store.copy()
         return open.open()
       },
-      write: (changes) => {
-        user.step()
-        open?.write(changes)
-      },
+      write: async (changes) => writeNow(changes),
+      writeNow,
       close: () => {
         if (user.isDead) return
         open?.close()

@@ -47,7 +47,7 @@ export const sessionFaults: readonly SessionFault[] = [
           ...store,
           open: () => {
             const contents = store.open()
-            if (number !== files.numbers()[0]) store.write(removals(contents))
+            if (number !== files.numbers()[0]) store.writeNow(removals(contents))
             return contents
           },
         }
@@ -70,8 +70,8 @@ export const sessionFaults: readonly SessionFault[] = [
             isOld = number !== files.numbers()[0]
             return store.open()
           },
-          write: (changes) => {
-            if (!isOld || changes.some((change) => 'put' in change)) store.write(changes)
+          writeNow: (changes) => {
+            if (!isOld || changes.some((change) => 'put' in change)) store.writeNow(changes)
           },
         }
       },

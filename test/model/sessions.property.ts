@@ -47,9 +47,9 @@ class Session {
     this.#alter = alter
   }
 
-  perform(action: Action): void {
+  async perform(action: Action): Promise<void> {
     if (action.type === 'start') {
-      this.start(action.diesAt)
+      await this.start(action.diesAt)
       return
     }
     const process = [...this.#live][action.index % Math.max(1, this.#live.size)]
@@ -60,16 +60,16 @@ class Session {
       this.#live.delete(process)
       return
     }
-    this.#do(process, () => {
+    await this.#do(process, async () => {
       if (action.type === 'work') {
         const id = `task-${(this.#tasks += 1)}`
-        store.write([{ table: 'tasks', put: taskRow(id, this.#tasks) }])
+        await store.write([{ table: 'tasks', put: taskRow(id, this.#tasks) }])
         held.add(id)
         this.#owed.add(id)
       } else if (action.type === 'tell') {
         const [id] = held
         if (id === undefined) return
-        store.write([{ table: 'tasks', remove: id }])
+        await store.write([{ table: 'tasks', remove: id }])
         held.delete(id)
         this.#owed.delete(id)
       } else {
@@ -79,12 +79,12 @@ class Session {
     })
   }
 
-  start(diesAt = Infinity): Process | undefined {
+  async start(diesAt = Infinity): Promise<Process | undefined> {
     const user = new DiskUser(diesAt)
     const files = this.#alter(this.#disk.filesOf(user), this.#disk)
     const store = sessionStore(files, ({ delivery }) => delivery === 'owed')
     const process: Process = { user, store, held: new Set() }
-    this.#do(process, () => {
+    await this.#do(process, () => {
       for (const { id } of store.open().tasks) {
         if (!this.#owed.has(id)) throw new Error(`${id} was told, and is there again`)
         for (const other of this.#live) {
@@ -98,17 +98,17 @@ class Session {
   }
 
   /** Kills every process and starts another one, which has to find everything. */
-  finish(): void {
+  async finish(): Promise<void> {
     for (const { user } of this.#live) user.isDead = true
     this.#live.clear()
-    const held = this.start()?.held ?? new Set()
+    const held = (await this.start())?.held ?? new Set()
     for (const id of this.#owed) if (!held.has(id)) throw new Error(`${id} is lost`)
     if (this.#disk.size !== 1) throw new Error(`${this.#disk.size} files are left`)
   }
 
-  #do(process: Process, run: () => void): void {
+  async #do(process: Process, run: () => void | Promise<void>): Promise<void> {
     try {
-      run()
+      await run()
     } catch (error) {
       if (!(error instanceof ProcessDied)) throw error
       this.#live.delete(process)
@@ -129,10 +129,10 @@ const taskRow = (id: string, seq: number): StoredTask => ({
 })
 
 /** K4 and K9, for sessions. */
-export function sessionsProperty(alter: AlterFiles = (files) => files): fc.IProperty<[Action[]]> {
-  return fc.property(actions, (sequence) => {
+export function sessionsProperty(alter: AlterFiles = (files) => files): fc.IAsyncProperty<[Action[]]> {
+  return fc.asyncProperty(actions, async (sequence) => {
     const session = new Session(alter)
-    for (const action of sequence) session.perform(action)
-    session.finish()
+    for (const action of sequence) await session.perform(action)
+    await session.finish()
   })
 }

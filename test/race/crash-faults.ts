@@ -26,8 +26,8 @@ const withWrites =
   (split: (changes: readonly StoreChange[]) => readonly (readonly StoreChange[])[]) =>
   (store: Store): Store => ({
     ...store,
-    write: (changes) => {
-      for (const part of split(changes)) store.write(part)
+    write: async (changes) => {
+      for (const part of split(changes)) await store.write(part)
     },
   })
 
@@ -100,14 +100,15 @@ export const crashFaults: readonly CrashFault[] = [
     invariant: 'K3',
     description: 'a message is handed out before its lease is written',
     breakManager: withPersistence((persistence, registry) => {
-      const flush = persistence.flush.bind(persistence)
+      const stored = persistence.stored.bind(persistence)
       const ask = registry.ask.bind(registry)
       registry.ask = (question) => {
         const answer = ask(question)
-        // The lease is flushed next.
-        persistence.flush = () => {
-          persistence.flush = flush
-          return question.type === 'lease.take' || flush()
+        if (question.type !== 'lease.take') return answer
+        // The lease waits for its write next.
+        persistence.stored = () => {
+          persistence.stored = stored
+          return Promise.resolve()
         }
         return answer
       }
@@ -200,12 +201,8 @@ export const crashFaults: readonly CrashFault[] = [
     description: 'a write that failed counts as written',
     wrapStore: (store) => ({
       ...store,
-      write: (changes) => {
-        try {
-          store.write(changes)
-        } catch {
-          return
-        }
+      write: async (changes) => {
+        await store.write(changes).catch(() => undefined)
       },
     }),
   },

@@ -30,6 +30,8 @@ export interface CrashScript {
   readonly turns: readonly ('accept' | 'refuse')[]
   /** Whether a turn takes a while before its message is in the transcript. */
   readonly isSlow: boolean
+  /** Whether a write is acknowledged later than it is stored, with others in between. */
+  readonly isStoreSlow: boolean
   readonly worker: readonly CrashStep[]
   readonly user: readonly CrashStep[]
 }
@@ -87,6 +89,7 @@ export const crashScripts: fc.Arbitrary<CrashScript> = fc.record({
   ),
   turns: fc.array(fc.constantFrom('accept' as const, 'refuse' as const), { maxLength: 2 }),
   isSlow: fc.boolean(),
+  isStoreSlow: fc.boolean(),
   worker: fc.oneof(
     { weight: 3, arbitrary: life },
     { weight: 1, arbitrary: family },

@@ -4,6 +4,7 @@
  */
 import {
   createAgentTasks,
+  DisposedError,
   type AgentTasks,
   type AsyncTaskInfo,
   type Runner,
@@ -51,6 +52,8 @@ export class CrashWorld {
   readonly #script: CrashScript
   readonly #sabotage: CrashSabotage
   #names = 0
+  #endRace: () => void = () => undefined
+  readonly #over = new Promise<void>((resolve) => (this.#endRace = resolve))
 
   constructor(race: Race<Disk>, script: CrashScript, sabotage: CrashSabotage) {
     const { notifyCancelled, answers, failing, attempts } = script
@@ -140,8 +143,9 @@ export class CrashWorld {
   async #restart(): Promise<string> {
     const { tasks } = this
     const disposal = tasks.dispose()
-    this.judge.end(tasks.getAsyncTaskManager().getAllTasks())
+    const records = tasks.getAsyncTaskManager().getAllTasks()
     await disposal
+    this.judge.end(records)
     if (this.tasks !== tasks) return 'restarted by another'
     this.look()
     this.tasks = this.#start()
@@ -179,13 +183,18 @@ export class CrashWorld {
     return { final_message: id }
   }
 
-  #end(how: 'complete' | 'fail' | 'cancel', id: string | undefined): boolean {
+  async #end(how: 'complete' | 'fail' | 'cancel', id: string | undefined): Promise<boolean> {
     if (id === undefined) return false
     if (how === 'complete') return this.manager.completeTask(id, { final_message: 'done' })
     if (how === 'fail') return this.manager.failTask(id, 'no luck')
-    const isCancelled = this.manager.cancelTask(id)
-    if (isCancelled) this.judge.cancel(id)
-    return isCancelled
+    if (!this.manager.cancelTask(id)) return false
+    try {
+      await this.manager.stored()
+      this.judge.cancel(id)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+    }
+    return true
   }
 
   /** A turn that the host starts itself. The message is in the transcript after it was accepted; a repeat, before: it is confirmed at once. */
@@ -207,6 +216,7 @@ export class CrashWorld {
         await this.#appendLater(carried)
       } else {
         const turn = tasks.beforeTurn()
+        await turn.reminder?.stored
         const message = this.#read(turn)
         if (isAccepted && turn.reminder?.isRepeat === true) {
           await this.#append(message)
@@ -217,7 +227,8 @@ export class CrashWorld {
         }
       }
     } catch (error) {
-      if (error instanceof StoreError || error instanceof RefusedError) return error.name
+      const isRefusal = error instanceof StoreError || error instanceof RefusedError || error instanceof DisposedError
+      if (isRefusal) return error.name
       throw error
     }
     return isAccepted ? 'accepted' : 'refused'
@@ -271,15 +282,27 @@ export class CrashWorld {
     const { used } = this.#race.disk
     return {
       ...store,
-      write: (changes) => {
+      write: async (changes) => {
         used.writes += 1
-        if (this.#script.failing.includes(used.writes)) {
-          this.#race.note('a write fails')
-          throw new StoreError('STORE_FULL', 'the disk is full')
-        }
-        store.write(changes)
+        const number = used.writes
+        const isFailing = this.#script.failing.includes(number)
+        if (!isFailing) await store.write(changes)
+        if (this.#script.isStoreSlow) await this.#acknowledgement(number)
+        if (!isFailing) return
+        this.#race.note('a write fails')
+        throw new StoreError('STORE_FULL', 'the disk is full')
       },
     }
+  }
+
+  /** A write is acknowledged in a turn of its own. */
+  async #acknowledgement(number: number): Promise<void> {
+    await Promise.race([this.#race.pause(`the answer to write ${number}`), this.#over])
+  }
+
+  /** The race is over: what is still open ends. */
+  end(): void {
+    this.#endRace()
   }
 
   #wasDelivered(): WasDelivered | undefined {

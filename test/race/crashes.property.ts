@@ -37,7 +37,10 @@ export function crashRace(sabotage: CrashSabotage = {}): RaceOptions<CrashWorld,
     },
     // The runs of a life that has crashed never end.
     teardown: async (world) => {
-      for (const dead of worlds.splice(0)) void dead.tasks.dispose()
+      for (const dead of worlds.splice(0)) {
+        dead.end()
+        void dead.tasks.dispose()
+      }
       await world.tasks.dispose()
       world.checkDisposal()
     },

@@ -37,7 +37,10 @@ export const restartFaults: readonly RestartFault[] = [
     description: 'What is written reaches the disk a moment after the write has returned.',
     wiring: withStore((store) => ({
       write: (changes) => {
-        void Promise.resolve().then(() => store.write(changes))
+        void Promise.resolve()
+          .then(() => store.write(changes))
+          .catch(() => undefined)
+        return Promise.resolve()
       },
     })),
   },

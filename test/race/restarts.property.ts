@@ -13,9 +13,13 @@ import { runMicrotasks } from '../../src/testing/microtasks.js'
 import { createManualClock } from '../../src/testing/index.js'
 import type { CreateTaskManager } from './lanes.property.js'
 
+const isEnd = (status: string): status is TaskCompleteMessage['status'] =>
+  status === 'completed' || status === 'failed' || status === 'cancelled'
+
 const GRACE_MS = 50
 const TIMEOUT_MS = 200
 const INSTANCE_GRACE_MS = 300
+const WRITE_MS = 10
 const INSTANCES = ['x', 'y'] as const
 
 type InstanceId = (typeof INSTANCES)[number]
@@ -28,6 +32,8 @@ type Step = (
   | { readonly do: 'advance'; readonly ms: number }
   /** The next writes fail. */
   | { readonly do: 'break'; readonly writes: number }
+  /** The next writes take a while: they are stored before it or after it. */
+  | { readonly do: 'slow down'; readonly writes: number; readonly isStoredFirst: boolean }
 ) & { /** Whether the process ends right after the step, before anything else can run. */ readonly crash: boolean }
 
 /** How the parts are made; a planted fault makes them wrong. */
@@ -68,6 +74,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant('break' as const), writes: fc.integer({ min: 1, max: 3 }), crash }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('slow down' as const),
+      writes: fc.integer({ min: 1, max: 3 }),
+      isStoredFirst: fc.boolean(),
+      crash,
+    }),
   },
 )
 
@@ -125,7 +140,11 @@ class World {
   /** They could not be stored. */
   readonly #refused = new Set<string>()
   #failingWrites = 0
-  readonly #completes = new Map<string, TaskCompleteMessage>()
+  #slowWrites = 0
+  #isStoredFirst = false
+  /** Writes that are stored, and not answered yet. */
+  #unanswered = 0
+  readonly #completes = new Map<string, Pick<TaskCompleteMessage, 'status'>>()
   /** The commands of each task that have succeeded, as was emitted. */
   readonly #successes = new Map<string, Set<string>>()
   readonly #cancelled = new Set<string>()
@@ -141,12 +160,23 @@ class World {
   crash(): void {
     this.#store = this.#store.copy()
     this.#failingWrites = 0
+    this.#slowWrites = 0
     // Nobody was told their ids: they may come again.
     this.#refused.clear()
-    this.#submitted = this.#submitted.filter(({ isAccepted }) => isAccepted)
+    const submitted = this.#submitted
+    const isAnswered = this.#unanswered === 0
+    this.#unanswered = 0
+    // Nobody was told of an end that was stored, and not answered: a client reads it.
+    for (const { id, status } of isAnswered ? [] : this.#store.contents().commandTasks) {
+      if (isEnd(status)) this.#completes.set(id, { status })
+    }
     this.#start()
+    const stored = new Set(this.#life.manager.listTasks().map(({ id }) => id))
+    // A write that was stored, and not answered, is found.
+    this.#submitted = submitted.filter(({ id, isAccepted }) => isAccepted || (!isAnswered && stored.has(id)))
+    for (const task of this.#submitted) task.isAccepted = true
     const accepted = new Set(this.#submitted.map(({ id }) => id))
-    for (const { id } of this.#life.manager.listTasks()) {
+    for (const id of stored) {
       this.#guard(() => check(accepted.has(id), 'K12', `${id} was not accepted, and is stored`))
     }
   }
@@ -175,7 +205,7 @@ class World {
       case 'cancel': {
         const task = this.#submitted[given.task]
         if (task === undefined || !manager.cancelTask(task.id)) return
-        if (manager.persistence?.isPending === false) this.#cancelled.add(task.id)
+        void this.#noteCancelled(task.id)
         return
       }
       case 'answer':
@@ -192,6 +222,10 @@ class World {
         return
       case 'break':
         this.#failingWrites = given.writes
+        return
+      case 'slow down':
+        this.#slowWrites = given.writes
+        this.#isStoredFirst = given.isStoredFirst
     }
   }
 
@@ -209,9 +243,19 @@ class World {
     this.#guard(() => check(manager.getTask(task.id) === undefined, 'K12', `${task.id} was refused, and is there`))
   }
 
+  /** A cancellation counts when it is stored. */
+  async #noteCancelled(id: string): Promise<void> {
+    const life = this.#life
+    const isStored = await life.manager.stored().then(
+      () => true,
+      () => false,
+    )
+    if (isStored && life === this.#life) this.#cancelled.add(id)
+  }
+
   async conclude(): Promise<void> {
     const isBusy = ({ manager }: Life): boolean =>
-      manager.laneDepths.size > 0 || manager.persistence?.isPending === true
+      manager.laneDepths.size > 0 || manager.persistence?.isSettled() === false
     for (let round = 0; round < 100 && isBusy(this.#life); round += 1) {
       this.#clock.advance(TIMEOUT_MS)
       await settle()
@@ -237,6 +281,7 @@ class World {
   }
 
   async dispose(): Promise<void> {
+    this.#slowWrites = 0
     const ends = this.#lives.flatMap(({ manager, instances }) => [manager.dispose(), instances.dispose()])
     this.#clock.advance(GRACE_MS)
     await settle()
@@ -275,12 +320,23 @@ class World {
   #breakable(store: MemoryStore): Store {
     return {
       ...store,
-      write: (changes) => {
-        if (this.#store === store && this.#failingWrites > 0) {
-          this.#failingWrites -= 1
-          throw new StoreError('STORE_FULL', 'the disk is full')
+      write: async (changes) => {
+        const isAlive = this.#store === store
+        const isSlow = isAlive && this.#slowWrites > 0
+        const isFailing = isAlive && this.#failingWrites > 0
+        this.#slowWrites -= Number(isSlow)
+        this.#failingWrites -= Number(isFailing)
+        const write = async (): Promise<void> => {
+          if (isFailing) throw new StoreError('STORE_FULL', 'the disk is full')
+          await store.write(changes)
         }
-        store.write(changes)
+        const isStoredFirst = this.#isStoredFirst && !isFailing
+        if (isStoredFirst) await write()
+        const isUnanswered = isStoredFirst && isSlow
+        if (this.#store === store) this.#unanswered += Number(isUnanswered)
+        if (isSlow) await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, WRITE_MS))
+        if (this.#store === store) this.#unanswered -= Number(isUnanswered)
+        if (!isStoredFirst) await write()
       },
     }
   }

@@ -182,9 +182,10 @@ class TalkWorld {
     return true
   }
 
-  #ownTurn(isAccepted: boolean): string | undefined {
+  async #ownTurn(isAccepted: boolean): Promise<string | undefined> {
     const { reminder } = this.tasks.beforeTurn()
     if (reminder === undefined) return undefined
+    await reminder.stored
     const told = this.#handOut(reminder.taskIds, reminder.questions)
     if (isAccepted) this.#tell(reminder.deliveryId, told)
     this.tasks.afterTurn({ accepted: isAccepted })

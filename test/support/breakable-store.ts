@@ -6,10 +6,10 @@ export function breakableStore() {
   const state = { isBroken: false, writes: 0 }
   const store: Store = {
     ...memory,
-    write: (changes) => {
+    write: async (changes) => {
       if (state.isBroken) throw new StoreError('STORE_FULL', 'the disk is full')
       state.writes += 1
-      memory.write(changes)
+      await memory.write(changes)
     },
   }
   return { memory, store, state }

@@ -33,14 +33,20 @@ export async function leftProgram(
   if (program === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(program))
   const ended = new Promise((resolve) => child.once('exit', resolve))
-  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
+  await release({
+    folder: runFolder,
+    isResumed: false,
+    key: undefined,
+    startedAt: 0,
+    saveProgram: () => Promise.resolve(),
+  })
   const store = sqliteStore(file)
   store.open()
   const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt } as const
   const limit = timeoutMs === undefined ? {} : { deadlineAt: launchedAt + timeoutMs }
   const stored = { ...row, ...record, ...(timeoutMs !== undefined && { timeoutMs }) }
   const put = { ...row, ...limit, attempt: 1, record: { ...stored, subagentName: 'program', goalPrompt: 'goal' } }
-  store.write([{ table: 'tasks', put: { ...put, run: { graceMs: 0, params: {}, program } } }])
+  await store.write([{ table: 'tasks', put: { ...put, run: { graceMs: 0, params: {}, program } } }])
   store.close()
   while (!existsSync(join(runFolder, 'stdout'))) await new Promise((resolve) => setTimeout(resolve, 5))
   return { runFolder, program, ended }

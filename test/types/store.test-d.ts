@@ -38,12 +38,12 @@ export function aStoreIsAPort(): void {
   expectTypeOf(memoryStore()).toEqualTypeOf<MemoryStore>()
   expectTypeOf(memoryStore()).toExtend<Store>()
   expectTypeOf(readStore('tasks.db')).toEqualTypeOf<StoreContents>()
-  memoryStore().write([{ table: 'tasks', remove: 'a' }])
+  void memoryStore().write([{ table: 'tasks', remove: 'a' }])
   // @ts-expect-error there is no such table
-  memoryStore().write([{ table: 'songs', remove: 'a' }])
+  void memoryStore().write([{ table: 'songs', remove: 'a' }])
   // @ts-expect-error a row of tasks has more fields
-  memoryStore().write([{ table: 'tasks', put: { id: 'a' } }])
-  for (const { run } of storeContract(() => ({ store: memoryStore(), again: memoryStore }))) run()
+  void memoryStore().write([{ table: 'tasks', put: { id: 'a' } }])
+  for (const { run } of storeContract(() => ({ store: memoryStore(), again: memoryStore }))) void run()
   expectTypeOf(new StoreInUseError('tasks.db', 1).pid).toEqualTypeOf<number | undefined>()
   expectTypeOf(new StoreInUseError('tasks.db', 1)).toExtend<StoreError>()
 }

@@ -284,6 +284,8 @@ export class AsyncTaskAutoTrigger {
         lease?.release()
         report(error, this.#from('delivery', lease))
       })
+    // Nobody is subscribed any longer.
+    const giveBack = (): void => end({ type: 'delivery.emptied' }, () => lease?.release())
     isolateAbortListeners(controller.signal, (error) => report(error, this.#from('abort-listener', lease)))
     try {
       lease = this.#reminders.leaseReminder({ owner: this.#owner, exclusive: true })
@@ -291,18 +293,22 @@ export class AsyncTaskAutoTrigger {
         end({ type: 'delivery.emptied' }, () => undefined)
         return () => undefined
       }
-      const { text, deliveryId, taskIds, questions, isRepeat, acknowledge } = lease
+      const { text, deliveryId, taskIds, questions, isRepeat, stored, acknowledge } = lease
       const delivery = {
         deliveryId,
         taskIds,
         signal: controller.signal,
         ...defined({ questions, isRepeat }),
       }
-      Promise.resolve(this.#trigger(text, delivery)).then(() => {
-        // A late acceptance counts: what the message carried is no longer owed.
-        if (isOver) acknowledge()
-        else end({ type: 'delivery.accepted' }, acknowledge)
-      }, refuse)
+      const send = (): void => {
+        Promise.resolve(this.#trigger(text, delivery)).then(() => {
+          // A late acceptance counts: what the message carried is no longer owed.
+          if (isOver) acknowledge()
+          else end({ type: 'delivery.accepted' }, acknowledge)
+        }, refuse)
+      }
+      if (stored === undefined) send()
+      else stored.then(() => (isOver ? undefined : this.#isSubscribed ? send() : giveBack())).catch(refuse)
     } catch (error) {
       refuse(error)
     }

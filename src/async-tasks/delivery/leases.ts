@@ -4,6 +4,7 @@ import type { LeaseRequest } from '../../../machines/ledger.js'
 import { refOf, type QuestionRef } from '../../../machines/owed-questions.js'
 import type { Lease } from '../../../machines/task-entry.js'
 import { defined } from '../../defined.js'
+import { DisposedError } from '../../errors.js'
 import { StoreError } from '../../store/store-errors.js'
 import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
@@ -21,6 +22,11 @@ export interface TaskLease {
   readonly tasks: readonly SettledTaskInfo[]
   /** The open questions that the lease was asked for and has; absent when there are none. */
   readonly questions?: readonly QuestionRef[]
+  /**
+   * Resolves when the lease is stored: send nothing of the message before (K3). Rejects with StoreError when that cannot be done: its tasks are owed
+   * again; and with DisposedError when everything was disposed meanwhile. Absent without a store.
+   */
+  readonly stored?: Promise<void>
   /**
    * The message was accepted: its tasks are delivered. After `release` it means that the message was accepted late: its tasks that
    * are still owed are delivered. Calling it again does nothing.
@@ -44,17 +50,34 @@ export interface HeldLease {
 export type HoldLease = (lease: HeldLease) => void
 
 /**
- * Opens a lease, and stores it before anything of it is sent (K3).
+ * Opens a lease.
  * @returns undefined when there is nothing to lease, or the owner's exclusive lease is open
- * @throws StoreError when it cannot be stored; nothing is leased then
  */
 export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease | undefined {
-  const lease = registry.ask({ type: 'lease.take', request })
-  if (lease !== undefined && registry.persistence?.flush() === false) {
-    registry.send({ type: 'lease.release', deliveryId: request.deliveryId })
-    throw new StoreError('STORE_FAILED', 'What is owed cannot be delivered now: the store cannot be written.')
-  }
-  return lease
+  return registry.ask({ type: 'lease.take', request })
+}
+
+/**
+ * Resolves when a lease is stored, which is before anything of it is sent (K3).
+ * @throws StoreError when that cannot be done now: the lease is released; DisposedError when everything was disposed meanwhile
+ */
+export function storedLease(registry: TaskRegistry, deliveryId: string): Promise<void> | undefined {
+  const { persistence } = registry
+  if (persistence === undefined) return undefined
+  const stored = persistence.stored().then(
+    () => {
+      // The next process asks whether the message was delivered: from now on it must not be.
+      if (registry.isDisposed) throw new DisposedError()
+    },
+    (cause: unknown) => {
+      registry.send({ type: 'lease.release', deliveryId })
+      const message = `What is owed cannot be delivered now: ${cause instanceof Error ? cause.message : ''}`
+      throw new StoreError(cause instanceof StoreError ? cause.code : 'STORE_FAILED', message, { cause })
+    },
+  )
+  // Whoever does not wait for it has nothing to handle.
+  stored.catch(() => undefined)
+  return stored
 }
 
 /** Leases the result of a task for an owner that will ask for it, also before the task has ended. */
@@ -91,10 +114,12 @@ export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLe
     const { deliveryId } = request
     const { questions } = lease
     const entries = [...lease.entries]
+    const stored = storedLease(registry, deliveryId)
     return Object.freeze({
       deliveryId,
       tasks: Object.freeze(entries.map((entry) => entry.record as SettledTaskInfo)),
       ...(questions && { questions: Object.freeze(questions.map(refOf)) }),
+      ...defined({ stored }),
       acknowledge: () => {
         const isOpen = registry.ledger.lease(deliveryId) === lease
         const late = { late: entries, ...defined({ lateQuestions: questions }) }

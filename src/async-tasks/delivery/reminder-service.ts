@@ -41,6 +41,11 @@ export interface LeasedReminder {
   readonly questions?: readonly QuestionRef[]
   /** At least one of its results may have been delivered before; its text says which. */
   readonly isRepeat?: boolean
+  /**
+   * Resolves when the lease is stored: send nothing of the text before. Rejects with StoreError when that cannot be done: its tasks are owed again;
+   * and with DisposedError when everything was disposed meanwhile. Absent without a store.
+   */
+  readonly stored?: Promise<void>
   /** The model's turn accepted the text. May also be called after `release`, when the text was accepted late. */
   readonly acknowledge: () => void
   /** The turn did not accept the text: its tasks are owed again. */
@@ -126,13 +131,13 @@ export class AsyncTaskReminderService {
     if (lease === undefined) return undefined
     const cut = notifications.filter(({ isCut }) => isCut).map(({ task }) => task.id)
     if (cut.length > 0) this.#registry.send({ type: 'text.cut', taskIds: cut })
-    const { deliveryId, questions } = lease
+    const { deliveryId, questions, stored } = lease
     const message = this.#message(notifications, pending.length, owner, { deliveryId, questions: asked.text })
     return Object.freeze({
       deliveryId,
       text: `${NOTIFICATION_NOTICE}\n${message}`,
       taskIds: Object.freeze(lease.tasks.map((task) => task.id)),
-      ...defined({ questions }),
+      ...defined({ questions, stored }),
       ...(lease.tasks.some((task) => task.isRepeat) && { isRepeat: true }),
       acknowledge: lease.acknowledge,
       release: lease.release,

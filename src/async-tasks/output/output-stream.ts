@@ -101,9 +101,9 @@ export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOu
   return { taskId: entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
 }
 
-/** Whether a task has ended, and its end is stored. */
+/** Whether a task has ended, and its end is stored: then it was notified. */
 export function isOver({ persistence, isDisposed }: RegistryReads, entry: TaskEntry): boolean {
-  return isDisposed || (isTerminal(entry.record) && persistence?.flush() !== false)
+  return isDisposed || (isTerminal(entry.record) && (persistence === undefined || entry.pruning !== 'unhandled'))
 }
 
 /** Those who follow what the run of a task writes and reports; `read` is called after each of both, and must not throw. */

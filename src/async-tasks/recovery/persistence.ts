@@ -19,7 +19,7 @@ import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
 import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
 import { StoreSync } from '../../kernel/store-sync.js'
-import { StoreWriter, type StoreWait } from '../../store/store-writer.js'
+import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
 
 /** The field of a stored record for the message that delivered it. */
 export const DELIVERED_BY = 'deliveredBy'
@@ -33,8 +33,8 @@ export interface PersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: OnError
-  /** What was changed has been written: it may be notified. */
-  readonly onWritten: () => void
+  /** What is notified of a change waits there until the change is stored. */
+  readonly outbox: StoreWriterOptions['outbox']
   /** A delivered result needs no copy any longer: its owner has confirmed the message. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
 }
@@ -77,14 +77,14 @@ export class Persistence implements DeliveryObserver {
   /** Opens the store. @throws StoreInUseError, StoreError */
   constructor(options: PersistenceOptions) {
     this.#options = options
-    const { store, clock, report, onWritten } = options
+    const { store, clock, report, outbox } = options
     const opened = openStore(store, 'async tasks')
     this.#close = opened.close
     this.#contents = opened.contents
     this.#writer = new StoreWriter({
       store,
       clock,
-      onWritten,
+      outbox,
       report: (error) => report(error, { source: 'store' }),
       pending: this.#sync,
     })
@@ -100,11 +100,6 @@ export class Persistence implements DeliveryObserver {
     const contents = this.#contents ?? NOTHING
     this.#contents = undefined
     return contents
-  }
-
-  /** Whether a change has not been written yet. */
-  get isPending(): boolean {
-    return !this.#sync.isEmpty()
   }
 
   /** The folder for the files of one run; undefined for a store that has none. */
@@ -140,22 +135,22 @@ export class Persistence implements DeliveryObserver {
     this.#sync.prune('tasks', entry.record.id)
   }
 
-  /** Writes tasks before they run again. @throws StoreError */
-  writeTasks(tasks: readonly StoredTask[]): void {
-    this.#writer.write(tasks.map((task) => ({ table: 'tasks', put: task })))
-  }
-
-  /** Stores which program a task runs, at once. @throws StoreError */
-  setProgram(entry: TaskEntry, program: StartedProgram): void {
-    const storage = this.#storageOf(entry)
-    const next = { ...storage, run: { ...storage.run, program } }
-    this.#storage.set(entry, next)
+  /** Stores which program a task runs. Rejects with StoreError when that cannot be done now. */
+  async saveProgram(entry: TaskEntry, program: StartedProgram): Promise<void> {
+    this.#setProgram(entry, { program })
     try {
-      this.#writer.write([{ table: 'tasks', put: this.#rowOf(entry, this.#sync.isReduced(entry)) }])
+      await this.stored()
     } catch (error) {
-      this.#storage.set(entry, storage)
+      this.#setProgram(entry, {})
       throw error
     }
+  }
+
+  #setProgram(entry: TaskEntry, started: { readonly program?: StartedProgram }): void {
+    const storage = this.#storageOf(entry)
+    const { program: _, ...run } = storage.run
+    this.#storage.set(entry, { ...storage, run: { ...run, ...started } })
+    this.noteChange(entry)
   }
 
   /** The program that the present run of a task has stored. */
@@ -239,7 +234,7 @@ export class Persistence implements DeliveryObserver {
   }
 
   /**
-   * The message was accepted. That confirms the messages that its owner accepted before (K5), but none of this tick: one answer may have two.
+   * The message was accepted. That confirms the messages that its owner accepted before (K5), but none that is not stored yet: one answer may have two.
    * What it repeats is confirmed at once: otherwise a host that cannot say what has arrived would repeat it after each crash.
    */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
@@ -323,29 +318,44 @@ export class Persistence implements DeliveryObserver {
 
   // Writing
 
-  /** Whether everything has been written; if not, it will be at the end of this tick. */
+  /** Whether a change of a task is not stored yet. */
+  isPending({ record }: TaskEntry): boolean {
+    return this.#sync.isPending('tasks', record.id)
+  }
+
+  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Waits until what is pending now has been written. */
+  /** Waits until what has changed by now is stored. */
   after(wait: StoreWait): void {
     this.#writer.after(wait)
   }
 
-  /** Resolves when what is pending now has been written. Rejects with StoreError when that cannot be done now. */
+  /** Calls `run` when it was tried to store what has changed by now. */
+  afterWrite(run: () => void): void {
+    this.#writer.after({ onStored: run, onRefused: run })
+  }
+
+  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
 
-  /** Writes what is pending now. False when that failed: it was reported, and will be repeated until `close`. */
-  flush(): boolean {
-    return this.#writer.flush()
+  /** Writes what is pending at the end of this tick. */
+  flush(): void {
+    this.#writer.flush()
   }
 
-  /** Ends the possession of the store. What could not be written by now is lost. */
-  close(): void {
-    this.#writer.close()
+  /** Ends the possession of the store without a write. */
+  abandon(): void {
+    this.#close()
+  }
+
+  /** Ends the possession of the store, when what can be written is. The rest is lost. */
+  async close(): Promise<void> {
+    await this.#writer.close()
     this.#close()
   }
 

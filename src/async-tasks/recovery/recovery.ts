@@ -39,8 +39,8 @@ export interface Recovery {
 export interface RecoveryHost {
   readonly wasDelivered: WasDelivered | undefined
   readonly findRunner: FindRunner | undefined
-  /** Starts a run, or goes on with it. */
-  readonly startRun: (entry: TaskEntry, start: RunStart) => void
+  /** Goes on with a run, or starts the next one. */
+  readonly goOn: (entry: TaskEntry, start: RunStart) => void
   /** Listens to the controller of a task that waits. */
   readonly link: (entry: TaskEntry) => void
   /** Makes the controller of a task. */
@@ -51,8 +51,8 @@ export interface RecoveryHost {
 interface FoundTask {
   readonly task: StoredTask
   readonly fate: Fate | undefined
-  /** The run that owned it has died with its process. */
-  readonly hasNewOwner?: boolean
+  /** It is not as it was stored: it has another owner, or another attempt begins. */
+  readonly isChanged?: boolean
 }
 
 /**
@@ -64,11 +64,9 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   checkRows(contents, persistence.name)
   endLeftPrograms(registry, persistence, contents.tasks)
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
-  const found = storeAttempts(
-    registry,
-    persistence,
-    inherit(contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) }))),
-  )
+  const found = inherit(
+    contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
+  ).map((each) => toNextAttempt(each, registry.clock.now()))
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
@@ -124,31 +122,13 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
       (id) => alive.has(id),
     )
     if (owner === record.owner) return { task, fate }
-    return { task: { ...task, owner, record: { ...task.record, owner } }, fate, hasNewOwner: true }
+    return { task: { ...task, owner, record: { ...task.record, owner } }, fate, isChanged: true }
   })
 }
 
-/** The next attempts are stored before they start: an attempt counts also when this process dies before it is over. */
-function storeAttempts(
-  { clock, report }: TaskRegistry,
-  persistence: Persistence,
-  found: readonly FoundTask[],
-): readonly FoundTask[] {
-  const next = found.map((each) => {
-    const { task, fate } = each
-    return fate?.type === 'repeated' ? { ...each, task: nextAttempt(task, clock.now()) } : each
-  })
-  try {
-    persistence.writeTasks(next.filter(({ fate }) => fate?.type === 'repeated').map(({ task }) => task))
-    return next
-  } catch (error) {
-    report(error, { source: 'store' })
-    const failed = ({ record }: StoredTask): Fate => ({
-      type: 'interrupted',
-      error: `${interruption(record as unknown as AsyncTaskInfo)} It was not run again: that could not be stored.`,
-    })
-    return found.map((each) => (each.fate?.type === 'repeated' ? { ...each, fate: failed(each.task) } : each))
-  }
+/** A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. */
+function toNextAttempt(found: FoundTask, now: number): FoundTask {
+  return found.fate?.type === 'repeated' ? { ...found, task: nextAttempt(found.task, now), isChanged: true } : found
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
@@ -191,12 +171,12 @@ function restoreEnded(
   const byId = new Map(ended.map((each) => [each.task.id, each]))
   const records = ended.map(({ task, fate }) => toRecord(task, fate, carried))
   for (const record of toRestoredRecords(records, registry.clock.now())) {
-    const { task, fate, hasNewOwner = false } = byId.get(record.id) ?? {}
+    const { task, fate, isChanged = false } = byId.get(record.id) ?? {}
     const deliveryId = task?.record[DELIVERED_BY]
     registry.send({ type: 'task.restore', record, ...(typeof deliveryId === 'string' && { deliveryId }) })
     const entry = registry.history.get(record.id)
     if (entry !== undefined && task !== undefined) {
-      persistence.restore(entry, task, fate !== undefined || hasNewOwner)
+      persistence.restore(entry, task, fate !== undefined || isChanged)
     }
   }
 }
@@ -215,7 +195,7 @@ function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
   host: RecoveryHost,
-  { task, fate, hasNewOwner = false }: FoundTask,
+  { task, fate, isChanged = false }: FoundTask,
 ): void {
   if (fate === undefined || fate.type === 'interrupted') return
   const { id, deadlineAt, run = {} } = task
@@ -244,7 +224,7 @@ function goOn(
     ticket,
     place: placeOf(run),
     prepare: (prepared) => {
-      persistence.restore(prepared, task, hasNewOwner)
+      persistence.restore(prepared, task, isChanged)
       const { subagentName, goalPrompt, timeoutMs } = record
       launches.set(prepared, {
         input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs }) },
@@ -256,7 +236,7 @@ function goOn(
   })
   if (entry === undefined) return
   if (fate.type === 'waiting') host.link(entry)
-  else host.startRun(entry, { ...start, isResumed: fate.type === 'followed' })
+  else host.goOn(entry, { ...start, isResumed: fate.type === 'followed' })
 }
 
 /** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */

@@ -12,11 +12,11 @@ import { createHash } from 'node:crypto'
 import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { readRegular } from '../../regular-file.js'
-import type { Store } from '../store.js'
+import type { FileStore } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 import { lockStore } from '../sqlite/owner-lock.js'
 import { toStoreError } from '../sqlite/sqlite-failure.js'
-import { sqliteStore } from '../sqlite/sqlite-store.js'
+import { sqliteFile } from '../sqlite/sqlite-store.js'
 import { prepareFolder } from '../sqlite/store-file.js'
 import type { SessionFiles } from './session-store.js'
 
@@ -62,7 +62,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
     },
     numbers: () => numbers(new RegExp(`^${hash}-(\\d+)\\.db$`)),
     nextNumber: () => (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).at(-1) ?? 0) + 1,
-    store: (number) => withAdvice(sqliteStore(fileOf(number)), key),
+    store: (number) => withAdvice(sqliteFile(fileOf(number)), key),
     remove: (number) => {
       for (const suffix of SUFFIXES) rmSync(`${fileOf(number)}${suffix}`, { force: true })
       if (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).length > 0) return
@@ -131,7 +131,7 @@ function removeEmpty(directory: string): void {
 }
 
 /** A file of the session that cannot be used stops it: whatever it holds is owed, and nobody would be told. */
-function withAdvice(store: Store, key: string): Store {
+function withAdvice(store: FileStore, key: string): FileStore {
   return {
     ...store,
     open: () => {

@@ -10,7 +10,7 @@
  */
 
 import { hasEnded } from '../../../machines/task-status.js'
-import type { Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
+import type { FileStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 
@@ -29,7 +29,7 @@ export interface SessionFiles {
   /** A number that no file has. */
   nextNumber(): number
   /** The store in a file, which is created when it is opened. */
-  store(number: number): Store
+  store(number: number): FileStore
   /** Removes a file that nobody owns. */
   remove(number: number): void
 }
@@ -44,7 +44,7 @@ export interface SessionStore extends Store {
 
 interface OwnedFile {
   readonly number: number
-  readonly store: Store
+  readonly store: FileStore
   readonly contents: StoreContents
 }
 
@@ -79,10 +79,10 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
         unlock()
       }
     },
-    write: (changes) => {
+    write: async (changes) => {
       if (own === undefined) throw new StoreError('STORE_CLOSED', 'The store of the session is not open.')
       if (isSealed) return
-      own.store.write(changes)
+      await own.store.write(changes)
       note(rows, changes)
     },
     seal: () => {
@@ -138,10 +138,10 @@ function gather(
       ...(others.length > 0 ? puts(contents) : []),
       ...dropped.map(({ id }): StoreChange => ({ table: 'tasks', remove: id })),
     ]
-    if (changes.length > 0) own.store.write(changes)
+    if (changes.length > 0) own.store.writeNow(changes)
     for (const other of others) {
       // Should removing the file fail, nobody finds its content a second time.
-      other.store.write(removals(other.contents))
+      other.store.writeNow(removals(other.contents))
       open.delete(other)
       other.store.close()
       files.remove(other.number)

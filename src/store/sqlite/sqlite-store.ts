@@ -3,7 +3,14 @@
  * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
  */
 import { resolve } from 'node:path'
-import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from '../store.js'
+import {
+  STORE_TABLES,
+  type FileStore,
+  type Store,
+  type StoreChange,
+  type StoreContents,
+  type StoreTable,
+} from '../store.js'
 import { rowError, StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database, type Statement } from './driver.js'
 import { migrate } from './migrations.js'
@@ -36,9 +43,22 @@ const openHere = new Set<string>()
  * @param path the path of the file
  */
 export function sqliteStore(path: string): Store {
+  return sqliteFile(path)
+}
+
+/** The same, for a caller that writes before anything else happens. */
+export function sqliteFile(path: string): FileStore {
   // The working directory may change.
   const file = resolve(path)
   let open: OpenFile | undefined
+  const writeNow = (changes: readonly StoreChange[]): void => {
+    if (open === undefined) throw new StoreError('STORE_CLOSED', `${file}: the store is not open.`)
+    try {
+      open.write(changes)
+    } catch (error) {
+      throw toStoreError(file, error)
+    }
+  }
   return {
     name: file,
     directory: `${file}-runs`,
@@ -51,14 +71,9 @@ export function sqliteStore(path: string): Store {
         throw toStoreError(file, error)
       }
     },
-    write: (changes) => {
-      if (open === undefined) throw new StoreError('STORE_CLOSED', `${file}: the store is not open.`)
-      try {
-        open.write(changes)
-      } catch (error) {
-        throw toStoreError(file, error)
-      }
-    },
+    // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
+    write: async (changes) => writeNow(changes),
+    writeNow,
     close: () => {
       open?.close()
       open = undefined

@@ -41,7 +41,9 @@ export async function durableLives({ atOnce }: { readonly atOnce: number }, chec
         await new Promise(setImmediate)
         for (const end of ends.splice(0)) end()
         await new Promise(setImmediate)
-        manager.lease()?.acknowledge()
+        const lease = manager.lease()
+        await lease?.stored
+        lease?.acknowledge()
         await new Promise(setImmediate)
       }
       return undefined
@@ -198,7 +200,7 @@ async function fill(file: string, stored: Stored, checkout: string): Promise<voi
   const { sqliteStore } = await importEntry(checkout, './store')
   const store = sqliteStore(file)
   store.open()
-  store.write(Array.from(tasksOf(stored), (put) => ({ table: 'tasks', put })))
+  await store.write(Array.from(tasksOf(stored), (put) => ({ table: 'tasks', put })))
   store.close()
 }
 

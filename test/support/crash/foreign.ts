@@ -11,7 +11,7 @@ export interface Foreigner {
   readonly isAlive: () => boolean
   readonly end: () => void
   /** Stores running tasks, while no host runs, whose programs have its pid. Returns their ids. */
-  readonly plant: (folder: string) => readonly string[]
+  readonly plant: (folder: string) => Promise<readonly string[]>
 }
 
 export function startForeigner(): Foreigner {
@@ -20,7 +20,7 @@ export function startForeigner(): Foreigner {
   return {
     isAlive: () => child.exitCode === null && child.signalCode === null,
     end: () => child.kill('SIGKILL'),
-    plant: (folder) => {
+    plant: async (folder) => {
       const identity = identityOf(pid)
       if (identity === undefined) return []
       const earlier = { ...identity, start: String(Number(identity.start) - 1) }
@@ -32,7 +32,7 @@ export function startForeigner(): Foreigner {
         return task('program', { program: { identity: program, token: randomUUID() } })
       })
       const survivor = task('survivor', {})
-      store.write([...guarded, survivor].map((put) => ({ table: 'tasks', put })))
+      await store.write([...guarded, survivor].map((put) => ({ table: 'tasks', put })))
       store.close()
       const runFolder = `${file}-runs/${survivor.id}-${survivor.launchedAt}-1`
       mkdirSync(runFolder, { recursive: true })

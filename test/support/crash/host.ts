@@ -66,14 +66,20 @@ function isInTranscript(deliveryId: string): boolean {
 }
 
 /** A message is accepted when its line, with its id and its tasks, is in the transcript: one write, as a host appends to its own. */
-function deliver(): void {
+async function deliver(): Promise<void> {
   const lease = manager.lease()
   if (lease === undefined) return
+  try {
+    await lease.stored
+  } catch {
+    // Everything was disposed of meanwhile: the next host delivers it.
+    return
+  }
   const tasks = lease.tasks.map(({ id, status, isRepeat }) => `${id}=${status}${isRepeat === true ? '=repeat' : ''}`)
   note('transcript', `${lease.deliveryId} ${tasks.join(' ')}`)
   lease.acknowledge()
-  // By then its acceptance is on the disk.
-  setImmediate(() => note('accepted', lease.deliveryId))
+  await manager.stored()
+  note('accepted', lease.deliveryId)
 }
 
 async function launch(): Promise<void> {
@@ -84,19 +90,21 @@ async function launch(): Promise<void> {
   // A task that is not stored yet may be lost.
   await manager.stored()
   note('launches', id)
-  if (random.chance(0.1)) setTimeout(() => cancel(id), random.below(100))
+  if (random.chance(0.1)) setTimeout(() => void cancel(id), random.below(100))
 }
 
 /** A task may be cancelled once the first line is written, and is for sure once the second one is. */
-function cancel(id: string): void {
+async function cancel(id: string): Promise<void> {
   note('cancellations', `asked ${id}`)
-  if (manager.cancelTask(id)) note('cancellations', `done ${id}`)
+  if (!manager.cancelTask(id)) return
+  await manager.stored()
+  note('cancellations', `done ${id}`)
 }
 
 const { adopted, retried, interrupted } = await manager.recovered
 note('recoveries', `${adopted.length} ${retried.length} ${interrupted.length}`)
-manager.settled$.subscribe(() => setImmediate(deliver))
-deliver()
+manager.settled$.subscribe(() => setImmediate(() => void deliver()))
+void deliver()
 process.send?.('ready')
 if (isLast) {
   await manager.onIdle()

@@ -91,7 +91,7 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
         : { after: 'ready', ms: random.below(250) }
     await runHost(folder, mode, seed + life, kill)
     if (!random.chance(0.3)) continue
-    for (const id of random.pick(foreigners).plant(folder)) appendFileSync(join(folder, 'launches'), `${id}\n`)
+    for (const id of await random.pick(foreigners).plant(folder)) appendFileSync(join(folder, 'launches'), `${id}\n`)
   }
   await runHost(folder, mode, seed + lives, undefined)
 

@@ -64,6 +64,7 @@ for (let n = 0; !over.signal.aborted; n += 1) {
     const [id, lines] = [`${life}.${n}`, 1 + random.below(5)]
     const ms = random.chance(0.2) ? random.below(8000) : random.below(1000)
     manager.launch({ id, subagentName: 'chaos', goalPrompt: `${lines} ${ms}` }, definition)
+    await manager.stored()
     say({ launched: id, lines })
     follow(id)
   }

@@ -11,4 +11,6 @@ const manager = new AsyncTaskManager({ store: sqliteStore(file), maxAsyncTasks: 
 say({ recovered: await manager.recovered })
 manager.onTaskCompleted(({ id }) => say({ completed: id }))
 goals.forEach((goalPrompt, at) => manager.launch({ id: `task-${at}`, subagentName: 'research', goalPrompt }, run))
+// Before that they may be lost with this process.
+await manager.stored()
 say({ launched: goals.length })

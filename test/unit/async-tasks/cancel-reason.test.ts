@@ -153,6 +153,7 @@ describe('a reason is told', () => {
     const manager = new AsyncTaskManager(options)
     manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g' })
     manager.cancelTask('a', { reason: WHY })
+    await manager.stored()
     const next = new AsyncTaskManager({ ...options, store: store.copy() })
     await next.recovered
     expect(next.getTask('a')).toMatchObject({ status: 'cancelled', cancelReason: WHY })

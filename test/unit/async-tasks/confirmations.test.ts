@@ -108,15 +108,22 @@ describe('an accepted message, with a clean end of its host', () => {
     expect((await hostOn(store).tasks.recovered).uncertain).toEqual([])
   })
 
-  it('K5: is confirmed on the disk before dispose returns', async () => {
+  it('K5: is confirmed on the disk while dispose waits for the runs', async () => {
     const store = memoryStore()
     const manager = managerOn(store)
+    let end = (): void => undefined
+    manager.launch(
+      { subagentName: 'agent', goalPrompt: 'go' },
+      () => new Promise((resolve) => (end = () => resolve({}))),
+    )
     complete(manager, 'a')
     manager.lease()?.acknowledge()
     await settle()
     expect(store.contents().deliveries).toMatchObject([{ state: 'accepted' }])
     const disposal = manager.dispose()
+    await settle()
     expect(store.contents().deliveries).toEqual([])
+    end()
     await disposal
   })
 

@@ -44,7 +44,7 @@ async function hostWithRepeat(options: AgentTasksOptions = {}): Promise<{ host: 
   const first = memoryStore()
   const crashed = hostOn(first)
   end(crashed, 'a')
-  crashed.getAsyncTaskManager().lease()
+  await crashed.getAsyncTaskManager().lease()?.stored
   const store = first.copy()
   const host = hostOn(store, options)
   await host.recovered
@@ -57,18 +57,21 @@ const REPEAT =
   /^possible repeat: this result may have been delivered before.*\nOutput of task a \(.*\):\n```json\n\{\n {2}"agent_id": "a"/m
 
 describe('with a store', () => {
-  it('K3: a reminder names its delivery id, and without a store it does not', () => {
+  it('K3: a reminder names its delivery id, and without a store it does not', async () => {
     const store = memoryStore()
     const host = hostOn(store)
     end(host, 'a')
     const { reminder } = host.beforeTurn()
+    await reminder?.stored
     expect(reminder?.text.endsWith(`\n\nDelivery ID: ${reminder.deliveryId}\n---`)).toBe(true)
     expect(store.contents().deliveries.map(({ id }) => id)).toEqual([reminder?.deliveryId])
     expect(reminder).not.toHaveProperty('isRepeat')
     expect(host.getAsyncTaskReminderService().generateReminder()).not.toContain('Delivery')
     const plain = hostOn(undefined)
     end(plain, 'a')
-    expect(plain.beforeTurn().reminder?.text).not.toContain('Delivery')
+    const { reminder: unstored } = plain.beforeTurn()
+    expect(unstored?.text).not.toContain('Delivery')
+    expect(unstored).not.toHaveProperty('stored')
   })
 
   it('K4: a possible repeat is marked in a reminder, and a result beside it is not', async () => {
@@ -88,6 +91,7 @@ describe('with a store', () => {
       triggerAgentTurn: (text, delivery) => void turns.push([text, delivery]),
     })
     clock.advance(2000)
+    await tick()
     const [text, delivery] = turns[0]!
     expect(delivery).toMatchObject({ isRepeat: true })
     expect(text).toMatch(REPEAT)
@@ -156,9 +160,9 @@ describe.each(Object.entries(calls))('a result of %s', (_name, call) => {
     let isBroken = false
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         if (isBroken) throw new StoreError('STORE_FULL', 'the disk is full')
-        memory.write(changes)
+        await memory.write(changes)
       },
     }
     const host = hostOn(store)

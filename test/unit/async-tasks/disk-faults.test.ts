@@ -26,10 +26,10 @@ function setUp(fault: Fault | undefined) {
     { readonly store: MemoryStore; readonly told: readonly string[]; readonly ids: readonly string[] } | undefined
   const store: Store = {
     ...memory,
-    write: (changes) => {
+    write: async (changes) => {
       writes += 1
       const isFaulty = fault !== undefined && writes >= fault.at && writes < fault.at + fault.times
-      if (!isFaulty || fault.writes === 'all') memory.write(changes)
+      if (!isFaulty || fault.writes === 'all') await memory.write(changes)
       if (!isFaulty) return
       crash ??= {
         store: memory.copy(),
@@ -49,9 +49,11 @@ function setUp(fault: Fault | undefined) {
     if (stored(id)?.status !== status) problems.push(`${id} was notified before its end was stored`)
   })
   /** A lease that may be refused. */
-  const tryLease = (): TaskLease | undefined => {
+  const tryLease = async (): Promise<TaskLease | undefined> => {
     try {
-      return manager.lease()
+      const lease = manager.lease()
+      await lease?.stored
+      return lease
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       return undefined
@@ -66,9 +68,9 @@ function setUp(fault: Fault | undefined) {
     if (stored(id)?.status !== 'running') problems.push(`${id} ran before its launch was stored`)
     return new Promise((resolve) => signal.addEventListener('abort', () => resolve({})))
   }
-  const deliver = (): boolean => {
-    const lease = tryLease()
-    if (lease === undefined) return false
+  const deliver = async (): Promise<void> => {
+    const lease = await tryLease()
+    if (lease === undefined) return
     const row = memory.contents().deliveries.find(({ id }) => id === lease.deliveryId)
     if (row?.state !== 'sent') problems.push(`${lease.deliveryId} was handed out before it was stored`)
     transcript.set(
@@ -76,7 +78,6 @@ function setUp(fault: Fault | undefined) {
       lease.tasks.map(({ id }) => id),
     )
     lease.acknowledge()
-    return true
   }
   return {
     manager,
@@ -108,7 +109,7 @@ async function play(fault?: Fault) {
   manager.completeTask('b', { final_message: 'b' })
   manager.failTask('c', 'no luck')
   await tick()
-  deliver()
+  await deliver()
   await tick()
   manager.cancelTask('a')
   await tick()
@@ -125,7 +126,7 @@ async function play(fault?: Fault) {
   for (let round = 0; round < 10; round += 1) {
     clock.advance(30_000)
     await tick()
-    deliver()
+    await deliver()
   }
   await tick()
   return host

@@ -35,10 +35,10 @@ const row = (id: string, record: object = {}, fields: object = {}): StoreChange 
   return { table: 'tasks', put: put }
 }
 
-function storeWith(...changes: readonly StoreChange[]): void {
+async function storeWith(...changes: readonly StoreChange[]): Promise<void> {
   const store = sqliteStore(file)
   store.open()
-  store.write(changes)
+  await store.write(changes)
   store.close()
 }
 
@@ -55,27 +55,30 @@ it.each([
   ['no record', row('bad', {}, { record: null }), 'row.record: got null, expected an object'],
   ['an attempt', row('bad', {}, { attempt: 'x' }), 'row.attempt: got "x", expected a number'],
   ['a run', row('bad', {}, { run: [] }), 'row.run: got an empty array, expected a record'],
-] as const)('K11: a row with something else in place of %s is named, and the store is free', (_what, bad, reason) => {
-  storeWith(row('good', {}, { seq: 2 }), bad)
-  const store = sqliteStore(file)
-  const { code, message } = refusal(() => new AsyncTaskManager({ store }))
-  expect(code).toBe('STORE_DAMAGED')
-  expect(message).toBe(`${file}: the row "bad" of table tasks is not one: ${reason}.`)
-  expectFree(2)
-  expect(refusal(() => createAgentTasks({ store })).message).toBe(message)
-  expectFree(2)
-})
+] as const)(
+  'K11: a row with something else in place of %s is named, and the store is free',
+  async (_what, bad, reason) => {
+    await storeWith(row('good', {}, { seq: 2 }), bad)
+    const store = sqliteStore(file)
+    const { code, message } = refusal(() => new AsyncTaskManager({ store }))
+    expect(code).toBe('STORE_DAMAGED')
+    expect(message).toBe(`${file}: the row "bad" of table tasks is not one: ${reason}.`)
+    expectFree(2)
+    expect(refusal(() => createAgentTasks({ store })).message).toBe(message)
+    expectFree(2)
+  },
+)
 
-it('K11: a delivery that is none is named', () => {
-  storeWith({ table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: 5 as never } })
+it('K11: a delivery that is none is named', async () => {
+  await storeWith({ table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: 5 as never } })
   const { message } = refusal(() => new AsyncTaskManager({ store: sqliteStore(file) }))
   expect(message).toBe(`${file}: the row "d" of table deliveries is not one: row.taskIds: got 5, expected an array.`)
   expectFree(0)
 })
 
-it('K11: a command task that is none is named, and the store is free', () => {
+it('K11: a command task that is none is named, and the store is free', async () => {
   const put = { id: 'bad', instanceId: 'x', status: 'queued', seq: 1, createdAt: 1, record: { name: 5 } }
-  storeWith({ table: 'commandTasks', put })
+  await storeWith({ table: 'commandTasks', put })
   const instances = new InstanceManager()
   const { code, message } = refusal(() => new TaskManager({ instances, store: sqliteStore(file) }))
   expect(code).toBe('STORE_DAMAGED')
@@ -99,7 +102,7 @@ it('K7, K11: nothing is ended or written for a store with a row that is none', a
   await new Promise((resolve) => child.stdout.once('data', resolve))
   const identity = identityOf(child.pid ?? 0)
   const run = { graceMs: 0, params: {}, program: { identity, token } }
-  storeWith(row('good', {}, { run }), row('bad', { error: 5 }, { seq: 2 }))
+  await storeWith(row('good', {}, { run }), row('bad', { error: 5 }, { seq: 2 }))
   const definition = { run: processRunner({ command: 'true' }), retry: { attempts: 2, on: ['interrupted'] as const } }
   refusal(() => new AsyncTaskManager({ store: sqliteStore(file), findRunner: () => definition }))
   expect(child.killed || child.signalCode !== null).toBe(false)
@@ -135,8 +138,8 @@ it('K9: telemetry that throws leaves the store free, and no timer', () => {
   store.close()
 })
 
-it('K11: a manager that cannot be created is not watched by its telemetry', () => {
-  storeWith(row('bad', { error: 5 }))
+it('K11: a manager that cannot be created is not watched by its telemetry', async () => {
+  await storeWith(row('bad', { error: 5 }))
   const watched: unknown[] = []
   const stop = vi.fn()
   const telemetry = {

@@ -604,9 +604,9 @@ describe('a cancellation', () => {
     const writes: string[][] = []
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         writes.push(changes.flatMap((change) => ('put' in change ? [change.put.id] : [])))
-        memory.write(changes)
+        await memory.write(changes)
       },
     }
     const { launch, manager } = setUp({ store })
@@ -617,6 +617,7 @@ describe('a cancellation', () => {
     context.signal.addEventListener('abort', () => atAbort.push(writes.length))
     writes.length = 0
     manager.cancelTask('p')
+    await manager.stored()
     expect(writes[0]?.sort()).toEqual(['c', 'g', 'p'])
     expect(atAbort).toEqual([1])
   })

@@ -224,6 +224,7 @@ it('K4: a result that its host marks as delivered while it is asked for another 
     first.completeTask(id, {})
     messages.set(first.lease()?.deliveryId ?? '', id)
   }
+  await first.stored()
   const answers = new Map<string, (wasDelivered: undefined) => void>()
   const manager = new AsyncTaskManager({
     store: store.copy(),

@@ -14,7 +14,7 @@ it('F7: a repeated task takes messages when the program of its last attempt had 
   const taken: string[] = []
   const run = functionRunner(
     async (_input, { messages, attempt, durability }) => {
-      if (attempt === 1) durability?.saveProgram(program)
+      if (attempt === 1) await durability?.saveProgram(program)
       for await (const message of messages) {
         taken.push(`${attempt}: ${message}`)
         if (message === 'end') break

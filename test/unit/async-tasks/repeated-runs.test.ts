@@ -307,9 +307,9 @@ describe('repeated runs in a store', () => {
     const store = memoryStore()
     let isBroken = false
     const write = store.write.bind(store)
-    store.write = (changes) => {
+    store.write = async (changes) => {
       if (isBroken) throw new Error('disk full')
-      write(changes)
+      await write(changes)
     }
     const { launch, runs, pass, started } = limitedTasks({ store })
     await launch('a', {}, policy())

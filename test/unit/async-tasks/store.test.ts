@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { AsyncTaskManager, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { AsyncTaskManager, DisposedError, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore, StoreError, StoreInUseError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { breakableStore } from '../../support/breakable-store.js'
@@ -25,7 +25,7 @@ const afterCrash = (store: MemoryStore, options?: AsyncTaskManagerOptions): Asyn
 
 const task = (id: string, owner = 'main') => ({ id, subagentName: 'agent', goalPrompt: 'look into it', owner })
 
-const tick = (): Promise<void> => Promise.resolve().then(() => undefined)
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('a launch', () => {
   it('K1: is stored before its run starts', async () => {
@@ -200,12 +200,13 @@ describe('an end', () => {
     expect(errors).toMatchObject([['store', { code: 'STORE_FULL' }]])
     state.isBroken = false
     clock.advance(100)
+    await tick()
     expect(seen).toEqual(['a', 'b'])
   })
 })
 
 describe('a cancellation', () => {
-  it('K6: is stored before the run is aborted', () => {
+  it('K6: is stored before the run is aborted', async () => {
     const store = memoryStore()
     const manager = managerOn(store)
     const abortController = new AbortController()
@@ -215,6 +216,8 @@ describe('a cancellation', () => {
     })
     manager.registerTask({ ...task('a'), abortController })
     expect(manager.cancelTask('a')).toBe(true)
+    expect(abortController.signal.aborted).toBe(false)
+    await manager.stored()
     expect(stored).toBe('cancelled')
   })
 
@@ -226,35 +229,58 @@ describe('a cancellation', () => {
     await manager.stored()
     state.isBroken = true
     expect(manager.cancelTask('a')).toBe(true)
+    await expect(manager.stored()).rejects.toThrow(StoreError)
     expect(abortController.signal.aborted).toBe(true)
     state.isBroken = false
   })
 })
 
 describe('a message', () => {
-  it('K3: is stored with its id before it is handed out', async () => {
+  it('K3: says when it is stored with its id, before which nothing of it may be sent', async () => {
     const store = memoryStore()
     const manager = managerOn(store)
     manager.registerTask(task('a'))
     manager.completeTask('a', OUTPUT)
     await tick()
     const lease = manager.lease({ owner: 'main' })
+    expect(store.contents().deliveries).toEqual([])
+    await lease?.stored
     expect(store.contents().deliveries).toMatchObject([
       { id: lease?.deliveryId, owner: 'main', state: 'sent', taskIds: ['a'] },
     ])
     expect(store.contents().tasks).toMatchObject([{ id: 'a', delivery: 'leased' }])
   })
 
-  it('K3: is not handed out when it cannot be stored, and can be later', async () => {
+  it('K3: is released when it cannot be stored, and can be leased later', async () => {
     const { store, state } = breakableStore()
     const manager = managerOn(store, { onError: () => undefined })
     manager.registerTask(task('a'))
     manager.completeTask('a', OUTPUT)
     await manager.stored()
     state.isBroken = true
-    expect(() => manager.lease()).toThrow(StoreError)
+    const refused = manager.lease()
+    await expect(refused?.stored).rejects.toMatchObject({
+      name: 'StoreError',
+      code: 'STORE_FULL',
+      message: 'What is owed cannot be delivered now: the disk is full',
+    })
+    expect(manager.getTask('a')?.delivery).toBe('owed')
+    refused?.release()
     state.isBroken = false
     expect(manager.lease()?.tasks.map(({ id }) => id)).toEqual(['a'])
+  })
+
+  it('K3: is not handed out any more when everything was disposed of before it was stored', async () => {
+    const store = memoryStore()
+    const manager = managerOn(store)
+    manager.registerTask(task('a'))
+    manager.completeTask('a', OUTPUT)
+    await manager.stored()
+    const lease = manager.lease()
+    const disposal = manager.dispose()
+    await expect(lease?.stored).rejects.toThrow(DisposedError)
+    await disposal
+    expect(store.contents().deliveries).toMatchObject([{ state: 'sent' }])
   })
 
   it('K5: that was accepted is confirmed by the next one of its owner, and not by that of another', async () => {
@@ -297,12 +323,13 @@ describe('a message', () => {
 })
 
 describe('after a crash', () => {
-  function crashedWithMessage(state: 'sent' | 'accepted'): { store: MemoryStore; deliveryId: string } {
+  async function crashedWithMessage(state: 'sent' | 'accepted'): Promise<{ store: MemoryStore; deliveryId: string }> {
     const store = memoryStore()
     const manager = managerOn(store)
     manager.registerTask(task('a'))
     manager.completeTask('a', OUTPUT)
     const lease = manager.lease({ owner: 'main' })
+    await lease?.stored
     if (state === 'accepted') lease?.acknowledge()
     return { store, deliveryId: lease?.deliveryId ?? '' }
   }
@@ -334,7 +361,7 @@ describe('after a crash', () => {
 
   for (const state of ['sent', 'accepted'] as const) {
     it(`K4: a message that was ${state} is not sent again when it is in the transcript`, async () => {
-      const { store, deliveryId } = crashedWithMessage(state)
+      const { store, deliveryId } = await crashedWithMessage(state)
       await tick()
       const asked: string[] = []
       const copy = store.copy()
@@ -353,7 +380,7 @@ describe('after a crash', () => {
     })
 
     it(`K4: a message that was ${state} is owed again when it is not in the transcript`, async () => {
-      const { store } = crashedWithMessage(state)
+      const { store } = await crashedWithMessage(state)
       await tick()
       const next = afterCrash(store, { wasDelivered: () => false })
       await next.recovered
@@ -361,7 +388,7 @@ describe('after a crash', () => {
     })
 
     it(`K4: a message that was ${state} is a possible repeat when nobody knows`, async () => {
-      const { store } = crashedWithMessage(state)
+      const { store } = await crashedWithMessage(state)
       await tick()
       const errors: unknown[] = []
       const next = afterCrash(store, {
@@ -377,7 +404,7 @@ describe('after a crash', () => {
   }
 
   it('K4: an answer that is neither a boolean nor undefined is reported, and counts as none', async () => {
-    const { store } = crashedWithMessage('sent')
+    const { store } = await crashedWithMessage('sent')
     const errors: unknown[] = []
     const rowOf = (): unknown => ({ id: 'a row of a database' })
     const next = afterCrash(store, { wasDelivered: rowOf as () => boolean, onError: (error) => errors.push(error) })
@@ -388,7 +415,7 @@ describe('after a crash', () => {
   })
 
   it('K4: an answer that does not come within 30 s is reported, and counts as none', async () => {
-    const { store } = crashedWithMessage('sent')
+    const { store } = await crashedWithMessage('sent')
     const errors: unknown[] = []
     const clock = createManualClock()
     const next = afterCrash(store, {
@@ -433,7 +460,7 @@ describe('after a crash', () => {
   })
 
   it('A9: a host that does not answer leaves no timer, and no task of its messages changes, after dispose', async () => {
-    const { store } = crashedWithMessage('sent')
+    const { store } = await crashedWithMessage('sent')
     const clock = createManualClock()
     const next = afterCrash(store, { clock, wasDelivered: () => new Promise(() => undefined) })
     await next.dispose()
@@ -442,7 +469,7 @@ describe('after a crash', () => {
   })
 
   it('K4: results wait until it is known whether their message arrived', async () => {
-    const { store } = crashedWithMessage('sent')
+    const { store } = await crashedWithMessage('sent')
     let answer: (isDelivered: boolean) => void = () => undefined
     const next = afterCrash(store, { wasDelivered: () => new Promise((resolve) => (answer = resolve)) })
     expect(next.lease()).toBeUndefined()
@@ -467,10 +494,10 @@ describe('a store', () => {
     const writes: string[] = []
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         writes.push('write')
         if (writes.length === failing) throw new StoreError('STORE_FULL', 'the disk is full')
-        memory.write(changes)
+        await memory.write(changes)
       },
       close: () => {
         writes.push('close')
@@ -539,9 +566,9 @@ describe('a write that fails with another error', () => {
     let isBroken = false
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         if (isBroken) throw cause
-        memory.write(changes)
+        await memory.write(changes)
       },
     }
     const manager = managerOn(store, { onError: () => undefined })
@@ -561,8 +588,10 @@ describe('a write that fails with another error', () => {
     const start = clock.now()
     state.isBroken = true
     manager.completeTask('a', OUTPUT)
-    await tick()
-    clock.advance(200_000)
+    for (let waited = 0; waited < 200_000; waited += 100) {
+      await tick()
+      clock.advance(100)
+    }
     expect(times.map((time) => time - start).slice(0, 5)).toEqual([0, 100, 300, 700, 1500])
     expect((times.at(-1) ?? 0) - (times.at(-2) ?? 0)).toBe(30_000)
     state.isBroken = false

@@ -31,13 +31,13 @@ function afterCrash(store: MemoryStore, options: AsyncTaskManagerOptions) {
   return { manager, store: copy }
 }
 
-it('K6: a program that could not be stored is not stored by a later write', () => {
+it('K6: a program that could not be stored is not stored by a later write', async () => {
   const { store, memory, state } = breakableStore()
   const persistence = new Persistence({
     store,
     clock: createManualClock(),
     report: () => undefined,
-    onWritten: () => undefined,
+    outbox: { batch: (run) => run(), mark: () => undefined, release: () => undefined },
     onConfirmed: () => undefined,
   })
   const record = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt: 0 }
@@ -45,12 +45,12 @@ it('K6: a program that could not be stored is not stored by a later write', () =
   persistence.launch(entry, { attempt: 1, deadlineAt: undefined, run: { graceMs: 5 } })
   state.isBroken = true
   const program = { identity: { pid: 1, start: '1', boot: '1' }, token: 'token' } as never
-  expect(() => persistence.setProgram(entry, program)).toThrow('the disk is full')
+  await expect(persistence.saveProgram(entry, program)).rejects.toThrow('the disk is full')
   state.isBroken = false
   persistence.noteChange(entry)
-  expect(persistence.flush()).toBe(true)
+  await persistence.stored()
   expect(memory.contents().tasks[0]?.run).toEqual({ graceMs: 5 })
-  persistence.setProgram(entry, program)
+  await persistence.saveProgram(entry, program)
   expect(memory.contents().tasks[0]?.run).toMatchObject({ program: { token: 'token' } })
 })
 
@@ -160,6 +160,7 @@ it('K5: a host that is disposed of while it is asked leaves the message unknown 
   first.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'help' })
   first.completeTask('a', {})
   openLease(first.registry, { deliveryId: 'message', owner: 'main' })
+  await first.stored()
   expect(store.contents().deliveries).toMatchObject([{ id: 'message', taskIds: ['a'] }])
   const asked: string[] = []
   const wasDelivered = (id: string) => {

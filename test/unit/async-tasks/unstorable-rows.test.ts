@@ -17,13 +17,13 @@ function pickyStore() {
   const batches: StoreChange[][] = []
   const store: Store = {
     ...memory,
-    write: (changes) => {
+    write: async (changes) => {
       for (const change of changes) {
         if (!('put' in change) || JSON.stringify(change.put).length <= 200_000) continue
         const { table, put } = change
         throw new StoreError('STORE_FAILED', `the row ${put.id} is too long`, { row: { table, id: put.id } })
       }
-      memory.write(changes)
+      await memory.write(changes)
       batches.push([...changes])
     },
   }
@@ -119,9 +119,9 @@ describe('a row that the store cannot hold', () => {
     let isBroken = false
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         if (isBroken) throw new StoreError('STORE_FAILED', 'no room', { row })
-        memory.write(changes)
+        await memory.write(changes)
       },
     }
     const { manager, errors, clock } = managerOn(store)
@@ -133,12 +133,13 @@ describe('a row that the store cannot hold', () => {
     expect(errors).toEqual(['StoreError: no room', 'StoreError: no room'])
     isBroken = false
     clock.advance(100)
+    await manager.stored()
     expect(memory.contents().tasks).toMatchObject([{ id: 'a', delivery: 'owed' }])
   })
 })
 
 describe.each(['memoryStore', 'sqliteStore'])('%s', (name) => {
-  it('names the row that it cannot write, and writes nothing of that batch', () => {
+  it('names the row that it cannot write, and writes nothing of that batch', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-rows-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const store = name === 'memoryStore' ? memoryStore() : sqliteStore(join(folder, 'tasks.db'))
@@ -147,15 +148,13 @@ describe.each(['memoryStore', 'sqliteStore'])('%s', (name) => {
       put: { id, secretSha256: '', registration },
     })
     store.open()
-    let error: unknown
-    try {
-      store.write([put('good', {}), put('bad', { big: 1n })])
-    } catch (thrown) {
-      error = thrown
-    }
+    const error: unknown = await store.write([put('good', {}), put('bad', { big: 1n })]).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(error).toMatchObject({ code: 'STORE_FAILED', row: { table: 'instances', id: 'bad' } })
     expect(String(error)).toContain('the row "bad" of table instances cannot be written (Do not know how to')
-    store.write([put('later', {})])
+    await store.write([put('later', {})])
     store.close()
     expect(store.open().instances.map(({ id }) => id)).toEqual(['later'])
     store.close()

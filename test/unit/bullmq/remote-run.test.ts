@@ -58,7 +58,7 @@ function open(looks: readonly (Look | Error)[], { seesDead = true, cancelled = '
       log: (line) => void lines.push(line),
     })
   const resumed = (startedAt = Date.now()): Partial<RunContext> => ({
-    durability: { folder: undefined, key: 'k', isResumed: true, startedAt, saveProgram: () => undefined },
+    durability: { folder: undefined, key: 'k', isResumed: true, startedAt, saveProgram: () => Promise.resolve() },
   })
   return { base, done, sent, lines, follow, resumed, wake: (output?: string) => runs.get('job')?.(output), runs }
 }

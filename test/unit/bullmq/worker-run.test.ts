@@ -323,7 +323,7 @@ describe('a run on a worker', () => {
     const { run } = open()
     await runOn(run, async (_, { durability, launch, children }) => {
       expect(durability).toMatchObject({ folder: undefined, key: undefined, isResumed: false })
-      expect(durability?.saveProgram({ pid: 1 } as never)).toBeUndefined()
+      await expect(durability?.saveProgram({ pid: 1 } as never)).resolves.toBeUndefined()
       expect(() => launch({} as never)).toThrow(expect.objectContaining({ name: 'FamilyError', code: 'PARENT_ENDED' }))
       expect(children.ids()).toEqual([])
       expect(await children.waitFor(['a'])).toEqual({ settled: [], pending: [], unknown: ['a'] })

@@ -16,6 +16,7 @@ function setUp(onNotify: Readonly<Record<string, () => void>> = {}, mayDeliver?:
       outbox.drain()
     },
     onDrained: () => log.push('drained'),
+    onHeld: () => log.push('held'),
     ...(mayDeliver && { mayDeliver }),
   })
   return { log, outbox }
@@ -64,14 +65,14 @@ it('keeps what may not be delivered for the next batch or drain', () => {
   const { log, outbox } = setUp({ a: () => (may = false) }, () => may)
   outbox.batch(() => outbox.push('a'))
   outbox.drain()
-  expect(log).toEqual(['changed'])
+  expect(log).toEqual(['changed', 'held', 'held'])
   may = true
   outbox.batch(() => outbox.push('b'))
-  expect(log).toEqual(['changed', 'changed', 'a', 'b', 'drained'])
+  expect(log.slice(3)).toEqual(['changed', 'a', 'b', 'drained'])
   outbox.batch(() => outbox.push('c'))
   may = true
   outbox.drain()
-  expect(log.slice(5)).toEqual(['changed', 'c', 'drained'])
+  expect(log.slice(7)).toEqual(['changed', 'held', 'c', 'drained'])
 })
 
 it('stops when a callback has made it undeliverable, and keeps what that has queued', () => {
@@ -86,10 +87,64 @@ it('stops when a callback has made it undeliverable, and keeps what that has que
     () => may,
   )
   outbox.batch(() => outbox.push('a'))
-  expect(log).toEqual(['changed', 'a', 'changed'])
+  expect(log).toEqual(['changed', 'a', 'changed', 'held'])
   may = true
   outbox.drain()
-  expect(log.slice(3)).toEqual(['of a', 'drained'])
+  expect(log.slice(4)).toEqual(['of a', 'drained'])
+})
+
+it('releases what was marked, in order, while the rest may not be delivered', () => {
+  let may = false
+  const { log, outbox } = setUp({ a: () => outbox.batch(() => outbox.push('of a')) }, () => may)
+  outbox.batch(() => ['a', 'b'].forEach(outbox.push))
+  outbox.mark()
+  outbox.batch(() => outbox.push('c'))
+  log.length = 0
+  outbox.release()
+  // What a callback queues follows what was queued before.
+  expect(log).toEqual(['a', 'changed', 'b', 'held'])
+  // Only what is marked is released, and once.
+  outbox.release()
+  expect(log.splice(0).slice(4)).toEqual(['held'])
+  outbox.mark()
+  outbox.release()
+  expect(log).toEqual(['c', 'of a', 'drained'])
+  may = true
+  outbox.batch(() => outbox.push('d'))
+  expect(log.slice(3)).toEqual(['changed', 'd', 'drained'])
+})
+
+it('what is delivered anyway, or dropped, is no longer marked', () => {
+  let may = false
+  const { log, outbox } = setUp({}, () => may)
+  outbox.batch(() => ['a', 'b', 'c'].forEach(outbox.push))
+  outbox.mark()
+  outbox.batch(() => outbox.push('d'))
+  outbox.drop((item) => item === 'a' || item === 'd')
+  outbox.batch(() => outbox.push('e'))
+  log.length = 0
+  outbox.release()
+  expect(log.splice(0)).toEqual(['b', 'c', 'held'])
+  outbox.mark()
+  may = true
+  outbox.drain()
+  may = false
+  outbox.batch(() => outbox.push('f'))
+  log.length = 0
+  outbox.release()
+  expect(log).toEqual(['held'])
+})
+
+it('releases inside a batch at the end of it', () => {
+  const { log, outbox } = setUp({}, () => false)
+  outbox.batch(() => outbox.push('a'))
+  outbox.mark()
+  log.length = 0
+  outbox.batch(() => {
+    outbox.release()
+    expect(log).toEqual([])
+  })
+  expect(log).toEqual(['changed', 'a', 'drained'])
 })
 
 it('can be drained again after a callback has thrown, and needs no callbacks but one', () => {

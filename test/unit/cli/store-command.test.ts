@@ -26,10 +26,10 @@ async function run(...args: string[]) {
   return { out, err, code }
 }
 
-function fill(file: string): void {
+async function fill(file: string): Promise<void> {
   const store = sqliteStore(file)
   store.open()
-  store.write([
+  await store.write([
     {
       table: 'tasks',
       put: storedTask('a', { record: { goalPrompt: 'look\u001b[31m into it' } }),
@@ -42,7 +42,7 @@ function fill(file: string): void {
 
 it('shows what is stored, without control characters', async () => {
   const file = storeFile()
-  fill(file)
+  await fill(file)
   const { out, err, code } = await run('store', 'show', file)
   expect(code).toBe(0)
   expect(out).toMatch(/^TASK\s+OWNER\s+STATUS/)
@@ -55,7 +55,7 @@ it('shows what is stored, without control characters', async () => {
 
 it('exports every row as a line of JSON', async () => {
   const file = storeFile()
-  fill(file)
+  await fill(file)
   const lines = (await run('store', 'export', file)).out.trim().split('\n')
   expect(lines.map((line) => (JSON.parse(line) as { table: string }).table)).toEqual([
     'tasks',
@@ -66,7 +66,7 @@ it('exports every row as a line of JSON', async () => {
 
 it('checks a file, and says what is wrong with it', async () => {
   const file = storeFile()
-  fill(file)
+  await fill(file)
   expect((await run('store', 'check', file)).out).toContain('is sound: 1 tasks, 1 command tasks')
   expect(JSON.parse((await run('store', 'check', file, '--json')).out)).toMatchObject({ isSound: true })
   const empty = `${file}-empty`
@@ -77,20 +77,20 @@ it('checks a file, and says what is wrong with it', async () => {
 })
 
 describe('a folder of sessions', () => {
-  function folderWith(...keys: string[]): string {
+  async function folderWith(...keys: string[]): Promise<string> {
     const folder = join(storeFile(), '..', 'sessions')
     for (const key of keys) {
       const store = sessionStore(sessionFolder(folder, key), () => true)
       store.open()
       const task = { owner: 'main', status: 'completed', delivery: 'owed', attempt: 1, seq: 1, launchedAt: 0 } as const
-      store.write([{ table: 'tasks', put: { ...task, id: `of ${key}`, record: {} } }])
+      await store.write([{ table: 'tasks', put: { ...task, id: `of ${key}`, record: {} } }])
       store.close()
     }
     return folder
   }
 
   it('is shown as the sessions in it, with who uses them and what is owed', async () => {
-    const folder = folderWith('/home/me\u001b[31m', 'other')
+    const folder = await folderWith('/home/me\u001b[31m', 'other')
     const used = sessionStore(sessionFolder(folder, 'other'), () => true)
     used.open()
     onTestFinished(() => used.close())
@@ -106,7 +106,7 @@ describe('a folder of sessions', () => {
   })
 
   it('is exported and checked file by file, and what is damaged is named', async () => {
-    const folder = folderWith('one', 'two')
+    const folder = await folderWith('one', 'two')
     const lines = (await run('store', 'export', folder)).out.trim().split('\n')
     const rows = lines.map((line) => JSON.parse(line) as { session: string; row: { id: string } })
     expect(rows.map(({ session, row }) => [session, row.id]).sort()).toEqual([

@@ -1,11 +1,11 @@
 /** A worker that is still busy with calls of an earlier connection: S3 holds across connections and restarts. */
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { digestOf } from '../../../src/instances/websocket-instance.js'
 import { registerWorker, restoreWorker } from '../../../src/instances/worker-socket.js'
 import { InstanceManager, TaskManager } from '../../../src/server/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
-import type { StoredInstance } from '../../../src/store/index.js'
 import { connectFakeWorker, type FakeWorker } from '../../support/fake-worker.js'
 
 const GRACE_MS = 2000
@@ -25,9 +25,9 @@ function busyServer() {
   const store = memoryStore()
   const instances = new InstanceManager({ clock })
   const tasks = new TaskManager({ clock, instances, store, onError: () => undefined })
-  let stored: StoredInstance | undefined
   const options = { clock, websocketUrl: 'ws://x', cancelGraceMs: GRACE_MS }
-  const registration = registerWorker(instances, { instanceId: 'w' }, { ...options, store: (row) => (stored = row) })
+  const registration = registerWorker(instances, { instanceId: 'w' }, options)
+  const stored = { id: 'w', secretSha256: digestOf(registration.secret).toString('hex'), registration: {} }
   const first = connectFakeWorker(instances, registration, { clock })
   first.hello()
   const ids = [tasks.submitTask({ ...task }), tasks.submitTask({ ...task })].map((answer) =>
@@ -36,7 +36,7 @@ function busyServer() {
   const restart = () => {
     const next = new InstanceManager({ clock })
     const nextTasks = new TaskManager({ clock, instances: next, store: store.copy(), onError: () => undefined })
-    if (stored !== undefined) restoreWorker(next, stored, { clock, connectTimeoutMs: 90_000, cancelGraceMs: GRACE_MS })
+    restoreWorker(next, stored, { clock, connectTimeoutMs: 90_000, cancelGraceMs: GRACE_MS })
     const worker = connectFakeWorker(next, registration, { clock })
     onTestFinished(async () => {
       await Promise.all([nextTasks.dispose(), next.dispose()])

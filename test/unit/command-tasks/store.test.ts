@@ -76,12 +76,12 @@ describe('a submission', () => {
     const memory = memoryStore()
     const store: Store = {
       ...memory,
-      write: (changes) => {
+      write: async (changes) => {
         for (const change of changes) {
           if (!('put' in change) || !change.put.id.endsWith('_2')) continue
           throw new StoreError('STORE_FAILED', 'it cannot be held', { row: { table: change.table, id: change.put.id } })
         }
-        memory.write(changes)
+        await memory.write(changes)
       },
     }
     const host = hostOn(store)
@@ -176,7 +176,9 @@ describe('what happens to a task', () => {
     host.call('a').finish()
     await host.settle()
     host.clock.advance(100)
+    await host.settle()
     host.clock.advance(200)
+    await host.settle()
     expect(host.story(id)).toEqual(['cmd_1 running'])
     expect(host.calls).toHaveLength(1)
     expect(host.onError).toHaveBeenCalledTimes(3)
@@ -196,11 +198,14 @@ describe('what happens to a task', () => {
     const stored: unknown[] = []
     host.call('a').signal.addEventListener('abort', () => stored.push(memory.contents().commandTasks[0]?.status))
     expect(host.tasks.cancelTask(ids[0] ?? '')).toBe(true)
+    expect(stored).toEqual([])
+    await host.tasks.stored()
     expect(stored).toEqual(['cancelled'])
     host.call('a').finish()
     await host.settle()
     state.isBroken = true
     expect(host.tasks.cancelTask(ids[1] ?? '')).toBe(true)
+    await expect(host.tasks.stored()).rejects.toThrow('the disk is full')
     expect(host.call('b').signal.aborted).toBe(true)
     expect(host.story(ids[1] ?? '')).toEqual(['cmd_1 running'])
     state.isBroken = false
@@ -522,10 +527,10 @@ describe('after a crash', () => {
     expect(next.tasks.getTask(id)).toBeUndefined()
   })
 
-  it('a row that is no command task is refused, and the store is free', () => {
+  it('a row that is no command task is refused, and the store is free', async () => {
     const store = memoryStore()
     store.open()
-    store.write([
+    await store.write([
       {
         table: 'commandTasks',
         put: { id: 'x', instanceId: 'one', status: 'queued', seq: 1, createdAt: 1, record: { id: 'x' } },
@@ -545,7 +550,7 @@ describe('after a crash', () => {
     const [row] = store.contents().commandTasks
     const changed = memoryStore()
     changed.open()
-    changed.write([{ table: 'commandTasks', put: { ...row, submission } as unknown as StoredCommandTask }])
+    await changed.write([{ table: 'commandTasks', put: { ...row, submission } as unknown as StoredCommandTask }])
     changed.close()
     expect(() => createCommandHost({ store: changed })).toThrow(expect.objectContaining({ code: 'STORE_DAMAGED' }))
     changed.open()
@@ -712,19 +717,20 @@ describe('stored workers', () => {
     const store = memoryStore()
     const host = hostOn(store)
     const { persistence } = host.tasks
-    for (let n = 0; n < 10_000; n += 1) expect(persistence?.addWorker(worker(`w${n}`))).toBe(true)
-    expect(persistence?.addWorker(worker('one more'))).toBe(false)
+    for (let n = 0; n < 10_000; n += 1) void persistence?.addWorker(worker(`w${n}`))
+    await host.tasks.stored()
+    expect(await persistence?.addWorker(worker('one more'))).toBe(false)
     expect(store.contents().instances).toHaveLength(10_000)
     persistence?.removeWorker('w5')
     persistence?.removeWorker('nobody')
     await host.settle()
     expect(store.contents().instances).toHaveLength(9999)
-    expect(persistence?.addWorker(worker('one more'))).toBe(true)
+    expect(await persistence?.addWorker(worker('one more'))).toBe(true)
   })
 })
 
 describe('the tools of stored workers', () => {
-  it('count only where they are stored', () => {
+  it('count only where they are stored', async () => {
     const store = memoryStore()
     const { persistence } = hostOn(store).tasks
     const worker = (id: string, mebibytes: number) => ({
@@ -737,13 +743,13 @@ describe('the tools of stored workers', () => {
       ['too-large', 10],
       ['third', 1],
     ] as const) {
-      expect(persistence?.addWorker(worker(id, size))).toBe(true)
+      expect(await persistence?.addWorker(worker(id, size))).toBe(true)
     }
     const withTools = store.contents().instances.filter(({ registration }) => 'tools' in registration)
     expect(withTools.map(({ id }) => id)).toEqual(['first', 'third'])
   })
 
-  it('may have exactly 16 MiB of JSON together, also those of an earlier process', () => {
+  it('may have exactly 16 MiB of JSON together, also those of an earlier process', async () => {
     const store = memoryStore()
     const { persistence } = hostOn(store).tasks
     const half = (id: string, more = 0) => {
@@ -751,23 +757,24 @@ describe('the tools of stored workers', () => {
       const rest = 8 * 1024 * 1024 - JSON.stringify(registration).length + more
       return { id, secretSha256: '', registration: { tools: [{ name: 'a', description: 'x'.repeat(rest) }] } }
     }
-    persistence?.addWorker(half('first'))
+    await persistence?.addWorker(half('first'))
     const next = afterCrash(store)
-    next.tasks.persistence?.addWorker(half('larger', 1))
-    next.tasks.persistence?.addWorker(half('second'))
-    next.tasks.persistence?.addWorker(half('third', -8 * 1024 * 1024 + 100))
+    void next.tasks.persistence?.addWorker(half('larger', 1))
+    void next.tasks.persistence?.addWorker(half('second'))
+    await next.tasks.persistence?.addWorker(half('third', -8 * 1024 * 1024 + 100))
     const withTools = next.store.contents().instances.filter(({ registration }) => 'tools' in registration)
     expect(withTools.map(({ id }) => id)).toEqual(['first', 'second'])
   })
 
-  it('take no room when they cannot be stored', () => {
+  it('take no room when they cannot be stored', async () => {
     const { store, state, memory } = breakableStore()
     const { persistence } = hostOn(store).tasks
     const registration = { tools: [{ name: 'a', description: 'x'.repeat(10 * 1024 * 1024) }] }
     state.isBroken = true
-    expect(() => persistence?.addWorker({ id: 'refused', secretSha256: '', registration })).toThrow('the disk is full')
+    const refused = persistence?.addWorker({ id: 'refused', secretSha256: '', registration })
+    await expect(refused).rejects.toThrow('the disk is full')
     state.isBroken = false
-    persistence?.addWorker({ id: 'first', secretSha256: '', registration })
+    await persistence?.addWorker({ id: 'first', secretSha256: '', registration })
     expect(memory.contents().instances).toMatchObject([{ id: 'first', registration: { tools: [{ name: 'a' }] } }])
   })
 })

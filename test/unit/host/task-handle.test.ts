@@ -253,7 +253,7 @@ describe('a host with a store', () => {
     tasks.launch('worker', 'more')
     state.isBroken = true
     tasks.manager.cancelAll()
-    await expect(handle.result).rejects.toMatchObject({ code: 'STORE_FAILED' })
+    await expect(handle.result).rejects.toMatchObject({ code: 'STORE_FULL' })
     expect(owed()).toEqual([handle.id])
     state.isBroken = false
     await expect(handle.result).resolves.toEqual({ final_message: 'done' })

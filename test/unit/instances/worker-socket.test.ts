@@ -8,6 +8,11 @@ import {
   restoreWorker,
   type SharedWorkers,
 } from '../../../src/instances/worker-socket.js'
+import { digestOf } from '../../../src/instances/websocket-instance.js'
+import { TaskManager } from '../../../src/command-tasks/task-manager.js'
+import { memoryStore } from '../../../src/store/index.js'
+import { createWorkerStore } from '../../../src/task-backend/worker-store.js'
+import { breakableStore } from '../../support/breakable-store.js'
 import { WORKER_CLOSE, type RegisterResponse } from '../../../src/protocol/instance-messages.js'
 import { createManualClock, type ManualClock } from '../../../src/testing/manual-clock.js'
 
@@ -87,33 +92,46 @@ describe('a socket', () => {
 })
 
 describe('a worker that is stored', () => {
-  it('is not stored for an id that is in use', () => {
-    const store = vi.fn()
-    const register = (instanceId: string) =>
-      registerWorker(instances, { instanceId }, { websocketUrl: 'ws://x', clock, store, isBrowser: false })
-    expect(() => register('w')).toThrow('in use')
-    expect(store).not.toHaveBeenCalled()
-    register('other')
-    expect(store).toHaveBeenCalledOnce()
-  })
-
   it.each([[true], [false], [undefined]])('is the same when it is restored: isBrowser %s', async (isBrowser) => {
-    const store = vi.fn()
     const tools = [{ name: 'click' }]
-    registerWorker(
-      instances,
-      { instanceId: 'first', tools },
-      {
-        websocketUrl: 'ws://x',
-        clock,
-        store,
-        ...(isBrowser !== undefined && { isBrowser }),
-      },
-    )
-    const [[row]] = store.mock.calls as [[Parameters<typeof restoreWorker>[1]]]
-    restoreWorker(instances, { ...row, id: 'second' }, { clock })
+    const store = memoryStore()
+    const host = new TaskManager({ instances: new InstanceManager({ clock }), clock, store })
+    const request = { instanceId: 'first', tools }
+    const options = { websocketUrl: 'ws://x', clock, ...(isBrowser !== undefined && { isBrowser }) }
+    await createWorkerStore(host, host.instances).register(request, options)
+    const [row] = store.contents().instances
+    restoreWorker(instances, { ...row!, id: 'second' }, { clock })
     const { instance } = instances.get('second')!
     expect([instance.isBrowser, await instance.listTools()]).toEqual([isBrowser, tools])
+    await Promise.all([host.dispose(), host.instances.dispose()])
+  })
+
+  it('is registered once under an id, and stored with the secret of that one', async () => {
+    const store = memoryStore()
+    const host = new TaskManager({ instances, clock, store })
+    const workers = createWorkerStore(host, instances)
+    const register = (instanceId: string) => workers.register({ instanceId }, { websocketUrl: 'ws://x', clock })
+    const [first, second] = await Promise.allSettled([register('same'), register('same')])
+    expect([first.status, second.status]).toEqual(['fulfilled', 'rejected'])
+    const { secret } = (first as PromiseFulfilledResult<{ secret: string }>).value
+    const secretSha256 = digestOf(secret).toString('hex')
+    expect(store.contents().instances).toMatchObject([{ id: 'same', secretSha256 }])
+    await host.dispose()
+  })
+
+  it('is not registered when it cannot be stored, and can be later', async () => {
+    const { store, state, memory } = breakableStore()
+    const host = new TaskManager({ instances, clock, store, onError: () => undefined })
+    const workers = createWorkerStore(host, instances)
+    const register = () => workers.register({ instanceId: 'new' }, { websocketUrl: 'ws://x', clock })
+    state.isBroken = true
+    await expect(register()).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect([instances.get('new'), memory.contents().instances]).toEqual([undefined, []])
+    state.isBroken = false
+    await register()
+    expect(memory.contents().instances.map(({ id }) => id)).toEqual(['new'])
+    expect(instances.get('new')).toBeDefined()
+    await host.dispose()
   })
 })
 

@@ -30,7 +30,7 @@ describe('the outbox of a manager', () => {
     outbox.batch(() => {
       push('a')
       outbox.callLater(() => log.push('call'), 'runner')
-      outbox.callAfterChange(() => log.push('abort'), 'runner')
+      outbox.callAfterWrite(() => log.push('abort'), 'runner')
       outbox.callLater(() => {
         throw new Error('no')
       }, 'handler')
@@ -40,19 +40,23 @@ describe('the outbox of a manager', () => {
     expect(log).toEqual(['changed', 'a', 'call', 'abort', 'handler: Error: no', 'b'])
   })
 
-  it('calls what does not wait at the end of the outermost change, while the rest is held back', () => {
+  it('calls what follows an attempt to store a change when that was made, while the rest is held back', () => {
     let mayDeliver = false
-    const { outbox, push, log } = createManagerOutbox({ mayDeliver: () => mayDeliver })
+    const attempts: (() => void)[] = []
+    const { outbox, push, log } = createManagerOutbox({
+      mayDeliver: () => mayDeliver,
+      afterWrite: (run) => attempts.push(run),
+    })
     outbox.batch(() => {
-      outbox.batch(() => {
-        push('a')
-        outbox.callAfterChange(() => log.push('abort'), 'runner')
-        outbox.callAfterChange(() => {
-          throw new Error('no')
-        }, 'runner')
-      })
+      push('a')
+      outbox.callAfterWrite(() => log.push('abort'), 'runner')
+      outbox.callAfterWrite(() => {
+        throw new Error('no')
+      }, 'runner')
       log.push('changed')
     })
+    expect(log).toEqual(['changed'])
+    for (const run of attempts) run()
     expect(log).toEqual(['changed', 'abort', 'runner: Error: no'])
     mayDeliver = true
     outbox.drain()

@@ -21,6 +21,9 @@ const rowOf = ({ id, status }: Task, isReduced: boolean): StoredCommandTask => (
 })
 const worker: StoredInstance = { id: 'w', secretSha256: '', registration: {} }
 
+/** Until all that follows at once is over. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 function createSync(isReducible = true) {
   return new StoreSync<{ readonly commandTasks: Task; readonly instances: StoredInstance }>({
     commandTasks: { rowOf, isReducible },
@@ -31,13 +34,15 @@ function createSync(isReducible = true) {
 function writing(sync: ReturnType<typeof createSync>, write: (changes: readonly StoreChange[]) => void) {
   const clock = createManualClock()
   const reported: unknown[] = []
-  const store: Pick<Store, 'write'> = { write }
+  const store: Pick<Store, 'write'> = {
+    write: (changes) => Promise.resolve().then(() => write(changes)),
+  }
   const writer = new StoreWriter({
     store,
     clock,
     pending: sync,
     report: (error) => reported.push(error),
-    onWritten: () => undefined,
+    outbox: { batch: (run) => run(), mark: () => undefined, release: () => undefined },
   })
   return { clock, reported, writer }
 }
@@ -49,7 +54,7 @@ describe('rows that are out of date', () => {
     sync.put('commandTasks', 'a', task)
     task.status = 'running'
     sync.put('commandTasks', 'a', task)
-    expect(sync.read()).toEqual([{ table: 'commandTasks', put: rowOf(task, false) }])
+    expect(sync.take()).toEqual([{ table: 'commandTasks', put: rowOf(task, false) }])
   })
 
   it('are removed instead when their item is gone, and put when it is there again', () => {
@@ -57,28 +62,28 @@ describe('rows that are out of date', () => {
     const task = { id: 'a', status: 'queued' }
     sync.put('commandTasks', 'a', task)
     sync.remove('commandTasks', 'a')
-    expect(sync.read()).toEqual([{ table: 'commandTasks', remove: 'a' }])
+    expect(sync.take()).toEqual([{ table: 'commandTasks', remove: 'a' }])
     sync.put('commandTasks', 'a', task)
-    expect(sync.read()).toEqual([{ table: 'commandTasks', put: rowOf(task, false) }])
+    expect(sync.take()).toEqual([{ table: 'commandTasks', put: rowOf(task, false) }])
   })
 
-  it('cause no write when their item was only pruned: they go with the next one, or with the end', () => {
+  it('cause no write when their item was only pruned: they go with the next one, or with the end', async () => {
     const sync = createSync()
     const task = { id: 'a', status: 'completed' }
     const written: (readonly StoreChange[])[] = []
     const { writer } = writing(sync, (changes) => written.push(changes))
     sync.put('commandTasks', 'a', task)
     sync.prune('commandTasks', 'a')
-    expect([sync.isEmpty(), writer.isSettled(), writer.flush(), written]).toEqual([true, true, true, []])
+    writer.flush()
+    await turn()
+    expect([sync.isEmpty(), writer.isSettled(), written]).toEqual([true, true, []])
     sync.put('instances', 'w', worker)
-    expect([sync.isEmpty(), writer.flush(), written.splice(0)]).toEqual([
-      false,
-      true,
+    expect(sync.isEmpty()).toBe(false)
+    await writer.stored()
+    expect(written.splice(0)).toEqual([
       [
-        [
-          { table: 'commandTasks', remove: 'a' },
-          { table: 'instances', put: worker },
-        ],
+        { table: 'commandTasks', remove: 'a' },
+        { table: 'instances', put: worker },
       ],
     ])
     sync.prune('commandTasks', 'b')
@@ -86,7 +91,7 @@ describe('rows that are out of date', () => {
     expect(sync.isEmpty()).toBe(false)
     sync.prune('commandTasks', 'b')
     expect(sync.isEmpty()).toBe(true)
-    writer.close()
+    await writer.close()
     expect(written).toEqual([[{ table: 'commandTasks', remove: 'b' }]])
   })
 
@@ -96,29 +101,65 @@ describe('rows that are out of date', () => {
     sync.put('instances', 'w', worker)
     sync.put('commandTasks', 'a', task)
     sync.remove('instances', 'gone')
-    expect(sync.read().map((change) => [change.table, 'put' in change])).toEqual([
+    expect(sync.take().map((change) => [change.table, 'put' in change])).toEqual([
       ['instances', false],
       ['commandTasks', true],
       ['instances', true],
     ])
   })
 
-  it('are kept until they are written', () => {
+  it('are out of date until they are stored', () => {
     const sync = createSync()
-    expect(sync.isEmpty()).toBe(true)
+    const states = (): unknown[] => [sync.isEmpty(), sync.isPending('commandTasks', 'a')]
+    expect(states()).toEqual([true, false])
     sync.put('commandTasks', 'a', { id: 'a', status: 'queued' })
-    expect([sync.isEmpty(), sync.isPending('commandTasks', 'a'), sync.isPending('instances', 'a')]).toEqual([
-      false,
-      true,
-      false,
-    ])
-    sync.read()
-    expect(sync.isEmpty()).toBe(false)
-    sync.clear()
-    expect([sync.isEmpty(), sync.isPending('commandTasks', 'a'), sync.read()]).toEqual([true, false, []])
+    expect([states(), sync.isPending('instances', 'a')]).toEqual([[false, true], false])
+    expect(sync.take()).toHaveLength(1)
+    // It is being written.
+    expect(states()).toEqual([true, true])
+    sync.stored()
+    expect([states(), sync.take()]).toEqual([[true, false], []])
   })
 
-  it('are written again whole after a failure, with what has changed meanwhile', () => {
+  it('are pending again when they were refused, unless they have changed since', () => {
+    const sync = createSync()
+    const [a, b, newer] = [
+      { id: 'a', status: 'queued' },
+      { id: 'b', status: 'queued' },
+      { id: 'b', status: 'running' },
+    ]
+    sync.put('commandTasks', 'a', a)
+    sync.put('commandTasks', 'b', b)
+    sync.put('instances', 'w', worker)
+    sync.prune('commandTasks', 'old')
+    sync.take()
+    sync.put('commandTasks', 'b', newer)
+    sync.prune('instances', 'w')
+    sync.refused()
+    expect([sync.isEmpty(), sync.isPending('commandTasks', 'a')]).toEqual([false, true])
+    expect(sync.take()).toEqual([
+      { table: 'commandTasks', remove: 'old' },
+      { table: 'instances', remove: 'w' },
+      { table: 'commandTasks', put: rowOf(a, false) },
+      { table: 'commandTasks', put: rowOf(newer, false) },
+    ])
+    sync.stored()
+    // Nothing was taken: nothing comes back.
+    sync.refused()
+    expect([sync.isEmpty(), sync.take()]).toEqual([true, []])
+  })
+
+  it('that were only pruned cause no write when they were refused', () => {
+    const sync = createSync()
+    sync.prune('commandTasks', 'a')
+    sync.put('instances', 'w', worker)
+    sync.take()
+    sync.prune('instances', 'w')
+    sync.refused()
+    expect([sync.isEmpty(), sync.isPending('instances', 'w')]).toEqual([true, false])
+  })
+
+  it('are written again whole after a failure, with what has changed meanwhile', async () => {
     const sync = createSync()
     const written: (readonly StoreChange[])[] = []
     let isBroken = true
@@ -127,15 +168,17 @@ describe('rows that are out of date', () => {
       written.push(changes)
     })
     sync.put('commandTasks', 'a', { id: 'a', status: 'queued' })
-    expect(writer.flush()).toBe(false)
+    writer.flush()
+    await turn()
     sync.put('commandTasks', 'b', { id: 'b', status: 'queued' })
     isBroken = false
     clock.advance(100)
+    await turn()
     expect(written.map((changes) => changes.length)).toEqual([2])
     expect([sync.isEmpty(), reported.length, clock.pending]).toEqual([true, 1, 0])
   })
 
-  it('are made with less, once and from then on, when the store cannot hold them', () => {
+  it('are made with less, once and from then on, when the store cannot hold them', async () => {
     const sync = createSync()
     const task = { id: 'a', status: 'queued' }
     const written: (readonly StoreChange[])[] = []
@@ -147,9 +190,10 @@ describe('rows that are out of date', () => {
       written.push(changes)
     })
     sync.put('commandTasks', 'a', task)
-    expect([writer.flush(), sync.isReduced(task), reported.length, clock.pending]).toEqual([true, true, 1, 0])
+    await writer.stored()
+    expect([sync.isReduced(task), reported.length, clock.pending]).toEqual([true, 1, 0])
     sync.put('commandTasks', 'a', task)
-    expect(writer.flush()).toBe(true)
+    await writer.stored()
     expect(written).toEqual([
       [{ table: 'commandTasks', put: rowOf(task, true) }],
       [{ table: 'commandTasks', put: rowOf(task, true) }],

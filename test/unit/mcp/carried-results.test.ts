@@ -55,27 +55,27 @@ it('each lease ends once, though the call and its connection both end the answer
 const IMAGE = { type: 'image', data: 'AAAA', mimeType: 'image/png' } as const
 const TEXT = { type: 'text', text: 'the result' } as const
 
-it('what is owed is added to a result once, for both its readers, and to nothing else', () => {
+it('what is owed is added to a result once, for both its readers, and to nothing else', async () => {
   const manager = new AsyncTaskManager()
   const reminders = new AsyncTaskReminderService(manager)
   const add = (result: object, carried = new CarriedResults()) => addOwed(result as never, carried, reminders, 'main')
   const result = { content: [TEXT], structuredContent: { text: 'the result', more: 1 } }
-  expect(add(result)).toBe(result)
+  expect(await add(result)).toBe(result)
   manager.registerTask({ id: 'a', subagentName: 'helper', goalPrompt: 'g' })
   manager.completeTask('a', { final_message: 'the answer' })
   const task = { taskId: 'a' }
-  expect(add(task)).toBe(task)
+  expect(await add(task)).toBe(task)
   expect(manager.getTask('a')?.delivery).toBe('owed')
   const carried = new CarriedResults()
-  const added = add(result, carried) as unknown as typeof result
+  const added = (await add(result, carried)) as unknown as typeof result
   expect([carried.taskIds, manager.getTask('a')?.delivery]).toEqual([['a'], 'leased'])
   const [first, owed, ...more] = added.content
   expect([first, more, owed?.text]).toEqual([TEXT, [], expect.stringContaining('the answer')])
   expect(added.structuredContent).toEqual({ text: `the result\n\n${owed?.text}`, more: 1 })
   // Until it is known whether it has arrived, no other answer has it.
-  expect(add(result)).toBe(result)
+  expect(await add(result)).toBe(result)
   carried.end(false)
-  expect(add({ content: [] }, carried)).toEqual({ content: [{ type: 'text', text: owed?.text }] })
+  expect(await add({ content: [] }, carried)).toEqual({ content: [{ type: 'text', text: owed?.text }] })
   carried.end(true)
   expect(manager.getTask('a')?.delivery).toBe('delivered')
 })

@@ -30,7 +30,7 @@ async function killed(headers: Record<string, string>) {
   const { launch, end, manager, server } = await serve(folder, headers)
   const id = await launch()
   end(id, 'the answer')
-  await until(() => manager.getTask(id)?.status === 'completed' && manager.registry.persistence?.isPending === false)
+  await until(() => manager.getTask(id)?.status === 'completed' && manager.registry.persistence?.isSettled() === true)
   const copy = newFolder()
   cpSync(folder, copy, { recursive: true })
   return { id, copy, folder, server }

@@ -46,7 +46,7 @@ function serve(store: string, config: AgentConfigInput = {}) {
     await flushed()
   }
   /** What has been changed is written at the end of the tick. */
-  const flushed = (): Promise<void> => until(() => !host.manager.registry.persistence!.isPending)
+  const flushed = (): Promise<void> => until(() => host.manager.registry.persistence!.isSettled())
   const contents = (): StoreContents => {
     const [name] = readdirSync(store).filter((file) => file.endsWith('.db'))
     return readStore(join(store, name!))

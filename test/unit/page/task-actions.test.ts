@@ -11,11 +11,13 @@ const commandEntry = { kind: 'command', id: 'c1' } as never
 function createSubject() {
   const manager = {
     cancelTask: vi.fn(() => true),
+    stored: vi.fn(() => Promise.resolve()),
     answerTask: vi.fn(() => true),
     sendToTask: vi.fn((): unknown => ({ sent: true })),
   }
   const taskManager = {
     cancelTask: vi.fn(() => true),
+    stored: vi.fn(() => Promise.resolve()),
     submitTask: vi.fn((_message: { task_name: string }): unknown => ({ taskId: 'c2' })),
     accepted: vi.fn((): Promise<boolean> | undefined => undefined),
     instances: { get: (id: string) => (id === 'calc' ? {} : undefined) },
@@ -26,10 +28,10 @@ function createSubject() {
   return { manager, taskManager, state, sources, act }
 }
 
-it('a cancellation without a reason, or with an empty one, says where it came from', () => {
+it('a cancellation without a reason, or with an empty one, says where it came from', async () => {
   const { manager, taskManager, act } = createSubject()
   for (const body of [{}, { reason: '' }, { reason: 'r'.repeat(1000) }]) {
-    expect(act('cancel', asyncEntry, body)).toEqual({ status: 200, body: {} })
+    expect(await act('cancel', asyncEntry, body)).toEqual({ status: 200, body: {} })
   }
   void act('cancel', commandEntry, { reason: '' })
   expect(manager.cancelTask.mock.calls).toEqual([
@@ -38,9 +40,17 @@ it('a cancellation without a reason, or with an empty one, says where it came fr
     ['a1', { reason: 'r'.repeat(1000) }],
   ])
   expect(taskManager.cancelTask.mock.calls).toEqual([['c1', 'cancelled on the page']])
-  expect(() => act('cancel', asyncEntry, { reason: 'r'.repeat(1001) })).toThrow(InvalidInputError)
+  await expect(act('cancel', asyncEntry, { reason: 'r'.repeat(1001) })).rejects.toThrow(InvalidInputError)
   manager.cancelTask.mockReturnValue(false)
-  expect(act('cancel', asyncEntry, {})).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
+  expect(await act('cancel', asyncEntry, {})).toMatchObject({ status: 409, body: { code: 'TASK_ENDED' } })
+})
+
+it('a cancellation that cannot be stored yet says so', async () => {
+  const { manager, taskManager, act } = createSubject()
+  for (const each of [manager, taskManager]) each.stored.mockRejectedValue(new Error('the disk is full'))
+  for (const entry of [asyncEntry, commandEntry]) {
+    expect(await act('cancel', entry, {})).toMatchObject({ status: 503, body: { code: 'NOT_STORED' } })
+  }
 })
 
 it('an answer or a message is noted when it has arrived, and only then', () => {

@@ -48,13 +48,13 @@ async function startBystander(env: NodeJS.ProcessEnv = process.env): Promise<Sta
 }
 
 /** What a host left that died while it ran a task, or that had ended the task. */
-function leave(status: 'running' | 'cancelled', run: StoredJson): string {
+async function leave(status: 'running' | 'cancelled', run: StoredJson): Promise<string> {
   const store = sqliteStore(file)
   store.open()
   const row = { id: 'a', owner: 'main', status, delivery: 'none', attempt: 1, seq: 1, launchedAt: 1 } as const
   const ended = status === 'running' ? {} : { completedAt: 2 }
   const record = { ...row, ...ended, subagentName: 'program', goalPrompt: 'goal' }
-  store.write([{ table: 'tasks', put: { ...row, ...ended, record, run } }])
+  await store.write([{ table: 'tasks', put: { ...row, ...ended, record, run } }])
   store.close()
   const runFolder = join(`${file}-runs`, folderName({ id: 'a', launchedAt: 1 }))
   mkdirSync(runFolder, { recursive: true })
@@ -84,7 +84,7 @@ describe.runIf(process.platform === 'linux')('a process that is no program of th
   it('K8: is not signalled when a file in the folder of a run names it', async () => {
     const bystander = await startBystander()
     const { pid, start, boot } = bystander
-    const runFolder = leave('running', { graceMs: 0, params: {} })
+    const runFolder = await leave('running', { graceMs: 0, params: {} })
     writeFileSync(join(runFolder, 'identity'), `${pid}\n${start}\n${boot}\nanything\n`)
     const kill = watchSignals()
     expect((await nextHost()).recovery.interrupted).toEqual(['a'])
@@ -96,7 +96,7 @@ describe.runIf(process.platform === 'linux')('a process that is no program of th
     'K8: is not signalled when the row of a %s task names it: its environment has no token of the run',
     async (status) => {
       const bystander = await startBystander()
-      leave(status, { graceMs: 0, params: {}, program: { identity: bystander, token: 'of the run' } })
+      await leave(status, { graceMs: 0, params: {}, program: { identity: bystander, token: 'of the run' } })
       const kill = watchSignals()
       const { manager, errors } = await nextHost()
       expect(manager.getRunningTasks()).toEqual([])
@@ -182,7 +182,7 @@ describe.each(Object.entries(kinds))('%s in place of a file', (kind, make) => {
   })
 
   it.each(['stdout', 'stdout.tail', 'exit'])('K8: does not keep the next host from starting (%s)', async (name) => {
-    const runFolder = leave('running', { graceMs: 0, params: {} })
+    const runFolder = await leave('running', { graceMs: 0, params: {} })
     make(join(runFolder, name))
     await promptly(() => [lastOutput(runFolder, 100), readExit(runFolder)])
     const { manager, recovery } = await promptly(() => nextHost())
@@ -195,7 +195,7 @@ describe.each(Object.entries(kinds))('%s in place of a file', (kind, make) => {
   it.each(['stdout', 'stderr', 'stdout.tail', 'stderr.tail'])(
     'K8: does not keep a survivor from being followed to its end (%s)',
     async (name) => {
-      const runFolder = leave('running', {
+      const runFolder = await leave('running', {
         graceMs: 0,
         params: {},
         program: { identity: { ...identityOf(process.pid), start: '1' }, token: 'token' },
@@ -222,10 +222,10 @@ describe.each(Object.entries(kinds))('%s in place of a file', (kind, make) => {
       store.close()
       rmSync(`${file}${suffix}`, { force: true, recursive: true })
       make(`${realpathSync(folder)}/tasks.db${suffix}`)
-      await promptly(() => {
+      await promptly(async () => {
         try {
           store.open()
-          store.write([
+          await store.write([
             {
               table: 'instances',
               put: { id: 'a', secretSha256: '', registration: {} },

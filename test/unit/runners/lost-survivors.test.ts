@@ -43,7 +43,13 @@ async function startIn(runFolder: string, script: string) {
   if (program === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(program))
   const hasEnded = new Promise((resolve) => child.once('exit', resolve))
-  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
+  await release({
+    folder: runFolder,
+    isResumed: false,
+    key: undefined,
+    startedAt: 0,
+    saveProgram: () => Promise.resolve(),
+  })
   await until(() => existsSync(join(runFolder, 'stdout')))
   return { program, hasEnded }
 }
@@ -169,7 +175,7 @@ it('K8: a survivor that was being stopped when its host died is ended by the nex
     launchedAt,
     completedAt: 6,
   } as const
-  store.write([
+  await store.write([
     {
       table: 'tasks',
       put: { ...row, attempt: 1, record: { ...row, subagentName: 'program', goalPrompt: 'goal' }, run: { program } },

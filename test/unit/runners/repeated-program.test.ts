@@ -34,7 +34,7 @@ const until = async (isTrue: () => boolean): Promise<void> => {
 }
 
 /** What a host left that died while it ran a task. */
-function storeRunning(run: StoredJson): void {
+async function storeRunning(run: StoredJson): Promise<void> {
   const store = sqliteStore(file)
   store.open()
   const record = { id: 'a', subagentName: 'program', goalPrompt: 'goal', owner: 'main', status: 'running', seq: 1 }
@@ -47,7 +47,7 @@ function storeRunning(run: StoredJson): void {
     seq: 1,
     launchedAt: 1,
   } as const
-  store.write([{ table: 'tasks', put: { ...row, record: { ...record, delivery: 'none', launchedAt: 1 }, run } }])
+  await store.write([{ table: 'tasks', put: { ...row, record: { ...record, delivery: 'none', launchedAt: 1 }, run } }])
   store.close()
 }
 
@@ -83,7 +83,13 @@ async function startLeaderless(): Promise<{ runFolder: string; program: StartedP
   const { child, program: started, release } = startSurviving(runFolder, program, 1000)
   if (started === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(started))
-  release({ folder: runFolder, isResumed: false, key: undefined, startedAt: 0, saveProgram: () => undefined })
+  await release({
+    folder: runFolder,
+    isResumed: false,
+    key: undefined,
+    startedAt: 0,
+    saveProgram: () => Promise.resolve(),
+  })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   await until(() => existsSync(join(runFolder, 'stdout')) && lastOutput(runFolder, 100) === 'begin')
   process.kill(started.identity.pid, 'SIGKILL')
@@ -93,7 +99,7 @@ async function startLeaderless(): Promise<{ runFolder: string; program: StartedP
 
 it('K7: a task is run again when the program of its last run has ended', async () => {
   const program = await startStubborn()
-  storeRunning({ graceMs: 0, params: {}, program })
+  await storeRunning({ graceMs: 0, params: {}, program })
   let wasLeft: boolean | undefined
   const run = () => ({ wasLeft: (wasLeft = isLeft(program)) })
   const manager = nextHost(repeated({ run }))
@@ -136,7 +142,7 @@ it('K7: a program whose script was killed is ended, and its task is run again in
   const { runFolder, program } = await startLeaderless()
   expect(isLeft(program)).toBe(true)
   expect(canFollow(runFolder, program)).toBe(false)
-  storeRunning({ graceMs: 0, params: {}, program })
+  await storeRunning({ graceMs: 0, params: {}, program })
   const run = processRunner({ command: 'sh', args: ['-c', 'echo again'], survivesHost: true })
   const manager = nextHost(repeated({ run }))
   expect(await manager.recovered).toMatchObject({ adopted: [], retried: ['a'] })
@@ -147,7 +153,7 @@ it('K7: a program whose script was killed is ended, and its task is run again in
 
 it('K7: a program whose script was killed fails its task with the end of its output', async () => {
   const { program, runFolder } = await startLeaderless()
-  storeRunning({ graceMs: 0, params: {}, program })
+  await storeRunning({ graceMs: 0, params: {}, program })
   const run = processRunner({ command: 'sh', survivesHost: true })
   const manager = nextHost({ findRunner: () => run })
   expect(await manager.recovered).toMatchObject({ adopted: [], interrupted: ['a'] })
@@ -158,7 +164,7 @@ it('K7: a program whose script was killed fails its task with the end of its out
 })
 
 it('K7: a program that had not started when its host died never starts, and its task is run again', async () => {
-  storeRunning({ graceMs: 0, params: {} })
+  await storeRunning({ graceMs: 0, params: {} })
   const run = processRunner({
     command: 'sh',
     args: ['-c', 'echo once >> "$0"', join(folder, 'runs')],

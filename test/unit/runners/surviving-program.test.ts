@@ -131,10 +131,10 @@ it.each([true, false])('K8: a program is not started when its identity cannot be
   let writes = 0
   const store: Store = {
     ...onDisk,
-    write: (changes) => {
+    write: async (changes) => {
       writes += 1
       if (writes === 2) throw new StoreError('STORE_FULL', 'the disk is full')
-      onDisk.write(changes)
+      await onDisk.write(changes)
     },
   }
   const proof = join(folder, 'proof')

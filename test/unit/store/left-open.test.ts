@@ -17,11 +17,11 @@ function newFolder(): string {
   return folder
 }
 
-it('K9: a session with a damaged file leaves none of its other files open', () => {
+it('K9: a session with a damaged file leaves none of its other files open', async () => {
   const folder = join(newFolder(), 'sessions')
   const stores = [1, 2].map(() => sessionStore(sessionFolder(folder, 'key'), () => true))
   for (const store of stores) store.open()
-  stores.forEach((store, index) => store.write([{ table: 'tasks', put: storedTask(`task-${index}`) }]))
+  await Promise.all(stores.map((store, index) => store.write([{ table: 'tasks', put: storedTask(`task-${index}`) }])))
   for (const store of stores) store.close()
   const [first, second] = [1, 2].map((number) => join(folder, `${hashOf('key')}-${number}.db`)) as [string, string]
   writeFileSync(second, 'no database'.repeat(1000))

@@ -41,7 +41,7 @@ it('names the lock when that is damaged, and not the store', () => {
   expect(() => sqliteStore(file).open()).toThrow(`${file}-lock: it cannot be locked. It holds nothing: remove it.`)
 })
 
-it('stays where it was when the working directory changes', () => {
+it('stays where it was when the working directory changes', async () => {
   const before = process.cwd()
   const other = join(folder, 'other')
   mkdirSync(other)
@@ -50,7 +50,7 @@ it('stays where it was when the working directory changes', () => {
   const store = sqliteStore('tasks.db')
   store.open()
   process.chdir(other)
-  store.write([{ table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: [] } }])
+  await store.write([{ table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: [] } }])
   store.close()
   expect(sqliteStore(file).open().deliveries).toHaveLength(1)
 })

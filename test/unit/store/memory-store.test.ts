@@ -22,34 +22,36 @@ it('is open for one owner, and says so to the next one', () => {
   expect(store.open().instances).toEqual([])
 })
 
-it('takes nothing when it is not open, and says so', () => {
+it('takes nothing when it is not open, and says so', async () => {
   const store = memoryStore()
   const isClosed = expect.objectContaining({ code: 'STORE_CLOSED', message: 'The memory store is not open.' }) as Error
-  expect(() => store.write([instance('a')])).toThrow(isClosed)
+  await expect(store.write([instance('a')])).rejects.toThrow(isClosed)
   store.open()
   store.close()
-  expect(() => store.write([instance('a')])).toThrow(isClosed)
+  await expect(store.write([instance('a')])).rejects.toThrow(isClosed)
   expect(store.contents().instances).toEqual([])
 })
 
-it('names the row that JSON cannot hold, and writes nothing of its batch', () => {
+it('names the row that JSON cannot hold, and writes nothing of its batch', async () => {
   const store = memoryStore()
   store.open()
-  const write = (): void => store.write([instance('a'), instance('bad', 1n)])
-  expect(write).toThrow(/^The memory store: the row "bad" of table instances cannot be written \(.*BigInt/)
+  const write = (): Promise<void> => store.write([instance('a'), instance('bad', 1n)])
+  await expect(write()).rejects.toThrow(
+    /^The memory store: the row "bad" of table instances cannot be written \(.*BigInt/,
+  )
   const row = { table: 'instances', id: 'bad' }
-  expect(write).toThrow(expect.objectContaining({ code: 'STORE_FAILED', row }) as Error)
+  await expect(write()).rejects.toThrow(expect.objectContaining({ code: 'STORE_FAILED', row }) as Error)
   expect(store.contents().instances).toEqual([])
 })
 
-it('a copy has what was stored when it was made, has no owner, and goes its own way', () => {
+it('a copy has what was stored when it was made, has no owner, and goes its own way', async () => {
   const store = memoryStore()
   store.open()
-  store.write([instance('a')])
+  await store.write([instance('a')])
   const copy = store.copy()
-  store.write([instance('b'), { table: 'instances', remove: 'a' }])
+  await store.write([instance('b'), { table: 'instances', remove: 'a' }])
   expect(copy.open().instances.map(({ id }) => id)).toEqual(['a'])
-  copy.write([instance('c')])
+  await copy.write([instance('c')])
   expect(copy.contents().instances.map(({ id }) => id)).toEqual(['a', 'c'])
   expect(store.contents().instances.map(({ id }) => id)).toEqual(['b'])
 })

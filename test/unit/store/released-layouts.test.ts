@@ -42,11 +42,11 @@ describe.each(layouts)('a store of layout %i', (layout) => {
     expect(existsSync(`${file}-layout-${layout}`)).toBe(layout < LAYOUT_VERSION)
   })
 
-  it('K11: is written and read again', () => {
+  it('K11: is written and read again', async () => {
     const file = copyOf(layout)
     const store = sqliteStore(file)
     store.open()
-    store.write([{ table: 'tasks', remove: 'cancelled' }])
+    await store.write([{ table: 'tasks', remove: 'cancelled' }])
     store.close()
     expect(readStore(file).tasks.map(({ id }) => id)).not.toContain('cancelled')
     expect(readStore(file).tasks).toHaveLength(contentOf(layout).tasks.length - 1)

@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symli
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readStore, StoreError, type Store, type StoredTask } from '../../../src/store/index.js'
+import { readStore, StoreError, type StoredTask } from '../../../src/store/index.js'
+import type { FileStore } from '../../../src/store/store.js'
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
@@ -24,32 +25,32 @@ function sessionIn(folder: string, key = 'the key', isKept = () => true): Sessio
 const filesOf = (folder: string, key = 'the key'): string[] =>
   readdirSync(folder).filter((name) => name.startsWith(hashOf(key)) && name.endsWith('.db'))
 
-const put = (store: SessionStore, ...tasks: StoredTask[]): void =>
+const put = (store: SessionStore, ...tasks: StoredTask[]): Promise<void> =>
   store.write(tasks.map((row) => ({ table: 'tasks', put: row })))
 
 /** A store whose disk can be full. */
-const fillable = (store: Store, isFull: () => boolean): Store => ({
+const fillable = (store: FileStore, isFull: () => boolean): FileStore => ({
   ...store,
-  write: (changes) => {
+  write: async (changes) => {
     if (isFull()) throw new StoreError('STORE_FULL', 'the disk is full')
-    store.write(changes)
+    await store.write(changes)
   },
 })
 
 const idsOf = (store: SessionStore): string[] => store.open().tasks.map(({ id }) => id)
 
 describe('a session', () => {
-  it('K9: that has two processes has a file for each, and the next one has what both left', () => {
+  it('K9: that has two processes has a file for each, and the next one has what both left', async () => {
     const folder = newFolder()
     const [first, second] = [sessionIn(folder), sessionIn(folder)]
     expect([idsOf(first), idsOf(second)]).toEqual([[], []])
-    put(first, storedTask('a'))
-    put(second, storedTask('b', { seq: 2 }))
+    await put(first, storedTask('a'))
+    await put(second, storedTask('b', { seq: 2 }))
     expect(filesOf(folder)).toHaveLength(2)
     second.close()
     const third = sessionIn(folder)
     expect(idsOf(third)).toEqual(['b'])
-    put(first, storedTask('c', { seq: 3 }))
+    await put(first, storedTask('c', { seq: 3 }))
     for (const store of [first, third]) store.close()
     const next = sessionIn(folder)
     expect(idsOf(next)).toEqual(['a', 'b', 'c'])
@@ -57,38 +58,38 @@ describe('a session', () => {
     expect(filesOf(folder)).toEqual([`${hashOf('the key')}-1.db`])
   })
 
-  it('K9: has nothing of another key, and leaves its files alone', () => {
+  it('K9: has nothing of another key, and leaves its files alone', async () => {
     const folder = newFolder()
     const other = sessionIn(folder, 'other')
     other.open()
-    put(other, storedTask('a'))
+    await put(other, storedTask('a'))
     other.close()
     expect(idsOf(sessionIn(folder))).toEqual([])
     expect(idsOf(sessionIn(folder, 'other'))).toEqual(['a'])
   })
 
-  it('whose files hold the same task has it once, as it was changed last', () => {
+  it('whose files hold the same task has it once, as it was changed last', async () => {
     const folder = newFolder()
     const copies = [storedTask('a', { seq: 7, delivery: 'delivered' }), storedTask('a', { seq: 5 })]
     const files = sessionFolder(folder, 'the key')
     files.lock()()
-    copies.forEach((row, index) => {
+    for (const [index, row] of copies.entries()) {
       const store = files.store(index + 1)
       store.open()
-      store.write([{ table: 'tasks', put: row }])
+      await store.write([{ table: 'tasks', put: row }])
       store.close()
-    })
+    }
     expect(sessionIn(folder).open().tasks).toEqual([copies[0]])
     expect(readStore(join(folder, `${hashOf('the key')}-1.db`)).tasks).toEqual([copies[0]])
   })
 
-  it('drops what need not be kept, and no task that runs or is in a message', () => {
+  it('drops what need not be kept, and no task that runs or is in a message', async () => {
     const folder = newFolder()
     const first = sessionIn(folder)
     first.open()
-    put(first, storedTask('ended'), storedTask('carried'), storedTask('running', { status: 'running' }))
+    await put(first, storedTask('ended'), storedTask('carried'), storedTask('running', { status: 'running' }))
     const message = { id: 'd', owner: 'main', state: 'sent', at: 0, taskIds: ['carried'] } as const
-    first.write([{ table: 'deliveries', put: message }])
+    await first.write([{ table: 'deliveries', put: message }])
     first.close()
     const next = sessionIn(folder, 'the key', () => false)
     expect(idsOf(next)).toEqual(['carried', 'running'])
@@ -96,33 +97,33 @@ describe('a session', () => {
     expect(idsOf(sessionIn(folder))).toEqual(['carried', 'running'])
   })
 
-  it('leaves no file when nothing is stored, and no trace when it was the last one', () => {
+  it('leaves no file when nothing is stored, and no trace when it was the last one', async () => {
     const folder = newFolder()
     const [first, second] = [sessionIn(folder), sessionIn(folder)]
     first.open()
     second.open()
-    put(first, storedTask('a'))
-    first.write([{ table: 'tasks', remove: 'a' }])
+    await put(first, storedTask('a'))
+    await first.write([{ table: 'tasks', remove: 'a' }])
     first.close()
     expect(filesOf(folder)).toEqual([`${hashOf('the key')}-2.db`])
     second.close()
     expect(readdirSync(folder).sort()).toEqual(['.gitignore', 'sessions-lock'])
   })
 
-  it('leaves no file when nothing could be stored, and its file when a row could not be removed', () => {
+  it('leaves no file when nothing could be stored, and its file when a row could not be removed', async () => {
     const folder = newFolder()
     const files = sessionFolder(folder, 'the key')
     let isFull = true
     const store = sessionStore({ ...files, store: (number) => fillable(files.store(number), () => isFull) }, () => true)
     store.open()
-    expect(() => put(store, storedTask('a'))).toThrow('the disk is full')
+    await expect(put(store, storedTask('a'))).rejects.toThrow('the disk is full')
     store.close()
     expect(filesOf(folder)).toEqual([])
     store.open()
     isFull = false
-    put(store, storedTask('a'))
+    await put(store, storedTask('a'))
     isFull = true
-    expect(() => store.write([{ table: 'tasks', remove: 'a' }])).toThrow('the disk is full')
+    await expect(store.write([{ table: 'tasks', remove: 'a' }])).rejects.toThrow('the disk is full')
     store.close()
     expect(idsOf(sessionIn(folder))).toEqual(['a'])
   })
@@ -144,24 +145,24 @@ describe('a session', () => {
     expect(filesOf(folder)).toHaveLength(2)
   })
 
-  it('writes nothing after it was sealed', () => {
+  it('writes nothing after it was sealed', async () => {
     const folder = newFolder()
     const first = sessionIn(folder)
     first.open()
-    put(first, storedTask('a', { status: 'running', delivery: 'none' }))
+    await put(first, storedTask('a', { status: 'running', delivery: 'none' }))
     first.seal()
-    put(first, storedTask('a', { status: 'cancelled', delivery: 'none' }))
+    await put(first, storedTask('a', { status: 'cancelled', delivery: 'none' }))
     first.close()
     expect(sessionIn(folder).open().tasks).toMatchObject([{ id: 'a', status: 'running' }])
   })
 })
 
 describe('a folder', () => {
-  it('is for its owner alone, with a name for each session', () => {
+  it('is for its owner alone, with a name for each session', async () => {
     const folder = newFolder()
     const store = sessionIn(folder, '/home/me/project')
     store.open()
-    put(store, storedTask('a'))
+    await put(store, storedTask('a'))
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     for (const name of readdirSync(folder)) {
       expect([name, statSync(join(folder, name)).mode & 0o077]).toEqual([name, 0])

@@ -3,10 +3,10 @@ import { memoryStore, StoreInUseError, type Store } from 'agent-tasks/store'
 import { expect, it } from 'vitest'
 import { openStore } from '../../../src/store/shared-opening.js'
 
-function setUp() {
+async function setUp() {
   const store = memoryStore()
   store.open()
-  store.write([{ table: 'instances', put: { id: 'i' } as never }])
+  await store.write([{ table: 'instances', put: { id: 'i' } as never }])
   store.close()
   const calls: string[] = []
   const counted: Store = {
@@ -24,8 +24,8 @@ function setUp() {
   return { store: counted, calls }
 }
 
-it('is opened once for both, each gets its tables, and the last one closes it', () => {
-  const { store, calls } = setUp()
+it('is opened once for both, each gets its tables, and the last one closes it', async () => {
+  const { store, calls } = await setUp()
   const [tasks, commands] = [openStore(store, 'async tasks'), openStore(store, 'command tasks')]
   expect(tasks.contents).toEqual({ tasks: [], deliveries: [] })
   expect(commands.contents).toEqual({ commandTasks: [], commands: [], instances: [{ id: 'i' }] })
@@ -38,8 +38,8 @@ it('is opened once for both, each gets its tables, and the last one closes it', 
   expect(calls).toEqual(['open', 'close'])
 })
 
-it('is refused to a second one of a kind, also after the first has ended while the other goes on', () => {
-  const { store, calls } = setUp()
+it('is refused to a second one of a kind, also after the first has ended while the other goes on', async () => {
+  const { store, calls } = await setUp()
   const tasks = openStore(store, 'async tasks')
   expect(() => openStore(store, 'async tasks')).toThrow(StoreInUseError)
   const commands = openStore(store, 'command tasks')
@@ -53,8 +53,8 @@ it('is refused to a second one of a kind, also after the first has ended while t
   again.close()
 })
 
-it('that does not know that it is open is refused in other words', () => {
-  const { store } = setUp()
+it('that does not know that it is open is refused in other words', async () => {
+  const { store } = await setUp()
   const contents = store.open()
   const careless: Store = { ...store, open: () => contents }
   const tasks = openStore(careless, 'async tasks')
@@ -62,8 +62,8 @@ it('that does not know that it is open is refused in other words', () => {
   tasks.close()
 })
 
-it('that cannot be opened is not kept as open', () => {
-  const { store } = setUp()
+it('that cannot be opened is not kept as open', async () => {
+  const { store } = await setUp()
   let isBroken = true
   const broken: Store = {
     ...store,

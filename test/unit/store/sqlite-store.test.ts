@@ -50,10 +50,10 @@ const task = (id: string, seq = 1, record: StoredTask['record'] = {}): StoredTas
 
 const put = (row: StoredTask) => ({ table: 'tasks', put: row }) as const
 
-function createStore(...rows: readonly StoredTask[]): void {
+async function createStore(...rows: readonly StoredTask[]): Promise<void> {
   const store = sqliteStore(file)
   store.open()
-  store.write(rows.map(put))
+  await store.write(rows.map(put))
   store.close()
 }
 
@@ -67,32 +67,41 @@ function refusal(run: () => unknown): StoreError {
   throw new Error('it was not refused')
 }
 
+async function writeRefusal(write: () => Promise<void>): Promise<StoreError> {
+  const error: unknown = await write().then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(StoreError)
+  return error as StoreError
+}
+
 const codeOf = (run: () => unknown): string => refusal(run).code
 
 describe('the files of a store', () => {
-  it('are readable for their owner alone', () => {
+  it('are readable for their owner alone', async () => {
     const store = sqliteStore(file)
     store.open()
-    store.write([put(task('a'))])
+    await store.write([put(task('a'))])
     const modes = ['', '-wal', '-shm', '-lock', '-owner'].map((end) => statSync(`${file}${end}`).mode & 0o777)
     store.close()
     expect(modes).toEqual([0o600, 0o600, 0o600, 0o600, 0o600])
   })
 
-  it('are in a folder that git ignores, if the store creates it', () => {
+  it('are in a folder that git ignores, if the store creates it', async () => {
     file = join(folder, 'deep/.agent/tasks.db')
-    createStore()
+    await createStore()
     expect(statSync(join(folder, 'deep/.agent')).mode & 0o777).toBe(0o700)
     expect(readFileSync(join(folder, 'deep/.agent/.gitignore'), 'utf8')).toBe('*\n')
   })
 
-  it('leave a folder that exists as it is', () => {
-    createStore()
+  it('leave a folder that exists as it is', async () => {
+    await createStore()
     expect(existsSync(join(folder, '.gitignore'))).toBe(false)
   })
 
-  it('can be queried: ids, owners, states and times are columns', () => {
-    createStore(task('a'), task('b', 2))
+  it('can be queried: ids, owners, states and times are columns', async () => {
+    await createStore(task('a'), task('b', 2))
     const database = openDatabase(file, { readOnly: true })
     const rows = database
       .prepare('SELECT id, owner, status, delivery, attempt, launched_at FROM tasks ORDER BY seq')
@@ -103,12 +112,12 @@ describe('the files of a store', () => {
     )
   })
 
-  it('give back the space of what was removed', () => {
+  it('give back the space of what was removed', async () => {
     const store = sqliteStore(file)
     store.open()
     const rows = Array.from({ length: 2000 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(500) }))
-    store.write(rows.map(put))
-    store.write(rows.map(({ id }) => ({ table: 'tasks', remove: id })))
+    await store.write(rows.map(put))
+    await store.write(rows.map(({ id }) => ({ table: 'tasks', remove: id })))
     store.close()
     expect(statSync(file).size).toBeLessThan(100_000)
   })
@@ -148,8 +157,8 @@ describe('the owner of a store', () => {
     store.close()
   })
 
-  it('K9: has no owner when the process that is named was another one', () => {
-    createStore(task('a'))
+  it('K9: has no owner when the process that is named was another one', async () => {
+    await createStore(task('a'))
     const { pid, ...identity } = identityOf(process.pid) ?? { pid: 0 }
     writeFileSync(`${file}-owner`, JSON.stringify({ pid, ...identity, start: '1', file: realpathSync(file) }))
     const store = sqliteStore(file)
@@ -168,8 +177,8 @@ describe('the owner of a store', () => {
     store.close()
   })
 
-  it('K9: is refused under a second name, which would have a lock of its own', () => {
-    createStore(task('a'))
+  it('K9: is refused under a second name, which would have a lock of its own', async () => {
+    await createStore(task('a'))
     linkSync(file, join(folder, 'second.db'))
     const error = refusal(() => sqliteStore(join(folder, 'second.db')).open())
     expect(error.code).toBe('STORE_INVALID')
@@ -180,8 +189,8 @@ describe('the owner of a store', () => {
     store.close()
   })
 
-  it('opens with the name that a process left that was killed while it created the file', () => {
-    createStore(task('a'))
+  it('opens with the name that a process left that was killed while it created the file', async () => {
+    await createStore(task('a'))
     linkSync(file, `${file}-new`)
     const store = sqliteStore(file)
     expect(store.open().tasks).toHaveLength(1)
@@ -189,12 +198,12 @@ describe('the owner of a store', () => {
     store.close()
   })
 
-  it('K9: does not keep readers out, in this process or in another', () => {
+  it('K9: does not keep readers out, in this process or in another', async () => {
     const store = sqliteStore(file)
     store.open()
-    store.write([put(task('a'))])
+    await store.write([put(task('a'))])
     expect(readStore(file).tasks).toEqual([task('a')])
-    store.write([put(task('b', 2))])
+    await store.write([put(task('b', 2))])
     expect(readStore(file).tasks).toHaveLength(2)
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_IN_USE')
     store.close()
@@ -237,16 +246,16 @@ describe('a store refuses, and leaves as it is,', () => {
     expectUntouched('STORE_INVALID', /no store of agent-tasks/)
   })
 
-  it('K11: a store of a later version', () => {
-    createStore()
+  it('K11: a store of a later version', async () => {
+    await createStore()
     const database = openDatabase(file)
     database.exec('PRAGMA user_version = 99; PRAGMA wal_checkpoint(TRUNCATE)')
     database.close()
     expectUntouched('STORE_NEWER', /layout 99/)
   })
 
-  it('a symbolic link', () => {
-    createStore()
+  it('a symbolic link', async () => {
+    await createStore()
     renameSync(file, `${file}-real`)
     symlinkSync(`${file}-real`, file)
     expectUntouched('STORE_INVALID', /symbolic link/)
@@ -257,8 +266,8 @@ describe('a store refuses, and leaves as it is,', () => {
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_INVALID')
   })
 
-  it('K11: a store of which one byte of a text has changed', () => {
-    createStore(task('a', 1, { text: 'the original text' }))
+  it('K11: a store of which one byte of a text has changed', async () => {
+    await createStore(task('a', 1, { text: 'the original text' }))
     const bytes = readFileSync(file)
     bytes.write('0', bytes.indexOf('original'))
     writeFileSync(file, bytes)
@@ -267,8 +276,8 @@ describe('a store refuses, and leaves as it is,', () => {
 
   it.each(['null', '5', '"a"', '[]', '{}', '{"id":5}', 'no JSON'])(
     'K11: a store with the row %s, whose checksum is right',
-    (body) => {
-      createStore(task('a', 1, {}))
+    async (body) => {
+      await createStore(task('a', 1, {}))
       const database = openDatabase(file)
       database.prepare('UPDATE tasks SET body = ?, sum = ?').run(body, crc32(body))
       database.close()
@@ -276,8 +285,8 @@ describe('a store refuses, and leaves as it is,', () => {
     },
   )
 
-  it('K11: a store of which a page is torn', () => {
-    createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))
+  it('K11: a store of which a page is torn', async () => {
+    await createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))
     const bytes = readFileSync(file)
     bytes.fill(0, 3 * 4096, 3 * 4096 + 2048)
     writeFileSync(file, bytes)
@@ -285,8 +294,8 @@ describe('a store refuses, and leaves as it is,', () => {
   })
 })
 
-it('K11: a store that may not be written is refused when it is opened, not when the first task ends', () => {
-  createStore(task('a'))
+it('K11: a store that may not be written is refused when it is opened, not when the first task ends', async () => {
+  await createStore(task('a'))
   // Nothing is denied to root. The child loads all that it needs before it becomes somebody else, who may not read the sources.
   const nobody = 65_534
   const isRoot = process.getuid?.() === 0
@@ -318,26 +327,27 @@ it('K11: a store that may not be written is refused when it is opened, not when 
 })
 
 describe('a write fails, and the rows stay as they were,', () => {
-  it('K10: when the file was removed', () => {
+  it('K10: when the file was removed', async () => {
     const store = sqliteStore(file)
     store.open()
-    store.write([put(task('a'))])
+    await store.write([put(task('a'))])
     renameSync(file, `${file}-aside`)
-    const error = refusal(() => store.write([put(task('b', 2))]))
+    const error = await writeRefusal(() => store.write([put(task('b', 2))]))
     expect(error.code).toBe('STORE_LOST')
     expect(error.message).toMatch(/was removed/)
     renameSync(`${file}-aside`, file)
-    store.write([put(task('c', 3))])
+    await store.write([put(task('c', 3))])
     store.close()
     expect(readStore(file).tasks.map(({ id }) => id)).toEqual(['a', 'c'])
   })
 
-  it('when another file is in its place', () => {
+  it('when another file is in its place', async () => {
     const store = sqliteStore(file)
     store.open()
     renameSync(file, `${file}-aside`)
     copyFileSync(`${file}-aside`, file)
-    expect(refusal(() => store.write([put(task('b'))])).message).toMatch(/replaced by another file/)
+    const error = await writeRefusal(() => store.write([put(task('b'))]))
+    expect(error.message).toMatch(/replaced by another file/)
     store.close()
   })
 
@@ -352,29 +362,29 @@ describe('a write fails, and the rows stay as they were,', () => {
         copyFileSync(`${log}-aside`, log)
       },
     ],
-  ])('K10: when the log was %s', (what, damage) => {
+  ])('K10: when the log was %s', async (what, damage) => {
     const store = sqliteStore(file)
     store.open()
-    store.write([put(task('a'))])
+    await store.write([put(task('a'))])
     damage(`${file}-wal`)
     for (const id of ['b', 'c']) {
-      const error = refusal(() => store.write([put(task(id, 2))]))
+      const error = await writeRefusal(() => store.write([put(task(id, 2))]))
       expect(error.code).toBe('STORE_LOST')
       expect(error.message).toContain(`tasks.db-wal: the log was ${what} while the store was open.`)
     }
     store.close()
   })
 
-  it('K10: not when another connection has moved the log to the file and cut it', () => {
+  it('K10: not when another connection has moved the log to the file and cut it', async () => {
     const store = sqliteStore(file)
     store.open()
-    for (let at = 1; at <= 10; at += 1) store.write([put(task(`${at}`, at))])
+    for (let at = 1; at <= 10; at += 1) await store.write([put(task(`${at}`, at))])
     const before = statSync(`${file}-wal`).size
     const other = openDatabase(file)
     other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     other.close()
     expect(statSync(`${file}-wal`).size).toBeLessThan(before)
-    store.write([put(task('later', 11))])
+    await store.write([put(task('later', 11))])
     expect(readStore(file).tasks).toHaveLength(11)
     store.close()
   })
@@ -385,10 +395,10 @@ describe('a write fails, and the rows stay as they were,', () => {
       const store = sqliteStore(${JSON.stringify(file)})
       store.open()
       const row = (id, text) => ({ table: 'tasks', put: { ...${JSON.stringify(task('', 1))}, id, record: { text } } })
-      store.write([row('small', 'x')])
+      await store.write([row('small', 'x')])
       let code = 'none'
-      try { store.write([row('large', 'x'.repeat(2e6))]) } catch (error) { code = error.name + ' ' + error.code }
-      store.write([row('later', 'x')])
+      try { await store.write([row('large', 'x'.repeat(2e6))]) } catch (error) { code = error.name + ' ' + error.code }
+      await store.write([row('later', 'x')])
       console.log(code, readStore(${JSON.stringify(file)}).tasks.map(({ id }) => id).join())
       store.close()
     `
@@ -401,8 +411,8 @@ describe('a write fails, and the rows stay as they were,', () => {
 })
 
 describe('the migration of an older layout', () => {
-  it('puts a copy aside and changes the file in one transaction', () => {
-    createStore(task('a'))
+  it('puts a copy aside and changes the file in one transaction', async () => {
+    await createStore(task('a'))
     const database = openDatabase(file)
     expect(migrate(database, file, 1, [(of) => of.exec('ALTER TABLE tasks ADD COLUMN queue')])).toBe(true)
     expect(database.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 2 })
@@ -412,8 +422,8 @@ describe('the migration of an older layout', () => {
     expect(statSync(`${file}-layout-1`).mode & 0o777).toBe(0o600)
   })
 
-  it('leaves the file as it was when a step fails', () => {
-    createStore(task('a'))
+  it('leaves the file as it was when a step fails', async () => {
+    await createStore(task('a'))
     const database = openDatabase(file)
     const steps = [
       (of: typeof database) => of.exec('DELETE FROM tasks'),
@@ -428,8 +438,8 @@ describe('the migration of an older layout', () => {
     expect(readStore(file).tasks).toEqual([task('a')])
   })
 
-  it('K11: leaves a copy for its owner alone, in place of what an earlier attempt left', () => {
-    createStore(task('a'))
+  it('K11: leaves a copy for its owner alone, in place of what an earlier attempt left', async () => {
+    await createStore(task('a'))
     writeFileSync(`${file}-layout-1`, 'half of a copy')
     const database = openDatabase(file)
     try {
@@ -446,26 +456,26 @@ describe('the migration of an older layout', () => {
 })
 
 describe('the rows of a store', () => {
-  it('are removed by their whole ids, whatever characters these have', () => {
-    createStore(...['a\0b', 'a', 'say "it"', 'back\\slash'].map((id) => task(id)))
+  it('are removed by their whole ids, whatever characters these have', async () => {
+    await createStore(...['a\0b', 'a', 'say "it"', 'back\\slash'].map((id) => task(id)))
     const store = sqliteStore(file)
     store.open()
-    store.write(['a\0b', 'say "it"', 'back\\slash'].map((remove) => ({ table: 'tasks', remove })))
+    await store.write(['a\0b', 'say "it"', 'back\\slash'].map((remove) => ({ table: 'tasks', remove })))
     store.close()
     expect(readStore(file).tasks.map(({ id }) => id)).toEqual(['a'])
   })
 
-  it('have the commands of a task in the order of their places', () => {
+  it('have the commands of a task in the order of their places', async () => {
     const store = sqliteStore(file)
     store.open()
     const at = [10, 2, 1].map((index) => ({ id: `t/${index}`, taskId: 't', index, outcome: {} }))
-    store.write(at.map((row) => ({ table: 'commands', put: row })))
+    await store.write(at.map((row) => ({ table: 'commands', put: row })))
     store.close()
     expect(readStore(file).commands.map(({ index }) => index)).toEqual([1, 2, 10])
   })
 
-  it('are refused when the column of an id is not that of its row', () => {
-    createStore(task('a'))
+  it('are refused when the column of an id is not that of its row', async () => {
+    await createStore(task('a'))
     const database = openDatabase(file)
     database.exec("UPDATE tasks SET id = 'b'")
     database.close()
@@ -475,8 +485,8 @@ describe('the rows of a store', () => {
     })
   })
 
-  it('show their deadlines and ends in columns', () => {
-    createStore({ ...task('a'), deadlineAt: 70, completedAt: 60 }, task('b'))
+  it('show their deadlines and ends in columns', async () => {
+    await createStore({ ...task('a'), deadlineAt: 70, completedAt: 60 }, task('b'))
     const database = openDatabase(file)
     const rows = database.prepare('SELECT id, deadline_at, completed_at FROM tasks ORDER BY id').all()
     database.close()
@@ -486,8 +496,8 @@ describe('the rows of a store', () => {
     ])
   })
 
-  it('K9: can be locked when the owner that has lost its lock has ended', () => {
-    createStore(task('a'))
+  it('K9: can be locked when the owner that has lost its lock has ended', async () => {
+    await createStore(task('a'))
     const owner = { ...identityOf(process.pid), file: realpathSync(file) }
     writeFileSync(`${file}-owner`, JSON.stringify(owner))
     expect(() => lockStore(file, 10)).toThrow(StoreInUseError)

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { memoryStore, sqliteStore, type Store } from '../../../src/store/index.js'
+import { memoryStore, sqliteStore, type Store, type StoreChange } from '../../../src/store/index.js'
 import { storeContract, type StoreSubject } from '../../../src/testing/store-contract.js'
 
 function sqliteSubject(): StoreSubject {
@@ -36,26 +36,65 @@ describe('the contract of a store fails for a store that', () => {
     }),
     'writes batches row by row': (store) => ({
       ...store,
-      write: (changes) => changes.forEach((change) => store.write([change])),
+      write: async (changes) => {
+        for (const change of changes) await store.write([change])
+      },
+    }),
+    'answers before it has written': (store) => ({
+      ...store,
+      write: (changes) => {
+        setImmediate(() => void store.write(changes).catch(() => undefined))
+        return Promise.resolve()
+      },
+    }),
+    'throws in place of rejecting': (store) => ({
+      ...store,
+      write: (changes) => {
+        JSON.stringify(changes)
+        return store.write(changes)
+      },
     }),
     'loses the last change': (store) => ({ ...store, write: (changes) => store.write(changes.slice(0, -1)) }),
     'reverses a batch': (store) => ({ ...store, write: (changes) => store.write([...changes].reverse()) }),
+    'hides that a write was refused': (store) => ({
+      ...store,
+      write: (changes) => store.write(changes).catch(() => {}),
+    }),
+    'loses a write that begins during another': (store) => {
+      let isWriting = false
+      return {
+        ...store,
+        write: async (changes) => {
+          if (isWriting) return
+          isWriting = true
+          try {
+            await store.write(changes)
+          } finally {
+            isWriting = false
+          }
+        },
+      }
+    },
+    'applies the last of the writes that wait first': (store) => {
+      const waiting: (readonly StoreChange[])[] = []
+      return {
+        ...store,
+        write: async (changes) => {
+          waiting.push(changes)
+          await Promise.resolve()
+          await store.write(waiting.pop()!)
+        },
+      }
+    },
   }
   for (const [what, breakIt] of Object.entries(broken)) {
-    it(what, () => {
+    it(what, async () => {
       const cases = storeContract(() => {
         const subject = memorySubject()
         return { ...subject, store: breakIt(subject.store) }
       })
-      const failed = cases.filter(({ run }) => {
-        try {
-          run()
-          return false
-        } catch {
-          return true
-        }
-      })
-      expect(failed).not.toEqual([])
+      const ends = await Promise.allSettled(cases.map(({ run }) => run()))
+      expect(ends.map(({ status }) => status)).toContain('rejected')
     })
   }
 })

@@ -76,7 +76,7 @@ describe('the process may die', () => {
     const starting = race({
       setup: (race) => {
         race.store.open()
-        race.store.write([row(`life-${race.life}`)])
+        void race.store.write([row(`life-${race.life}`)])
         return race
       },
     })
@@ -113,7 +113,7 @@ describe('the process may die', () => {
   it('not in a check, and not in the teardown', async () => {
     let lives = 0
     const write = ({ store, life }: Race<Disk>): void => {
-      store.write([row('x')])
+      void store.write([row('x')])
       lives = Math.max(lives, life)
     }
     const { orders } = await exploreRaces(
@@ -139,7 +139,7 @@ describe('the next life', () => {
         actors: {
           a: [
             ({ clock, store, disk }) => {
-              store.write([row('x')])
+              void store.write([row('x')])
               disk.log.push('y')
               clock.setTimeout(() => undefined, 10)
             },
@@ -234,7 +234,7 @@ describe('a life that has ended', () => {
     const act = async (name: string): Promise<void> => {
       const log = (what: string) => () => {
         disk.log.push(`${name} ${what}`)
-        store.write([row(`${name} ${what}`)])
+        void store.write([row(`${name} ${what}`)])
       }
       for (const attempt of [
         () => store.write([row(name)]),
@@ -256,7 +256,7 @@ describe('a life that has ended', () => {
     }
     clock.setTimeout(() => void act('timer'), 5)
     void race.pause('early').then(() => act('early'))
-    store.write([row('first')])
+    void store.write([row('first')])
     await act('late')
     throw new Error('never reported')
   }
@@ -297,9 +297,9 @@ describe('a life that has ended', () => {
         actors: {
           a: [
             ({ store, disk }) => {
-              store.write([row('x')])
+              void store.write([row('x')])
               disk.log.push('x')
-              store.write([row('y')])
+              void store.write([row('y')])
               disk.log.push('y')
             },
           ],
@@ -318,7 +318,7 @@ describe('a life that has ended', () => {
       actors: {
         a: [
           ({ store, message }) => {
-            store.write([row('x')])
+            void store.write([row('x')])
             void Promise.reject(new Error('after a write'))
             void message('append', () => Promise.reject(new Error('of a message')))
           },
@@ -334,7 +334,7 @@ describe('a life that has ended', () => {
 
   it('does not have what it throws reported, in a step, a timer or a setup', async () => {
     const writeAndThrow = ({ store }: Race<Disk>): void => {
-      store.write([row('x')])
+      void store.write([row('x')])
       throw new Error('no')
     }
     const inStep = race({ actors: { a: [writeAndThrow] } })
@@ -388,8 +388,8 @@ describe('a failure with crashes', () => {
       a: [
         ({ store }) => store.write([row('a')]),
         ({ store }) => {
-          store.write([row('b')])
-          store.write([{ table: 'instances', remove: 'a' }])
+          void store.write([row('b')])
+          void store.write([{ table: 'instances', remove: 'a' }])
         },
       ],
       b: [1, 2, 3].map(
@@ -479,7 +479,7 @@ it('takes the same orders with the same seed, byte for byte', async () => {
       trace += `${clock.now()} ${life} ${stored({ ...world, clock, disk, life })} ${disk.log.join()}\n`
     }
     const step = ({ store, message, disk, pause, life }: Race<Disk>): Promise<void> => {
-      store.write([row(`${life}-${disk.log.length}`)])
+      void store.write([row(`${life}-${disk.log.length}`)])
       void message('append', () => disk.log.push(`life ${life}`))
       return pause('a pause')
     }

@@ -243,7 +243,7 @@ describe('what a call may name', () => {
     const write = store.write.bind(store)
     store.write = (changes) => {
       written.push(JSON.stringify(changes))
-      write(changes)
+      return write(changes)
     }
     const host = setUp({ store, env: ['TOKEN'] })
     const { llmContent } = await host.sh('test ${#TOKEN} = 12', { env: { TOKEN: 'secret-value' } })
