@@ -5,7 +5,7 @@ const layers = [
   ['json'],
   ['protocol'],
   ['callbacks', 'http', 'store'],
-  ['engine', 'kernel'],
+  ['engine', 'kernel', 'postgres'],
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
   ['tools', 'commands', 'task-backend'],
@@ -82,6 +82,7 @@ const homes = {
   '@opentelemetry/[^/]+': ['telemetry'],
   'fast-check': ['testing'],
   '(bullmq|ioredis)': ['bullmq'],
+  pg: ['postgres'],
   '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
@@ -165,7 +166,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq)/', version] },
+      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq|postgres)/', version] },
     },
     {
       name: 'core-loads-in-a-browser',

@@ -15,7 +15,7 @@ import {
   anInspector,
   integerFrom,
   numberFrom,
-  objectWith,
+  aStore,
   optionsOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
@@ -122,7 +122,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   engine: anEngine,
   onError: aFunction,
   inspect: anInspector,
-  store: objectWith('a store', 'open', 'write', 'close'),
+  store: aStore,
   findRunner: aFunction,
   telemetry: aTelemetry,
   wasDelivered: aFunction,

@@ -83,6 +83,8 @@ import {
   type TaskQuestionsEvent,
 } from './task-events.js'
 import { waitForTasks } from './waiting.js'
+import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
+import type { OnError } from '../callbacks/error-report.js'
 import { Launcher } from './launching.js'
 
 /** How long a reservation holds its slot, in ms. */
@@ -170,11 +172,22 @@ export class AsyncTaskManager {
       })
       this.registry.use(() => defined({ closing: stopWatching }))
       this.recovered = this.#recover(options)
+      this.#cancelWhenLost(options.store, report)
     } catch (error) {
       this.registry.dispose()
       this.registry.persistence?.abandon()
       throw error
     }
+  }
+
+  /** Another owner runs what is stored: what runs here ends, and nothing of it is delivered, because it is not stored. */
+  #cancelWhenLost(store: AsyncTaskManagerOptions['store'], report: OnError): void {
+    if (store === undefined) return
+    const cancel = (reason: unknown): void => {
+      report(reason, { source: 'store' })
+      this.cancelAll({ reason: STORE_LOST_REASON })
+    }
+    this.registry.use(() => ({ closing: whenLost(store, cancel) }))
   }
 
   #recover({ wasDelivered, findRunner }: AsyncTaskManagerOptions): Promise<Recovery> {

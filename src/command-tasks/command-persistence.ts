@@ -7,7 +7,7 @@
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
 import { StoreSync } from '../kernel/store-sync.js'
-import { openStore, type ContentsOf } from '../store/shared-opening.js'
+import { useStore, type ContentsOf } from '../store/shared-opening.js'
 import type { StoreError } from '../store/store-errors.js'
 import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../store/store-writer.js'
@@ -33,7 +33,7 @@ export interface CommandPersistenceOptions {
 export class CommandPersistence {
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
-  readonly #close: () => void
+  readonly #close: () => void | Promise<void>
   /** What errors call the store. */
   readonly #name: string
   readonly #rows = new StoreSync<StoredItems>({
@@ -53,7 +53,7 @@ export class CommandPersistence {
 
   /** Opens the store. @throws StoreInUseError, StoreError */
   constructor({ store, clock, report, outbox }: CommandPersistenceOptions) {
-    const { contents, close } = openStore(store, 'command tasks')
+    const { contents, close } = useStore(store, 'command tasks')
     this.#name = store.name ?? 'the store'
     this.#contents = contents
     this.#workers = contents.instances
@@ -186,12 +186,12 @@ export class CommandPersistence {
   /** Ends the use of the store, when what can be written is. The rest is lost. */
   async close(): Promise<void> {
     await this.#writer.close()
-    this.#close()
+    await this.#close()
   }
 
   /** Ends the use of the store without a write. */
   abandon(): void {
-    this.#close()
+    void this.#close()
   }
 }
 

@@ -21,6 +21,7 @@ import { jsonBytes } from '../json/json-size.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import type { Telemetry } from '../protocol/telemetry.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
+import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
 import type { Store } from '../store/store.js'
 import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
@@ -164,6 +165,7 @@ export class TaskManager {
       lastPlace: this.persistence?.lastPlace ?? 0,
     })
     this.#listen(telemetry)
+    if (store !== undefined) this.#stops.push(whenLost(store, (reason) => this.#cancelLost(reason)))
     this.recovered = outbox.batch(() => this.#recover(rows, clock, options.instanceGraceMs ?? INSTANCE_GRACE_MS))
   }
 
@@ -397,6 +399,14 @@ export class TaskManager {
       clock,
       report: (error) => this.#report(error, { source: 'store' }),
       outbox: this.#outbox,
+    })
+  }
+
+  /** Another owner runs what is stored. */
+  #cancelLost(reason: unknown): void {
+    this.#report(reason, { source: 'store' })
+    this.#outbox.batch(() => {
+      for (const { id } of [...this.#tasks.values()]) this.cancelTask(id, STORE_LOST_REASON)
     })
   }
 

@@ -139,6 +139,11 @@ export const objectWith = (expected: string, ...methods: readonly string[]): Opt
 })
 
 export const aClock = objectWith('a clock', 'now', 'setTimeout', 'clearTimeout')
+/** A store that a manager can use. */
+export const aStore: OptionType = {
+  ...objectWith('a store', 'open', 'write', 'close'),
+  expected: 'a store with open, write and close; one on a server is opened with `await openStore(store)`',
+}
 export const anEngine = objectWith('an engine', 'start')
 /** A machine of XState. */
 export const aMachine = objectWith('a machine', 'provide')

@@ -1,11 +1,14 @@
 /** `agent-tasks/store`: stores, which keep tasks and what is owed for them when the process ends. */
 export { memoryStore } from './memory-store.js'
 export type { MemoryStore } from './memory-store.js'
+export { openStore } from './open-store.js'
+export type { OpenStore, RemoteStore } from './open-store.js'
 export { readStore, sqliteStore } from './sqlite/sqlite-store.js'
 export { STORE_TABLES } from './store.js'
 export { StoreError, StoreInUseError } from './store-errors.js'
 export type { StoreErrorCode, StoreRow } from './store-errors.js'
 export type {
+  LocalStore,
   Store,
   StoreChange,
   StoreContents,

@@ -1,9 +1,9 @@
 /** A store without a disk, for tests: it outlives its owner, not the process. */
-import { STORE_TABLES, type Store, type StoreChange, type StoreContents, type StoreTable } from './store.js'
+import { STORE_TABLES, type LocalStore, type StoreChange, type StoreContents, type StoreTable } from './store.js'
 import { rowError, StoreError, StoreInUseError } from './store-errors.js'
 
 /** A store in memory. */
-export interface MemoryStore extends Store {
+export interface MemoryStore extends LocalStore {
   /** What is stored now. */
   contents(): StoreContents
   /** A store with the same content that nobody owns: what a new process would find if this one were killed now. */

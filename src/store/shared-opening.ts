@@ -22,7 +22,7 @@ export interface OpenedStore<User extends StoreUser> {
   /** What the store held of it when it was opened; it is not kept here. */
   readonly contents: ContentsOf<User>
   /** Ends the use; the last user closes the store. */
-  readonly close: () => void
+  readonly close: () => void | Promise<void>
 }
 
 interface Opening {
@@ -36,7 +36,7 @@ interface Opening {
 const openings = new WeakMap<Store, Opening>()
 
 /** @throws StoreInUseError while another one of its kind, or another process, uses the store; StoreError if it cannot be read */
-export function openStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {
+export function useStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {
   const opening = openings.get(store) ?? open(store)
   if (opening.users.has(user)) {
     // The store knows its name.
@@ -51,12 +51,12 @@ export function openStore<User extends StoreUser>(store: Store, user: User): Ope
   return {
     contents: Object.fromEntries(contents) as ContentsOf<User>,
     close: () => {
-      if (!isOpen) return
+      if (!isOpen) return undefined
       isOpen = false
       opening.count -= 1
-      if (opening.count > 0) return
+      if (opening.count > 0) return undefined
       openings.delete(store)
-      store.close()
+      return store.close()
     },
   }
 }

@@ -6,7 +6,8 @@ import type { StoreTable } from './store.js'
 /**
  * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is no store of this package. `STORE_DAMAGED`: its
  * content is not what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
- * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or cut while it was open. `STORE_UNAVAILABLE`: no SQLite that is safe to use.
+ * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or cut while it was open, or another process has taken over the store of a
+ * server. `STORE_UNAVAILABLE`: no SQLite that is safe to use, or no connection to the server.
  * `STORE_CLOSED`: it is not open. `STORE_FAILED`: anything else; `cause` has the reason.
  */
 export type StoreErrorCode =
@@ -55,9 +56,13 @@ export class StoreInUseError extends StoreError {
   /** The process that owns it; undefined if it could not be found out. */
   readonly pid: number | undefined
 
-  constructor(file: string, pid: number | undefined) {
-    const owner = pid === undefined ? 'another process' : `process ${pid}`
-    super('STORE_IN_USE', `${file} is in use by ${owner}. End it, or use another file.`)
+  /** @param other who owns it, and what else can be used, in words */
+  constructor(store: string, pid: number | undefined, other?: { readonly owner: string; readonly instead: string }) {
+    const { owner, instead } = other ?? {
+      owner: pid === undefined ? 'another process' : `process ${pid}`,
+      instead: 'file',
+    }
+    super('STORE_IN_USE', `${store} is in use by ${owner}. End it, or use another ${instead}.`)
     this.pid = pid
   }
 }

@@ -46,7 +46,7 @@ export interface HeldNotifications {
 }
 
 export interface StoreWriterOptions {
-  readonly store: Pick<Store, 'write'>
+  readonly store: Pick<Store, 'write' | 'lost'>
   readonly pending: PendingChanges
   readonly clock: Clock
   readonly report: (error: unknown) => void
@@ -236,12 +236,14 @@ export class StoreWriter {
 
   #retryLater(): void {
     if (this.#retryTimer !== undefined) return
-    const { clock } = this.#options
+    const { clock, store } = this.#options
     this.#retryMs = this.isFailing ? Math.min(this.#retryMs * 2, RETRY_MS.most) : RETRY_MS.first
     const retry = (): void => {
       this.#retryTimer = undefined
       this.#writePending()
     }
+    // What is lost is not written again.
+    if (store.lost?.aborted === true) return
     this.#retryTimer = clock.setTimeout(retry, this.#retryMs, { name: 'retry of a write' })
   }
 

@@ -134,12 +134,19 @@ export interface Store {
    *   manager writes the rest again, with less of that row
    */
   write(changes: readonly StoreChange[]): Promise<void>
-  /** Ends the possession. Closing again does nothing. */
+  /** Aborted when the store is lost for good, such as to another owner; its reason is the StoreError. Absent where that is never known. */
+  readonly lost?: AbortSignal | undefined
+  /** Ends the possession, at the latest when it resolves. Closing again does nothing. */
+  close(): void | Promise<void>
+}
+
+/** A store in this process or on its disk: its possession has ended when `close` returns. */
+export interface LocalStore extends Store {
   close(): void
 }
 
 /** A store in a file: its changes are safe when a write returns. */
-export interface FileStore extends Store {
+export interface FileStore extends LocalStore {
   /** Writes as `write` does. @throws what `write` rejects with */
   writeNow(changes: readonly StoreChange[]): void
 }

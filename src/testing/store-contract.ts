@@ -1,16 +1,17 @@
 /** What every store must do, as cases that any test runner can run. */
 import { isDeepStrictEqual } from 'node:util'
+import { openStore, type OpenStore, type RemoteStore } from '../store/open-store.js'
 import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'
 import { STORE_TABLES } from '../store/store.js'
 
 /** How the contract reaches the stores that it checks. */
 export interface StoreSubject {
   /** The store. */
-  readonly store: Store
-  /** Another `Store` on the same data, as another process would create it. */
-  readonly again: () => Store
+  readonly store: Store | RemoteStore
+  /** Another one on the same data, as another process would create it. */
+  readonly again: () => Store | RemoteStore
   /** Removes what the store left behind. */
-  readonly dispose?: () => void
+  readonly dispose?: () => void | Promise<void>
 }
 
 /** One case of the contract. */
@@ -26,28 +27,47 @@ export interface StoreCase {
  * `for (const { name, run } of storeContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates a store that is empty and not open, for each case
  */
-export function storeContract(makeSubject: () => StoreSubject): readonly StoreCase[] {
+export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSubject>): readonly StoreCase[] {
   return Object.entries(CASES).map(([name, check]) => ({
     name,
     run: async () => {
-      const subject = makeSubject()
+      const subject = await makeSubject()
+      const opened: OpenStore[] = []
+      const open = async (store: Store | RemoteStore): Promise<OpenStore> => {
+        const open = await openStore(store)
+        opened.push(open)
+        return open
+      }
       try {
-        await check(subject)
+        await check({
+          unopened: subject.store,
+          open: () => open(subject.store),
+          again: () => open(subject.again()),
+        })
       } finally {
-        subject.store.close()
-        subject.dispose?.()
+        for (const store of opened) await store.close()
+        await subject.dispose?.()
       }
     },
   }))
 }
 
-const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<void>>> = {
-  'is empty at first': ({ store }) => {
+/** What a case works on. */
+interface Checked {
+  readonly unopened: Store | RemoteStore
+  readonly open: () => Promise<OpenStore>
+  /** Opens the same data, as another process would. */
+  readonly again: () => Promise<OpenStore>
+}
+
+const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
+  'is empty at first': async ({ open }) => {
+    const store = await open()
     expectEqual(counts(store.open()), [0, 0, 0, 0, 0], 'the rows of a new store')
   },
 
-  'returns what was written after it was opened again': async ({ store, again }) => {
-    store.open()
+  'returns what was written after it was opened again': async ({ open, again }) => {
+    const store = await open()
     await store.write([put(task('b', 2)), put(task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }))])
     await store.write([
       { table: 'deliveries', put: { id: 'd', owner: 'main', state: 'sent', at: 1, taskIds: ['a', 'b'] } },
@@ -58,10 +78,8 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<v
       { table: 'commands', put: { id: 'c/0', taskId: 'c', index: 0, outcome: { status: 'success' } } },
       { table: 'instances', put: { id: 'i', secretSha256: 'ab', registration: { tools: [] } } },
     ])
-    store.close()
-    const other = again()
-    const contents = other.open()
-    other.close()
+    await store.close()
+    const contents = await reopened(again)
     expectEqual(
       contents.tasks,
       [task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }), task('b', 2)],
@@ -70,48 +88,45 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<v
     expectEqual(counts(contents), [2, 1, 1, 1, 1], 'the rows of each table')
   },
 
-  'replaces a row of the same id': async ({ store, again }) => {
-    store.open()
+  'replaces a row of the same id': async ({ open, again }) => {
+    const store = await open()
     await store.write([put(task('a', 1))])
     await store.write([put(task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 }))])
-    store.close()
-    expectEqual(
-      reopened(again).tasks,
-      [task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 })],
-      'tasks',
-    )
+    await store.close()
+    const { tasks } = await reopened(again)
+    expectEqual(tasks, [task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 })], 'tasks')
   },
 
-  'removes rows, and ignores ids that it does not have': async ({ store, again }) => {
-    store.open()
+  'removes rows, and ignores ids that it does not have': async ({ open, again }) => {
+    const store = await open()
     await store.write([put(task('a', 1)), put(task('b', 2))])
     await store.write([
       { table: 'tasks', remove: 'a' },
       { table: 'tasks', remove: 'none' },
       { table: 'deliveries', remove: 'none' },
     ])
-    store.close()
-    expectEqual(reopened(again).tasks, [task('b', 2)], 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, [task('b', 2)], 'tasks')
   },
 
-  'applies the changes of one write in their order': async ({ store, again }) => {
-    store.open()
+  'applies the changes of one write in their order': async ({ open, again }) => {
+    const store = await open()
     await store.write([put(task('a', 1)), { table: 'tasks', remove: 'a' }, put(task('a', 3)), put(task('a', 4))])
-    store.close()
-    expectEqual(reopened(again).tasks, [task('a', 4)], 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, [task('a', 4)], 'tasks')
   },
 
-  'applies writes that are begun without waiting, in their order': async ({ store, again }) => {
-    store.open()
+  'applies writes that are begun without waiting, in their order': async ({ open, again }) => {
+    const store = await open()
     const first = store.write([put(task('a', 1)), put(task('b', 2))])
     const second = store.write([put(task('a', 3)), { table: 'tasks', remove: 'b' }, put(task('c', 4))])
     await Promise.all([first, second])
-    store.close()
-    expectEqual(reopened(again).tasks, [task('a', 3), task('c', 4)], 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, [task('a', 3), task('c', 4)], 'tasks')
   },
 
-  'writes all of a batch or nothing': async ({ store, again }) => {
-    store.open()
+  'writes all of a batch or nothing': async ({ open, again }) => {
+    const store = await open()
     await store.write([put(task('a', 1))])
     const unwritable: StoreChange = put(task('c', 3, { record: { value: 1n } }))
     await expectRejection(
@@ -119,11 +134,11 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<v
       'a write of a value that is not JSON',
     )
     await store.write([put(task('d', 4))])
-    store.close()
-    expectEqual(reopened(again).tasks, [task('a', 1), task('d', 4)], 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, [task('a', 1), task('d', 4)], 'tasks')
   },
 
-  'keeps every text as it is': async ({ store, again }) => {
+  'keeps every text as it is': async ({ open, again }) => {
     const texts = [
       '',
       'a\0b',
@@ -136,28 +151,27 @@ const CASES: Readonly<Record<string, (subject: StoreSubject) => void | Promise<v
       '%_',
     ]
     const rows = texts.map((text, at) => task(`id ${text}`, at, { owner: text, record: { text, [text]: at } }))
-    store.open()
+    const store = await open()
     await store.write(rows.map(put))
-    store.close()
-    expectEqual(reopened(again).tasks, rows, 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, rows, 'tasks')
   },
 
-  'has one owner at a time': async ({ store, again }) => {
-    store.open()
-    const other = again()
-    expectThrow(() => other.open(), 'opening a store that has an owner')
+  'has one owner at a time': async ({ open, again }) => {
+    const store = await open()
+    await expectRejection(again, 'opening a store that has an owner')
     await store.write([put(task('a', 1))])
-    store.close()
-    expectEqual(reopened(again).tasks, [task('a', 1)], 'tasks')
+    await store.close()
+    expectEqual((await reopened(again)).tasks, [task('a', 1)], 'tasks')
   },
 
-  'accepts no write unless it is open': async ({ store, again }) => {
-    await expectRejection(() => store.write([put(task('a', 1))]), 'a write before open')
-    store.open()
-    store.close()
-    store.close()
+  'accepts no write unless it is open': async ({ unopened, open, again }) => {
+    if ('write' in unopened) await expectRejection(() => unopened.write([put(task('a', 1))]), 'a write before open')
+    const store = await open()
+    await store.close()
+    await store.close()
     await expectRejection(() => store.write([put(task('a', 1))]), 'a write after close')
-    expectEqual(reopened(again).tasks, [], 'tasks')
+    expectEqual((await reopened(again)).tasks, [], 'tasks')
   },
 }
 
@@ -179,12 +193,12 @@ const put = (row: StoredTask): StoreChange => ({ table: 'tasks', put: row })
 
 const counts = (contents: StoreContents): number[] => STORE_TABLES.map((table) => contents[table].length)
 
-function reopened(again: () => Store): StoreContents {
-  const store = again()
+async function reopened(again: Checked['again']): Promise<StoreContents> {
+  const store = await again()
   try {
     return store.open()
   } finally {
-    store.close()
+    await store.close()
   }
 }
 
@@ -193,18 +207,9 @@ function expectEqual(actual: unknown, expected: unknown, what: string): void {
   throw new Error(`${what}: got ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`)
 }
 
-function expectThrow(run: () => void, what: string): void {
-  try {
-    run()
-  } catch {
-    return
-  }
-  throw new Error(`${what} must throw`)
-}
-
 /** A write rejects: what it throws at once is no rejection. */
-async function expectRejection(write: () => Promise<void>, what: string): Promise<void> {
-  let written: Promise<void>
+async function expectRejection(write: () => Promise<unknown>, what: string): Promise<void> {
+  let written: Promise<unknown>
   try {
     written = write()
   } catch (error) {

@@ -14,7 +14,7 @@ import { defined } from '../../defined.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { toStartedProgram, type StartedProgram } from '../../engine/reap.js'
 import { isPossibleRepeat } from '../delivery/notifications.js'
-import { openStore, type ContentsOf } from '../../store/shared-opening.js'
+import { useStore, type ContentsOf } from '../../store/shared-opening.js'
 import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
 import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
@@ -69,7 +69,7 @@ export class Persistence implements DeliveryObserver {
   readonly #deliveries = new Map<string, OpenDelivery>()
   /** The deliveries in which a task is, while they are neither confirmed nor given back. */
   readonly #carried = new Map<TaskEntry, number>()
-  readonly #close: () => void
+  readonly #close: () => void | Promise<void>
   readonly #writer: StoreWriter
   #keepsSent = false
   #contents: ContentsOf<'async tasks'> | undefined
@@ -78,7 +78,7 @@ export class Persistence implements DeliveryObserver {
   constructor(options: PersistenceOptions) {
     this.#options = options
     const { store, clock, report, outbox } = options
-    const opened = openStore(store, 'async tasks')
+    const opened = useStore(store, 'async tasks')
     this.#close = opened.close
     this.#contents = opened.contents
     this.#writer = new StoreWriter({
@@ -350,13 +350,13 @@ export class Persistence implements DeliveryObserver {
 
   /** Ends the possession of the store without a write. */
   abandon(): void {
-    this.#close()
+    void this.#close()
   }
 
   /** Ends the possession of the store, when what can be written is. The rest is lost. */
   async close(): Promise<void> {
     await this.#writer.close()
-    this.#close()
+    await this.#close()
   }
 
   #closeDelivery(deliveryId: string): void {

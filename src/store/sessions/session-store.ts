@@ -10,7 +10,7 @@
  */
 
 import { hasEnded } from '../../../machines/task-status.js'
-import type { FileStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
+import type { FileStore, LocalStore, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
 
@@ -35,7 +35,7 @@ export interface SessionFiles {
 }
 
 /** The store of one process of a session. */
-export interface SessionStore extends Store {
+export interface SessionStore extends LocalStore {
   /** The ids of the tasks that were there when it was opened: an earlier process of the session left them. */
   readonly earlierTasks: ReadonlySet<string>
   /** Writes nothing any more: for the next process, what runs now is interrupted, as if this one had been killed. */
@@ -181,7 +181,7 @@ function note(rows: Set<string>, changes: readonly StoreChange[]): void {
   }
 }
 
-function closeAndRemove(files: SessionFiles, store: Store, number: number): void {
+function closeAndRemove(files: SessionFiles, store: LocalStore, number: number): void {
   let unlock: (() => void) | undefined
   try {
     unlock = files.lock()

@@ -5,6 +5,7 @@
  */
 import { crc32 } from 'node:zlib'
 import type { StoreTable, StoreTables } from '../store.js'
+import { parseRow, textOf } from '../row-text.js'
 import { StoreError } from '../store-errors.js'
 import type { Database } from './driver.js'
 import { MIGRATIONS } from './migrations.js'
@@ -72,9 +73,6 @@ export function createTables(database: Database): void {
   }
 }
 
-/** SQLite ends a text at a NUL: ids and names are stored with the escapes of JSON, which change nothing in ordinary ones. */
-export const textOf = (text: string): string => JSON.stringify(text).slice(1, -1)
-
 /** The values of a row, in the order of its columns. */
 export function valuesOf<Table extends StoreTable>(table: Table, row: StoreTables[Table]): Value[] {
   const body = JSON.stringify(row)
@@ -97,20 +95,9 @@ export function readTable<Table extends StoreTable>(
     .all()
     .map(({ id, body, sum }) => {
       if (typeof body === 'string' && crc32(body) === sum) {
-        const row = parsedRow(body)
+        const row = parseRow(body)
         if (row !== undefined && textOf(row.id) === id) return row as StoreTables[Table]
       }
       throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of table ${name} is damaged.`)
     })
-}
-
-/** What has the text of a row; undefined for what no store has written, whatever its checksum is. */
-function parsedRow(body: string): { readonly id: string } | undefined {
-  try {
-    const row = JSON.parse(body) as unknown
-    const { id } = Object(row) as { readonly id?: unknown }
-    return typeof id === 'string' ? (row as { readonly id: string }) : undefined
-  } catch {
-    return undefined
-  }
 }

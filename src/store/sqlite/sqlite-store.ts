@@ -6,16 +6,17 @@ import { resolve } from 'node:path'
 import {
   STORE_TABLES,
   type FileStore,
-  type Store,
+  type LocalStore,
   type StoreChange,
   type StoreContents,
   type StoreTable,
 } from '../store.js'
+import { textOf } from '../row-text.js'
 import { rowError, StoreError, StoreInUseError } from '../store-errors.js'
 import { openDatabase, type Database, type Statement } from './driver.js'
 import { migrate } from './migrations.js'
 import { lockStore } from './owner-lock.js'
-import { LAYOUT, LAYOUT_VERSION, readTable, textOf, valuesOf } from './schema.js'
+import { LAYOUT, LAYOUT_VERSION, readTable, valuesOf } from './schema.js'
 import { isOfFile, toStoreError } from './sqlite-failure.js'
 import { WatchedLog } from './watched-log.js'
 import {
@@ -42,7 +43,7 @@ const openHere = new Set<string>()
  * readable for their owner alone. Goals, outputs and errors of tasks are stored; values of environment variables are not.
  * @param path the path of the file
  */
-export function sqliteStore(path: string): Store {
+export function sqliteStore(path: string): LocalStore {
   return sqliteFile(path)
 }
 

@@ -7,7 +7,7 @@ import { identityOf } from '../../../src/process-identity.js'
 import { memoryStore, sqliteStore, StoreInUseError } from '../../../src/store/index.js'
 import { hashOf, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
-import { openStore } from '../../../src/store/shared-opening.js'
+import { useStore } from '../../../src/store/shared-opening.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import { storedTask } from './stored-task.js'
 
@@ -43,13 +43,13 @@ it('K9: a lock is given back when the store turns out to have an owner', () => {
   lockStore(file, 10)()
 })
 
-it('K9: a user that closes a store twice does not close it for the other user', () => {
+it('K9: a user that closes a store twice does not close it for the other user', async () => {
   const store = memoryStore()
   const close = vi.spyOn(store, 'close')
-  const [asyncTasks, commandTasks] = [openStore(store, 'async tasks'), openStore(store, 'command tasks')]
-  asyncTasks.close()
-  asyncTasks.close()
+  const [asyncTasks, commandTasks] = [useStore(store, 'async tasks'), useStore(store, 'command tasks')]
+  await asyncTasks.close()
+  await asyncTasks.close()
   expect(close).not.toHaveBeenCalled()
-  commandTasks.close()
+  await commandTasks.close()
   expect(close).toHaveBeenCalledOnce()
 })

@@ -15,7 +15,7 @@ function sqliteSubject(): StoreSubject {
   }
 }
 
-function memorySubject(): StoreSubject {
+function memorySubject() {
   const store = memoryStore()
   return { store, again: () => store }
 }

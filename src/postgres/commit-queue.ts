@@ -1,0 +1,41 @@
+/** One write at a time for all users of a store: what arrives meanwhile is the next write. */
+import type { StoreChange } from '../store/store.js'
+
+interface Waiting {
+  readonly changes: readonly StoreChange[]
+  readonly onWritten: () => void
+  readonly onRefused: (error: unknown) => void
+}
+
+/**
+ * @param write writes all changes in order, or rejects when it has written none
+ * @returns the same for callers that do not wait for each other. When changes of several callers are refused together, those of each are tried alone
+ */
+export function commitQueue(
+  write: (changes: readonly StoreChange[]) => Promise<void>,
+): (changes: readonly StoreChange[]) => Promise<void> {
+  const waiting: Waiting[] = []
+  let isWriting = false
+
+  const writeTogether = async (all: readonly Waiting[]): Promise<void> => {
+    try {
+      await write(all.flatMap(({ changes }) => changes))
+      for (const { onWritten } of all) onWritten()
+    } catch (error) {
+      if (all.length === 1) for (const { onRefused } of all) onRefused(error)
+      else for (const each of all) await writeTogether([each])
+    }
+  }
+
+  const run = async (): Promise<void> => {
+    isWriting = true
+    while (waiting.length > 0) await writeTogether(waiting.splice(0))
+    isWriting = false
+  }
+
+  return (changes) =>
+    new Promise((onWritten, onRefused) => {
+      waiting.push({ changes, onWritten, onRefused })
+      if (!isWriting) void run()
+    })
+}

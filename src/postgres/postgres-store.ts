@@ -1,0 +1,157 @@
+/**
+ * A store in PostgreSQL 13 or newer: it outlives the machine of its owner.
+ *
+ * A write that was sent when the connection broke may have been committed or not. It is sent again under the same number until that is known; a number
+ * that has been used has no effect. So a write that resolves is stored, and one that rejects is not.
+ */
+import { systemClock, type Clock } from '../clock.js'
+import { aClock, checkOptions, required, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
+import type { OpenStore, RemoteStore } from '../store/open-store.js'
+import { StoreError } from '../store/store-errors.js'
+import type { StoreContents } from '../store/store.js'
+import { commitQueue } from './commit-queue.js'
+import {
+  Connection,
+  connectWithPg,
+  NotConnectedError,
+  type PostgresAddress,
+  type PostgresClient,
+} from './connection.js'
+import { prepareSchema } from './layout.js'
+import { OwnedRows } from './owned-rows.js'
+import { toStoreError } from './postgres-failure.js'
+import { keepPossession, takePossession, type PossessionOptions } from './possession.js'
+import { toContents } from './rows.js'
+import { statementsFor } from './statements.js'
+
+/** Where a store is, and whose. */
+export interface PostgresStoreOptions {
+  /**
+   * The URL of the database (`postgres://…`), options of `pg`'s `Client`, or a function that connects, such as one that asks for a token first. The function
+   * is called for each new connection.
+   */
+  readonly connection: string | PostgresAddress | (() => Promise<PostgresClient>)
+  /** The schema with the tables; it is created when it does not exist. Default `agent_tasks`. */
+  readonly schema?: string
+  /** Which tasks of the schema these are: each session has one owner at a time. Default `default`. */
+  readonly session?: string
+  /** How long the store stays possessed after its owner has died, in ms; the owner renews that in time. Default 15000, at least 500. */
+  readonly leaseMs?: number
+  /** Default: the platform's clock. */
+  readonly clock?: Clock
+}
+
+const DEFAULTS = { schema: 'agent_tasks', session: 'default', leaseMs: 15_000 } as const
+
+const aConnection: OptionType = {
+  expected: "'postgres://…', options of pg, or a function that connects",
+  accepts: (value) =>
+    typeof value === 'string'
+      ? /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
+      : typeof value === 'function' || (typeof value === 'object' && value !== null),
+  isSecret: true,
+}
+
+const optionTypes: OptionTypes<PostgresStoreOptions> = {
+  connection: required(aConnection),
+  schema: {
+    expected: 'the name of a schema: a letter or _, then letters, digits or _, at most 63 characters',
+    accepts: (value) => typeof value === 'string' && /^[a-z_]\w{0,62}$/i.test(value),
+  },
+  session: {
+    expected: 'a text of 1 to 512 characters without NUL',
+    accepts: (value) => typeof value === 'string' && value !== '' && value.length <= 512 && !value.includes('\0'),
+  },
+  leaseMs: {
+    expected: 'a number from 500 to 86400000',
+    accepts: (value) => typeof value === 'number' && value >= 500 && value <= 86_400_000,
+    isNumber: true,
+  },
+  clock: aClock,
+}
+
+/**
+ * Creates a store in a schema of PostgreSQL. Nothing is opened before `openStore`. Goals, outputs and errors of tasks are stored; values of environment
+ * variables are not. Programs that survive their host belong to its machine: on another machine their tasks are interrupted.
+ * @throws InvalidInputError, InvalidSettingError
+ */
+export function postgresStore(options: PostgresStoreOptions): RemoteStore {
+  checkOptions(options, optionTypes)
+  const { connection, schema, session, leaseMs, clock } = { ...DEFAULTS, clock: systemClock, ...options }
+  const name = `${addressOf(connection)} (schema ${schema}, session ${session})`
+  return { name, connect: () => connect({ connection, schema, session, leaseMs, clock }, name) }
+}
+
+async function connect(
+  { connection: given, schema, session, leaseMs, clock }: Required<PostgresStoreOptions>,
+  name: string,
+): Promise<OpenStore> {
+  const connection = new Connection(typeof given === 'function' ? given : () => connectWithPg(given))
+  const statements = statementsFor(schema)
+  const options: PossessionOptions = { connection, statements, session, leaseMs, clock, name }
+  try {
+    await prepareSchema(connection, statements, { schema, name })
+    const tenure = await takePossession(options)
+    try {
+      const contents = toContents(await connection.query(statements.read, [session]), name)
+      return toOpenStore(options, new OwnedRows(options, tenure), tenure.epoch, contents)
+    } catch (error) {
+      await release(options, tenure.epoch)
+      throw error
+    }
+  } catch (error) {
+    await connection.close()
+    throw toStoreError(name, error instanceof NotConnectedError ? error.cause : error)
+  }
+}
+
+function toOpenStore(options: PossessionOptions, rows: OwnedRows, epoch: number, found: StoreContents): OpenStore {
+  const { connection, name } = options
+  const write = commitQueue((changes) => rows.write(changes))
+  const stopRenewing = keepPossession(options, epoch, () => rows.lose('another owner has taken over'))
+  let contents: StoreContents | undefined = found
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    stopRenewing()
+    await release(options, epoch)
+    await connection.close()
+  }
+  return {
+    name,
+    directory: undefined,
+    lost: rows.lost,
+    open: () => {
+      if (contents === undefined) {
+        throw new StoreError('STORE_IN_USE', `${name}: a manager has used it already. Open it again.`)
+      }
+      const first = contents
+      contents = undefined
+      return first
+    },
+    write: (changes) =>
+      closing === undefined
+        ? write(changes)
+        : Promise.reject(new StoreError('STORE_CLOSED', `${name}: the store is not open.`)),
+    close: () => (closing ??= close()),
+  }
+}
+
+/** The next owner need not wait. */
+async function release({ connection, statements, session }: PossessionOptions, epoch: number): Promise<void> {
+  try {
+    await connection.query(statements.release, [session, epoch])
+  } catch {
+    // The lease expires.
+  }
+}
+
+/** Host, port and database, without the user and the password. */
+function addressOf(connection: PostgresStoreOptions['connection']): string {
+  if (typeof connection === 'function') return 'PostgreSQL'
+  if (typeof connection !== 'string') {
+    const { host = 'localhost', port = 5432, database = '' } = connection
+    return `postgres://${host}:${port}/${database}`
+  }
+  const { host, pathname } = new URL(connection)
+  return `postgres://${host}${pathname}`
+}

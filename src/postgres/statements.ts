@@ -1,0 +1,88 @@
+/**
+ * The tables of a schema, and the statements on them. Each statement is complete by itself and names its schema, so that a pooler may run each on another
+ * connection. A write is one statement: one round trip, and one commit.
+ */
+
+/** The version of the layout. */
+export const LAYOUT_VERSION = 1
+
+/** The marker of a schema of this package. */
+export const LAYOUT_TABLE = 'agent_tasks_layout'
+
+/** The key of the lock under which a schema is created (https://www.postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS): "agtk". */
+const CREATION_LOCK = 0x6167746b
+
+export type Statements = ReturnType<typeof statementsFor>
+
+/** @param name the name of the schema */
+export function statementsFor(name: string) {
+  const schema = `"${name}"`
+  return {
+    lockCreation: `SELECT pg_advisory_xact_lock(${CREATION_LOCK})`,
+    hasSchema: 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1',
+    tables: `SELECT c.relname AS name FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+      WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relname`,
+    version: `SELECT version FROM ${schema}.${LAYOUT_TABLE}`,
+    createSchema: `CREATE SCHEMA ${schema}`,
+    create: [
+      `CREATE TABLE ${schema}.${LAYOUT_TABLE} (version int NOT NULL)`,
+      `INSERT INTO ${schema}.${LAYOUT_TABLE} VALUES (${LAYOUT_VERSION})`,
+      `CREATE TABLE ${schema}.owners (
+        session text PRIMARY KEY, epoch bigint NOT NULL, batch bigint NOT NULL, expires_at timestamptz NOT NULL, holder text NOT NULL)`,
+      // A text, because jsonb refuses \u0000.
+      `CREATE TABLE ${schema}.rows (
+        session text NOT NULL, kind text NOT NULL, id text NOT NULL, seq double precision NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
+        PRIMARY KEY (session, kind, id))`,
+      view(schema, 'tasks', 'tasks', ['owner', 'status', 'delivery', 'attempt', 'launchedAt', 'completedAt']),
+      view(schema, 'command_tasks', 'commandTasks', ['instanceId', 'status', 'createdAt', 'completedAt']),
+      view(schema, 'deliveries', 'deliveries', ['owner', 'state', 'at', 'taskIds']),
+    ],
+
+    /** $1 session, $2 lease in ms, $3 holder. One row when the store is possessed now. */
+    take: `INSERT INTO ${schema}.owners AS o (session, epoch, batch, expires_at, holder)
+      VALUES ($1, 1, 0, ${after('$2')}, $3)
+      ON CONFLICT (session) DO UPDATE SET epoch = o.epoch + 1, expires_at = excluded.expires_at, holder = excluded.holder
+      WHERE o.expires_at <= clock_timestamp()
+      RETURNING epoch::float8 AS epoch, batch::float8 AS batch`,
+    /** $1 session. */
+    owner: `SELECT epoch::float8 AS epoch, batch::float8 AS batch, holder, extract(epoch FROM expires_at)::float8 AS until,
+      extract(epoch FROM expires_at - clock_timestamp())::float8 * 1000 AS left_ms FROM ${schema}.owners WHERE session = $1`,
+    /** $1 session, $2 lease in ms, $3 epoch. One row while the store is possessed. */
+    renew: `UPDATE ${schema}.owners SET expires_at = ${after('$2')} WHERE session = $1 AND epoch = $3 RETURNING 1 AS one`,
+    /** $1 session, $2 epoch. */
+    release: `UPDATE ${schema}.owners SET expires_at = clock_timestamp() WHERE session = $1 AND epoch = $2`,
+    /** $1 session, $2 epoch, $3 batch. One row: what was sent under this batch number, and may still be on its way, has no effect any more. */
+    fence: `UPDATE ${schema}.owners SET batch = batch + 1 WHERE session = $1 AND epoch = $2 AND batch = $3 RETURNING 1 AS one`,
+
+    /** $1 session. */
+    read: `SELECT kind, id, body, checksum::float8 AS checksum FROM ${schema}.rows WHERE session = $1 ORDER BY kind, seq, id`,
+    /** $1 session, $2 lease in ms, $3 epoch, $4 batch, then what is removed ($5 kinds, $6 ids) and put ($7 kinds, $8 ids, $9 seqs, $10 bodies, $11 checksums). */
+    write: `WITH owner AS (
+        UPDATE ${schema}.owners SET batch = batch + 1, expires_at = ${after('$2')}
+        WHERE session = $1 AND epoch = $3 AND batch = $4 RETURNING session),
+      removed AS (
+        DELETE FROM ${schema}.rows r USING owner, unnest($5::text[], $6::text[]) AS gone (kind, id)
+        WHERE r.session = owner.session AND r.kind = gone.kind AND r.id = gone.id),
+      put AS (
+        INSERT INTO ${schema}.rows (session, kind, id, seq, body, checksum)
+        SELECT owner.session, n.kind, n.id, n.seq, n.body, n.checksum
+        FROM owner, unnest($7::text[], $8::text[], $9::float8[], $10::text[], $11::bigint[]) AS n (kind, id, seq, body, checksum)
+        ON CONFLICT (session, kind, id) DO UPDATE SET seq = excluded.seq, body = excluded.body, checksum = excluded.checksum)
+      SELECT 1 AS one FROM owner`,
+  }
+}
+
+/** So many ms from now, by the clock of the server. */
+const after = (ms: string): string => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`
+
+/** A NUL and half of a pair of surrogates, which JSON may have and a text of PostgreSQL may not. People see a replacement character. */
+const READABLE = String.raw`regexp_replace(body, '\\u(0000|d[89a-f][0-9a-f]{2})', '\\ufffd', 'g')::json`
+
+/** Rows as columns, for people. Values are JSON, as in the rows. */
+function view(schema: string, name: string, kind: string, fields: readonly string[]): string {
+  const columns = fields.map((field) => `body -> '${field}' AS ${toSnakeCase(field)}`)
+  return `CREATE VIEW ${schema}.${name} AS SELECT session, id, ${columns.join(', ')}
+    FROM (SELECT session, id, ${READABLE} AS body FROM ${schema}.rows WHERE kind = '${kind}') AS readable`
+}
+
+const toSnakeCase = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,0 +1,343 @@
+// One PGlite for the file: starting one takes seconds.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AsyncTaskManager, type TaskTransition } from '../../../src/index.js'
+import { postgresStore, type PostgresClient, type PostgresStoreOptions } from '../../../src/postgres/index.js'
+import { openStore, StoreInUseError, type OpenStore, type StoreChange } from '../../../src/store/index.js'
+import { systemClock, type Clock } from '../../../src/clock.js'
+import { storeContract } from '../../../src/testing/index.js'
+import { localPostgres, type LocalPostgres } from '../../support/pglite.js'
+
+let postgres: LocalPostgres
+let schemas = 0
+
+beforeAll(async () => {
+  postgres = await localPostgres()
+})
+afterAll(() => postgres.close())
+
+const store = (options: Partial<PostgresStoreOptions> = {}) =>
+  postgresStore({ connection: postgres.connect, leaseMs: 500, ...options })
+
+const freshSchema = (): string => `test_${(schemas += 1)}`
+
+const put = (id: string): StoreChange => ({ table: 'instances', put: { id, secretSha256: 'x', registration: {} } })
+
+/** What a store holds, as ids of instances. */
+async function stored(schema: string): Promise<string[]> {
+  const open = await openStore(store({ schema }))
+  const ids = open.open().instances.map(({ id }) => id)
+  await open.close()
+  return ids.sort()
+}
+
+/** Its leases are never renewed, as when its process is stopped. Its other timers run. */
+const stoppedClock: Clock = {
+  ...systemClock,
+  setTimeout: (run, ms, label) =>
+    label?.name === 'renewal of the lease of a store' ? undefined : systemClock.setTimeout(run, ms, label),
+}
+
+const isWrite = (text: string): boolean => text.includes('WITH owner')
+
+/** What the connection says when it breaks: no answer of the server. */
+const cut = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+
+const refused = (): Error => Object.assign(new Error('out of memory'), { code: '53200', severity: 'ERROR' })
+
+/** A connection that breaks at the next writes: one entry each, `before` the statement is sent or `after` it was committed; `refuse`: the server refuses it. */
+const failing = (steps: ('before' | 'after' | 'refuse')[]): (() => Promise<PostgresClient>) =>
+  postgres.connectWith(async (text, run) => {
+    const step = isWrite(text) ? steps.shift() : undefined
+    if (step === undefined) return
+    if (step === 'after') await run()
+    throw step === 'refuse' ? refused() : cut()
+  })
+
+describe('a store in PostgreSQL', () => {
+  const contract = storeContract(() => {
+    const schema = freshSchema()
+    return { store: store({ schema }), again: () => store({ schema }) }
+  })
+  for (const { name, run } of contract) it(name, run)
+})
+
+it('keeps sessions of one schema apart', async () => {
+  const schema = freshSchema()
+  const [a, b] = [await openStore(store({ schema, session: 'a' })), await openStore(store({ schema, session: 'b' }))]
+  await a.write([put('i')])
+  await a.close()
+  await b.close()
+  const again = await openStore(store({ schema, session: 'b' }))
+  expect(again.open().instances).toEqual([])
+  await again.close()
+})
+
+it('shows its rows in views, whatever their texts contain', async () => {
+  const schema = freshSchema()
+  const open = await openStore(store({ schema }))
+  await open.write([
+    { table: 'deliveries', put: { id: 'd', owner: 'ma\0in \ud83d \\u0000', state: 'sent', at: 1, taskIds: ['a'] } },
+  ])
+  const { rows } = await postgres.database.query(`SELECT id, owner, state, task_ids FROM ${schema}.deliveries`)
+  expect(rows).toEqual([{ id: 'd', owner: 'ma\ufffdin \ufffd \\ufffd', state: 'sent', task_ids: ['a'] }])
+  await open.close()
+})
+
+describe('a write whose connection breaks', () => {
+  it.each([
+    ['before it was sent', ['before']],
+    ['after it was committed', ['after']],
+    ['again and again', ['before', 'before', 'after', 'before', 'after']],
+  ] as const)('%s is committed once', async (_when, steps) => {
+    const schema = freshSchema()
+    const open = await openStore(store({ schema, connection: failing([...steps]) }))
+    await open.write([put('a')])
+    await open.write([put('b'), { table: 'instances', remove: 'a' }])
+    await open.close()
+    expect(await stored(schema)).toEqual(['b'])
+  })
+
+  it('is refused only when its first sending has no effect any more', async () => {
+    const schema = freshSchema()
+    const open = await openStore(store({ schema, connection: failing(['before', 'refuse']) }))
+    await expect(open.write([put('a')])).rejects.toMatchObject({ code: 'STORE_FAILED' })
+    // What the first connection may still have sent: the number is used up.
+    const { rows } = await postgres.database.query(`SELECT batch::int AS batch FROM ${schema}.owners`)
+    expect(rows).toEqual([{ batch: 1 }])
+    await open.write([put('b')])
+    await open.close()
+    expect(await stored(schema)).toEqual(['b'])
+  })
+
+  it('has been committed when the server refuses only what is sent again', async () => {
+    const schema = freshSchema()
+    const open = await openStore(store({ schema, connection: failing(['after', 'refuse']) }))
+    await open.write([put('a')])
+    await open.close()
+    expect(await stored(schema)).toEqual(['a'])
+  })
+})
+
+it('a write that the server refuses has no effect, and the next one may succeed', async () => {
+  const schema = freshSchema()
+  const open = await openStore(store({ schema, connection: failing(['refuse']) }))
+  await expect(open.write([put('a')])).rejects.toMatchObject({ code: 'STORE_FAILED' })
+  await open.write([put('b')])
+  await open.close()
+  expect(await stored(schema)).toEqual(['b'])
+})
+
+it('a write for which there is no connection rejects at once', async () => {
+  const schema = freshSchema()
+  let isAway = false
+  const connection = async (): Promise<PostgresClient> => {
+    if (isAway) throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    const client = await postgres.connect()
+    return { ...client, query: (text, values) => (isAway ? Promise.reject(cut()) : client.query(text, values)) }
+  }
+  const open = await openStore(store({ schema, connection }))
+  isAway = true
+  const unknown = open.write([put('a')])
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  isAway = false
+  // It was sent once without an answer, so it is sent until there is one.
+  await unknown
+  await open.close()
+  isAway = true
+  await expect(openStore(store({ schema, connection }))).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: expect.stringContaining('nothing listens at this address') as unknown,
+  })
+})
+
+describe('an owner whose lease has expired', () => {
+  async function takenOver(): Promise<{ schema: string; first: OpenStore; second: OpenStore }> {
+    const schema = freshSchema()
+    const first = await openStore(store({ schema, clock: stoppedClock }))
+    await first.write([put('a')])
+    const second = await openStore(store({ schema }))
+    return { schema, first, second }
+  }
+
+  it('writes nothing when another one has taken over, and knows that its store is lost', async () => {
+    const { schema, first, second } = await takenOver()
+    expect(second.open().instances).toHaveLength(1)
+    const write = first.write([put('late')])
+    await expect(write).rejects.toMatchObject({ code: 'STORE_LOST' })
+    expect(first.lost?.reason).toMatchObject({
+      code: 'STORE_LOST',
+      message: expect.stringContaining(`another owner has taken over (process ${process.pid} on`) as unknown,
+    })
+    await expect(first.write([put('later')])).rejects.toMatchObject({ code: 'STORE_LOST' })
+    await first.close()
+    // Closing what is lost takes nothing from the new owner.
+    await second.write([put('b')])
+    await second.close()
+    expect(await stored(schema)).toEqual(['a', 'b'])
+  })
+
+  it('goes on when nobody has taken over', async () => {
+    const schema = freshSchema()
+    const open = await openStore(store({ schema, clock: stoppedClock }))
+    await postgres.database.query(`UPDATE ${schema}.owners SET expires_at = now() - interval '1 hour'`)
+    await open.write([put('a')])
+    await open.close()
+    expect(await stored(schema)).toEqual(['a'])
+  })
+
+  it('cancels what runs, delivers nothing, and reports why, once', async () => {
+    const { first, second } = await takenOver()
+    const errors: unknown[] = []
+    const manager = new AsyncTaskManager({ store: first, onError: (error) => errors.push(error) })
+    const seen: TaskTransition[] = []
+    manager.transitions$.subscribe((transition) => seen.push(transition))
+    const aborted = new Promise<unknown>((resolve) => {
+      const controller = new AbortController()
+      controller.signal.addEventListener('abort', () => resolve(controller.signal.reason))
+      manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g', abortController: controller })
+    })
+    await expect(manager.stored()).rejects.toMatchObject({ code: 'STORE_LOST' })
+    await aborted
+    expect(seen).toEqual([])
+    expect(errors.length).toBeGreaterThan(0)
+    expect(errors.every((error) => (error as { code?: unknown }).code === 'STORE_LOST')).toBe(true)
+    await manager.dispose()
+    await second.close()
+  })
+})
+
+it.each([
+  ['its row is gone', (schema: string) => `DELETE FROM ${schema}.owners`, 'its owner row was removed'],
+  ['its number went backwards', (schema: string) => `UPDATE ${schema}.owners SET batch = 0`, 'replica'],
+])('a store is lost when %s', async (_what, sql, text) => {
+  const schema = freshSchema()
+  const open = await openStore(store({ schema }))
+  await open.write([put('a')])
+  await open.write([put('b')])
+  await postgres.database.query(sql(schema))
+  await expect(open.write([put('c')])).rejects.toMatchObject({
+    code: 'STORE_LOST',
+    message: expect.stringContaining(text) as unknown,
+  })
+  await open.close()
+})
+
+it('an owner that lives renews its lease: another one is refused, and told who it is', async () => {
+  const schema = freshSchema()
+  const open = await openStore(store({ schema }))
+  const other = openStore(store({ schema }))
+  await expect(other).rejects.toThrow(StoreInUseError)
+  await expect(other).rejects.toThrow(
+    `PostgreSQL (schema ${schema}, session default) is in use by process ${process.pid} on `,
+  )
+  await expect(other).rejects.toThrow('End it, or use another session or schema.')
+  await open.close()
+})
+
+describe('a schema', () => {
+  it('of another program is refused, and left as it is', async () => {
+    const schema = freshSchema()
+    await postgres.database.exec(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.songs (name text)`)
+    await expect(openStore(store({ schema }))).rejects.toMatchObject({
+      code: 'STORE_INVALID',
+      message: expect.stringContaining('it has a table "songs"') as unknown,
+    })
+    const { rows } = await postgres.database.query(
+      'SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace',
+      [schema],
+    )
+    expect(rows).toEqual([{ relname: 'songs' }])
+  })
+
+  it('that is empty is used', async () => {
+    const schema = freshSchema()
+    await postgres.database.exec(`CREATE SCHEMA ${schema}`)
+    expect(await stored(schema)).toEqual([])
+  })
+
+  it.each([
+    ['later', 99, 'STORE_NEWER', 'Update agent-tasks.'],
+    ['damaged', 0, 'STORE_DAMAGED', 'the version of its layout is 0'],
+  ])('of a %s version is refused', async (_what, version, code, text) => {
+    const schema = freshSchema()
+    await stored(schema)
+    await postgres.database.query(`UPDATE ${schema}.agent_tasks_layout SET version = ${version}`)
+    await expect(openStore(store({ schema }))).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(text) as unknown,
+    })
+  })
+
+  it('with a damaged row is refused, and is not possessed', async () => {
+    const schema = freshSchema()
+    const open = await openStore(store({ schema }))
+    await open.write([put('a')])
+    await open.close()
+    await postgres.database.query(`UPDATE ${schema}.rows SET body = replace(body, 'x', 'y')`)
+    for (const _ of [1, 2]) {
+      await expect(openStore(store({ schema }))).rejects.toMatchObject({
+        code: 'STORE_DAMAGED',
+        message: expect.stringContaining('the row "a" of instances is damaged') as unknown,
+      })
+    }
+  })
+})
+
+it('leaves no timer behind, and is closed once', async () => {
+  const timers = new Set<unknown>()
+  const clock: Clock = {
+    ...systemClock,
+    setTimeout: (run, ms) => {
+      const timer = setTimeout(run, ms)
+      timers.add(timer)
+      return timer
+    },
+    clearTimeout: (timer) => {
+      timers.delete(timer)
+      clearTimeout(timer as NodeJS.Timeout)
+    },
+  }
+  let ended = 0
+  const connection = async (): Promise<PostgresClient> => ({
+    ...(await postgres.connect()),
+    end: () => {
+      ended += 1
+      return Promise.resolve()
+    },
+  })
+  const open = await openStore(store({ schema: freshSchema(), clock, connection }))
+  await Promise.all([open.close(), open.close()])
+  expect([timers.size, ended]).toEqual([0, 1])
+  expect(() => open.open()).not.toThrow()
+  expect(() => open.open()).toThrow('a manager has used it already')
+})
+
+describe('bad options', () => {
+  const bad: readonly [string, unknown, string][] = [
+    ['none', {}, 'options.connection'],
+    ['another database', { connection: 'mysql://localhost/x' }, 'options.connection'],
+    ['a misspelt name', { connection: 'postgres://localhost/x', lease: 5 }, 'options.lease'],
+    ['a schema with a quote', { connection: 'postgres://localhost/x', schema: 'a"b' }, 'options.schema'],
+    ['an empty session', { connection: 'postgres://localhost/x', session: '' }, 'options.session'],
+    ['a lease that is too short', { connection: 'postgres://localhost/x', leaseMs: 10 }, 'leaseMs'],
+  ]
+  it.each(bad)('%s: an error names the field', (_what, options, field) => {
+    expect(() => postgresStore(options as PostgresStoreOptions)).toThrow(field)
+  })
+
+  it('do not show a password', () => {
+    const connection = 'mysql://me:secret@localhost/x'
+    expect(() => postgresStore({ connection })).toThrow(expect.not.stringContaining('secret') as unknown)
+    expect(postgresStore({ connection: 'postgres://me:secret@db:5433/x' }).name).toBe(
+      'postgres://db:5433/x (schema agent_tasks, session default)',
+    )
+    expect(postgresStore({ connection: { host: 'db', password: 'secret' } }).name).toBe(
+      'postgres://db:5432/ (schema agent_tasks, session default)',
+    )
+  })
+
+  it('a store that is not open is refused by a manager, which names openStore', () => {
+    // @ts-expect-error it is not open
+    expect(() => new AsyncTaskManager({ store: store() })).toThrow('openStore(store)')
+  })
+})
