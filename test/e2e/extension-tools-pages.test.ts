@@ -1,5 +1,5 @@
 /** The tools of the browser extension that move between pages, and what pages do by themselves, in a real Chromium. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openToolBrowser, refIn, type ToolBrowser } from '../support/tool-pages.js'
 
 let browser: ToolBrowser
@@ -198,6 +198,15 @@ describe('dialogs', () => {
 })
 
 describe('tabs', () => {
+  // A test that failed may have left a tab, whose page may ask before it is closed.
+  beforeEach(async () => {
+    await browser.call('browser_handle_dialog', { accept: true })
+    while ((await browser.use('browser_tabs', { action: 'list' })).includes('\n- 1: ')) {
+      await browser.call('browser_tabs', { action: 'close', index: 1 })
+      await browser.call('browser_handle_dialog', { accept: true })
+    }
+  })
+
   it('opens, lists, selects and closes them', async () => {
     browser.serve('/tab', '<title>Second</title>')
     await browser.show('first')
