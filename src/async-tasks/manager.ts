@@ -66,7 +66,9 @@ import { managerOptionTypes, registryLimits, type AsyncTaskManagerOptions } from
 import { toRestoredRecords } from './recovery/restoring.js'
 import type { WaitOptions, WaitResult } from '../engine/children.js'
 import type { Runner } from '../engine/runner.js'
+import type { OnError } from '../callbacks/error-report.js'
 import { failureOf, toOutput } from '../protocol/outcomes.js'
+import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
 import { features } from './features.js'
 import { addresseeOf } from './questions/question-addressee.js'
 import { keptTail } from './output/output-tail.js'
@@ -83,8 +85,6 @@ import {
   type TaskQuestionsEvent,
 } from './task-events.js'
 import { waitForTasks } from './waiting.js'
-import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
-import type { OnError } from '../callbacks/error-report.js'
 import { Launcher } from './launching.js'
 
 /** How long a reservation holds its slot, in ms. */

@@ -8,6 +8,8 @@ export interface PostgresClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
   /** Ends the connection. */
   end(): Promise<void>
+  /** Calls a listener when the connection has ended, also when it breaks. Without this method the next statement finds it out. */
+  on?(event: 'end', listener: () => void): unknown
 }
 
 /** Where the server is, as `pg` takes it; its further options may be given too (https://node-postgres.com/apis/client). */
@@ -38,7 +40,7 @@ export async function connectWithPg(address: string | PostgresAddress): Promise<
   const { Client } = await loadPg()
   const given = typeof address === 'string' ? { connectionString: address } : address
   const client = new Client({ ...LIMITS, keepAlive: true, application_name: 'agent-tasks', ...given })
-  // A connection that breaks while nothing is asked: the next statement finds it out.
+  // It ends after that.
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -77,7 +79,7 @@ export class Connection {
    * @throws NotConnectedError if it was not sent; an error of the server, if the server refused it; any other error if nobody knows what became of it
    */
   async query(text: string, values: unknown[] = []): Promise<readonly Row[]> {
-    const connecting = (this.#client ??= this.#connect())
+    const connecting = (this.#client ??= this.#open())
     let client: PostgresClient
     try {
       client = await connecting
@@ -91,6 +93,15 @@ export class Connection {
       if (!isAnswer(error)) this.#drop(connecting)
       throw error
     }
+  }
+
+  #open(): Promise<PostgresClient> {
+    const connecting = Promise.resolve().then(async () => {
+      const client = await this.#connect()
+      client.on?.('end', () => this.#forget(connecting))
+      return client
+    })
+    return connecting
   }
 
   /** Ends the connection. */

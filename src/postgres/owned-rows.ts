@@ -9,6 +9,9 @@ import { toArrays } from './rows.js'
 /** How long a write whose fate is unknown waits to be sent again, in ms: first, and at most. */
 const AGAIN_MS = { first: 50, most: 2000 } as const
 
+/** How many numbers a write has used up: none yet; its own; or one more, for the statement that keeps it from being committed later. */
+const USED = { none: 0, written: 1, fenced: 2 } as const
+
 export class OwnedRows {
   readonly #options: PossessionOptions
   readonly #epoch: number
@@ -43,45 +46,56 @@ export class OwnedRows {
     const values = [session, leaseMs, this.#epoch, this.#batch, ...toArrays(changes, name)]
     // Once a write was sent without an answer, it may have been committed, or may be still.
     let isUnknown = false
+    let refusal: unknown
     for (let wait: number = AGAIN_MS.first; ; wait = Math.min(wait * 2, AGAIN_MS.most)) {
       this.lost.throwIfAborted()
       try {
         const isWritten = (await connection.query(statements.write, values)).length > 0
-        if (isWritten || (await this.#wasWritten(isUnknown))) {
-          this.#batch += 1
-          return
-        }
+        const used = isWritten ? USED.written : await this.#numbersUsed(isUnknown)
+        if (this.#isWritten(used, refusal)) return
       } catch (error) {
         if (error instanceof StoreError) throw error
         if (error instanceof NotConnectedError && !isUnknown) throw toStoreError(name, error.cause)
         if (isAnswer(error) && !isUnknown) throw toStoreError(name, error)
-        if (isAnswer(error) && (await this.#isFenced())) throw toStoreError(name, error)
         isUnknown = true
+        if (isAnswer(error)) {
+          refusal = error
+          if (this.#isWritten(await this.#fence(), refusal)) return
+        }
       }
       await pause(clock, wait)
     }
   }
 
-  /** Why the present number is not the next one: its write was committed before, or somebody else writes. @throws StoreError in that case */
-  async #wasWritten(isUnknown: boolean): Promise<boolean> {
+  /** Goes on to the next free number. @throws StoreError for a write that the server has refused, and that can have no effect any more */
+  #isWritten(used: number, refusal: unknown): boolean {
+    this.#batch += used
+    if (used === USED.fenced) throw toStoreError(this.#options.name, refusal)
+    return used === USED.written
+  }
+
+  /** Finds out why a write had no effect. @throws StoreError when this is not the owner any more */
+  async #numbersUsed(isUnknown: boolean): Promise<number> {
     const owner = await readOwner(this.#options)
     if (owner === undefined) throw this.lose('its owner row was removed')
     const { epoch, batch, holder } = owner
     if (epoch !== this.#epoch) throw this.lose(`another owner has taken over (${String(holder)})`)
-    if (isUnknown && batch === this.#batch + 1) return true
-    if (batch === this.#batch) return false
-    throw this.lose('writes of this owner are missing, as on a replica that became the server, or are not from here')
+    const used = Number(batch) - this.#batch
+    if (used === USED.none || (isUnknown && (used === USED.written || used === USED.fenced))) return used
+    throw this.lose(
+      `its owner row has the batch ${String(batch)} in place of ${this.#batch}, as when a replica is promoted`,
+    )
   }
 
-  /** The server refuses what was sent without an answer before: makes sure that the earlier one has no effect either. */
-  async #isFenced(): Promise<boolean> {
+  /** The server refuses what was sent before without an answer: keeps the earlier one from being committed later, unless it is committed already. */
+  async #fence(): Promise<number> {
     const { connection, statements, session } = this.#options
     try {
-      const fenced = await connection.query(statements.fence, [session, this.#epoch, this.#batch])
-      if (fenced.length > 0) this.#batch += 1
-      return fenced.length > 0
-    } catch {
-      return false
+      await connection.query(statements.fence, [session, this.#epoch, this.#batch])
+      return await this.#numbersUsed(true)
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      return USED.none
     }
   }
 }

@@ -1,5 +1,5 @@
 /**
- * A store in PostgreSQL 13 or newer: it outlives the machine of its owner.
+ * A store in PostgreSQL: it outlives the machine of its owner.
  *
  * A write that was sent when the connection broke may have been committed or not. It is sent again under the same number until that is known; a number
  * that has been used has no effect. So a write that resolves is stored, and one that rejects is not.
@@ -72,7 +72,7 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
 
 /**
  * Creates a store in a schema of PostgreSQL. Nothing is opened before `openStore`. Goals, outputs and errors of tasks are stored; values of environment
- * variables are not. Programs that survive their host belong to its machine: on another machine their tasks are interrupted.
+ * variables are not. It has no files: programs that survive their host need another store.
  * @throws InvalidInputError, InvalidSettingError
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {

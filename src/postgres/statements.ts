@@ -51,8 +51,8 @@ export function statementsFor(name: string) {
     renew: `UPDATE ${schema}.owners SET expires_at = ${after('$2')} WHERE session = $1 AND epoch = $3 RETURNING 1 AS one`,
     /** $1 session, $2 epoch. */
     release: `UPDATE ${schema}.owners SET expires_at = clock_timestamp() WHERE session = $1 AND epoch = $2`,
-    /** $1 session, $2 epoch, $3 batch. One row: what was sent under this batch number, and may still be on its way, has no effect any more. */
-    fence: `UPDATE ${schema}.owners SET batch = batch + 1 WHERE session = $1 AND epoch = $2 AND batch = $3 RETURNING 1 AS one`,
+    /** $1 session, $2 epoch, $3 batch. What was sent under this batch number, and may still be on its way, has no effect any more. A write adds 1. */
+    fence: `UPDATE ${schema}.owners SET batch = batch + 2 WHERE session = $1 AND epoch = $2 AND batch = $3`,
 
     /** $1 session. */
     read: `SELECT kind, id, body, checksum::float8 AS checksum FROM ${schema}.rows WHERE session = $1 ORDER BY kind, seq, id`,

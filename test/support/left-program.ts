@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { folderName } from '../../src/async-tasks/output/run-files.js'
 import { reapProgram, type StartedProgram } from '../../src/engine/reap.js'
+import type { RunDurability } from '../../src/engine/runner.js'
 import { startSurviving } from '../../src/runners/surviving-program.js'
 import { sqliteStore, type StoredJson } from '../../src/store/index.js'
 
@@ -14,6 +15,15 @@ export interface LeftProgram {
   /** Resolves when its script has ended. */
   readonly ended: Promise<unknown>
 }
+
+/** How a run of an earlier process was stored, for a test without its store. */
+export const storedIn = (folder: string): RunDurability => ({
+  folder,
+  isResumed: false,
+  key: undefined,
+  startedAt: 0,
+  saveProgram: () => Promise.resolve(),
+})
 
 /** Leaves the task `a` running in the store of a file. */
 export async function leftProgram(
@@ -33,13 +43,7 @@ export async function leftProgram(
   if (program === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(program))
   const ended = new Promise((resolve) => child.once('exit', resolve))
-  await release({
-    folder: runFolder,
-    isResumed: false,
-    key: undefined,
-    startedAt: 0,
-    saveProgram: () => Promise.resolve(),
-  })
+  await release(storedIn(runFolder))
   const store = sqliteStore(file)
   store.open()
   const row = { id: 'a', owner: 'main', status: 'running', delivery: 'none', seq: 1, launchedAt } as const

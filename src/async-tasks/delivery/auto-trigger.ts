@@ -307,8 +307,13 @@ export class AsyncTaskAutoTrigger {
           else end({ type: 'delivery.accepted' }, acknowledge)
         }, refuse)
       }
+      const sendStored = (): void => {
+        if (isOver) return
+        if (this.#isSubscribed) send()
+        else giveBack()
+      }
       if (stored === undefined) send()
-      else stored.then(() => (isOver ? undefined : this.#isSubscribed ? send() : giveBack())).catch(refuse)
+      else stored.then(sendStored).catch(refuse)
     } catch (error) {
       refuse(error)
     }

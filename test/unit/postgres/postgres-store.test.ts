@@ -40,14 +40,15 @@ const stoppedClock: Clock = {
 /** PGlite may be slow: only a hang is to fail. */
 const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 60_000 })
 
-const isWrite = (text: string): boolean => text.includes('WITH owner')
+/** A write, or the statement that keeps a write from being committed later. */
+const isWrite = (text: string): boolean => text.includes('WITH owner') || text.includes('batch + 2')
 
 /** What the connection says when it breaks: no answer of the server. */
 const cut = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 
 const refused = (): Error => Object.assign(new Error('out of memory'), { code: '53200', severity: 'ERROR' })
 
-/** A connection that breaks at the next writes: one entry each, `before` the statement is sent or `after` it was committed; `refuse`: the server refuses it. */
+/** A connection that breaks at the next of these statements: one entry each, `before` the statement is sent or `after` it was committed; `refuse`: the server refuses it. */
 const failing = (steps: ('before' | 'after' | 'refuse')[]): (() => Promise<PostgresClient>) =>
   postgres.connectWith(async (text, run) => {
     const step = isWrite(text) ? steps.shift() : undefined
@@ -106,10 +107,27 @@ describe('a write whose connection breaks', () => {
     await expect(open.write([put('a')])).rejects.toMatchObject({ code: 'STORE_FAILED' })
     // What the first connection may still have sent: the number is used up.
     const { rows } = await postgres.database.query(`SELECT batch::int AS batch FROM ${schema}.owners`)
-    expect(rows).toEqual([{ batch: 1 }])
+    expect(rows).toEqual([{ batch: 2 }])
     await open.write([put('b')])
     await open.close()
     expect(await stored(schema)).toEqual(['b'])
+  })
+
+  it('is refused also when the connection breaks while that is made sure of', async () => {
+    for (const steps of [
+      ['before', 'refuse', 'after'],
+      ['before', 'refuse', 'before'],
+      ['before', 'refuse', 'after', 'refuse'],
+    ] as const) {
+      const schema = freshSchema()
+      const steering = [...steps]
+      const open = await openStore(store({ schema, connection: failing(steering) }))
+      const ends = await Promise.allSettled([open.write([put('a')])])
+      const isStored = ends[0].status === 'fulfilled'
+      await open.write([put('b')])
+      await open.close()
+      expect([steering, await stored(schema)]).toEqual([[], isStored ? ['a', 'b'] : ['b']])
+    }
   })
 
   it('has been committed when the server refuses only what is sent again', async () => {
@@ -130,27 +148,28 @@ it('a write that the server refuses has no effect, and the next one may succeed'
   expect(await stored(schema)).toEqual(['b'])
 })
 
-it('a write for which there is no connection rejects at once', async () => {
+it('without a connection a write is refused, and so is opening; nothing is written', async () => {
   const schema = freshSchema()
   let isAway = false
+  let end: (() => void) | undefined
   const connection = async (): Promise<PostgresClient> => {
     if (isAway) throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
-    const client = await postgres.connect()
-    return { ...client, query: (text, values) => (isAway ? Promise.reject(cut()) : client.query(text, values)) }
+    return { ...(await postgres.connect()), on: (_event, listener) => (end = listener) }
+  }
+  const away = {
+    code: 'STORE_UNAVAILABLE',
+    message: expect.stringContaining('nothing listens at this address') as unknown,
   }
   const open = await openStore(store({ schema, connection }))
   isAway = true
-  const unknown = open.write([put('a')])
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  // The connection ends while nothing is asked.
+  end?.()
+  await expect(open.write([put('a')])).rejects.toMatchObject(away)
+  await expect(openStore(store({ schema, connection }))).rejects.toMatchObject(away)
   isAway = false
-  // It was sent once without an answer, so it is sent until there is one.
-  await unknown
+  await open.write([put('b')])
   await open.close()
-  isAway = true
-  await expect(openStore(store({ schema, connection }))).rejects.toMatchObject({
-    code: 'STORE_UNAVAILABLE',
-    message: expect.stringContaining('nothing listens at this address') as unknown,
-  })
+  expect(await stored(schema)).toEqual(['b'])
 })
 
 describe('an owner whose lease has expired', () => {
@@ -282,7 +301,11 @@ describe('a lease', () => {
 
 it.each([
   ['its row is gone', (schema: string) => `DELETE FROM ${schema}.owners`, 'its owner row was removed'],
-  ['its number went backwards', (schema: string) => `UPDATE ${schema}.owners SET batch = 0`, 'replica'],
+  [
+    'its number went backwards',
+    (schema: string) => `UPDATE ${schema}.owners SET batch = 0`,
+    'the batch 0 in place of 2',
+  ],
 ])('a store is lost when %s', async (_what, sql, text) => {
   const schema = freshSchema()
   const open = await openStore(store({ schema }))

@@ -10,6 +10,7 @@ import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '.
 import { followProgram, startSurviving } from '../../../src/runners/surviving-program.js'
 import type { ProgramEnd } from '../../../src/runners/supervision.js'
 import { readStore, sqliteStore } from '../../../src/store/index.js'
+import { storedIn } from '../../support/left-program.js'
 
 let folder: string
 let file: string
@@ -43,13 +44,7 @@ async function startIn(runFolder: string, script: string) {
   if (program === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(program))
   const hasEnded = new Promise((resolve) => child.once('exit', resolve))
-  await release({
-    folder: runFolder,
-    isResumed: false,
-    key: undefined,
-    startedAt: 0,
-    saveProgram: () => Promise.resolve(),
-  })
+  await release(storedIn(runFolder))
   await until(() => existsSync(join(runFolder, 'stdout')))
   return { program, hasEnded }
 }

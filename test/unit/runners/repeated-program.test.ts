@@ -19,6 +19,7 @@ import { startSurviving } from '../../../src/runners/surviving-program.js'
 import { sqliteStore, type StoredJson } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
+import { storedIn } from '../../support/left-program.js'
 
 let folder: string
 let file: string
@@ -83,13 +84,7 @@ async function startLeaderless(): Promise<{ runFolder: string; program: StartedP
   const { child, program: started, release } = startSurviving(runFolder, program, 1000)
   if (started === undefined) throw new Error('it did not start')
   onTestFinished(() => void reapProgram(started))
-  await release({
-    folder: runFolder,
-    isResumed: false,
-    key: undefined,
-    startedAt: 0,
-    saveProgram: () => Promise.resolve(),
-  })
+  await release(storedIn(runFolder))
   const exited = new Promise((resolve) => child.once('exit', resolve))
   await until(() => existsSync(join(runFolder, 'stdout')) && lastOutput(runFolder, 100) === 'begin')
   process.kill(started.identity.pid, 'SIGKILL')
