@@ -69,16 +69,24 @@ export class NotConnectedError extends Error {
 export class Connection {
   readonly #connect: () => Promise<PostgresClient>
   #client: Promise<PostgresClient> | undefined
+  /** The last statement; it never rejects. A client takes one at a time. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(connect: () => Promise<PostgresClient>) {
     this.#connect = connect
   }
 
   /**
-   * Runs a statement.
+   * Runs a statement, after the earlier ones.
    * @throws NotConnectedError if it was not sent; an error of the server, if the server refused it; any other error if nobody knows what became of it
    */
-  async query(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+  query(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+    const running = this.#last.then(() => this.#run(text, values))
+    this.#last = running.catch(() => undefined)
+    return running
+  }
+
+  async #run(text: string, values: unknown[]): Promise<readonly Row[]> {
     const connecting = (this.#client ??= this.#open())
     let client: PostgresClient
     try {

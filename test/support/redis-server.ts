@@ -2,11 +2,11 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { freePort } from './free-port.js'
 
 /** The path of `redis-server`; undefined where there is none. */
 export function findRedis(): string | undefined {
@@ -118,15 +118,4 @@ async function answers(url: string, server: ChildProcess): Promise<void> {
   } finally {
     redis.disconnect()
   }
-}
-
-/** A port that nobody uses. */
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  probe.listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { sqliteStore, type StoredTask } from 'agent-tasks/store'
+import { openStore, type StoredTask } from 'agent-tasks/store'
 import { identityOf } from '../../../src/process-identity.js'
+import { crashStore, fileIn, isOnServer } from './crash-store.js'
 
 /** One process that leads a group of its own. */
 export interface Foreigner {
@@ -25,19 +26,19 @@ export function startForeigner(): Foreigner {
       if (identity === undefined) return []
       const earlier = { ...identity, start: String(Number(identity.start) - 1) }
       const otherBoot = { ...identity, boot: randomUUID() }
-      const file = join(folder, 'tasks.db')
-      const store = sqliteStore(file)
-      store.open()
+      const store = await openStore(crashStore(folder))
       const guarded = [earlier, otherBoot].map((program) => {
         return task('program', { program: { identity: program, token: randomUUID() } })
       })
       const survivor = task('survivor', {})
-      await store.write([...guarded, survivor].map((put) => ({ table: 'tasks', put })))
-      store.close()
-      const runFolder = `${file}-runs/${survivor.id}-${survivor.launchedAt}-1`
+      const planted = isOnServer ? guarded : [...guarded, survivor]
+      await store.write(planted.map((put) => ({ table: 'tasks', put })))
+      await store.close()
+      if (isOnServer) return planted.map(({ id }) => id)
+      const runFolder = `${fileIn(folder)}-runs/${survivor.id}-${survivor.launchedAt}-1`
       mkdirSync(runFolder, { recursive: true })
       writeFileSync(join(runFolder, 'identity'), `${pid}\n${earlier.start}\n${earlier.boot}\n${randomUUID()}\n`)
-      return [...guarded, survivor].map(({ id }) => id)
+      return planted.map(({ id }) => id)
     },
   }
 }

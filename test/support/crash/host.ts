@@ -6,8 +6,9 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AsyncTaskManager, functionRunner, processRunner, type OutputRunner, type RunnerDefinition } from 'agent-tasks'
-import { sqliteStore } from 'agent-tasks/store'
+import { openStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
+import { crashStore, isOnServer } from './crash-store.js'
 import { END, MAX_ATTEMPTS } from './judge.js'
 
 const [folder = '', seed = '0', mode, last] = process.argv.slice(2)
@@ -46,14 +47,15 @@ const program = processRunner({ command: 'sh', args: script(0.05) })
 const subagents: Readonly<Record<string, RunnerDefinition>> = {
   function: noted(wait),
   program: noted(program),
-  survivor: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }),
+  // A program belongs to its machine: a store on a server has no files of it.
+  ...(!isOnServer && { survivor: processRunner({ command: 'sh', args: script(0.3), survivesHost: true }) }),
   repeatedFunction: repeated(wait),
   repeatedProgram: repeated(program),
 }
 
 process.send?.('starting')
 const manager = new AsyncTaskManager({
-  store: sqliteStore(join(folder, 'tasks.db')),
+  store: await openStore(crashStore(folder)),
   maxAsyncTasks: -1,
   graceMs: 200,
   findRunner: (name) => subagents[name],

@@ -1,5 +1,5 @@
 /**
- * `npm run crash -- --rounds N [--seed S]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
+ * `npm run crash -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
  * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
  * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
  * where there is no transcript, and never after a clean end, or after the repeat was accepted; no attempt may run twice; no program may be left, and no process of others touched.
@@ -11,12 +11,21 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { createRandom } from '../../bench/soak/random.js'
-import { startForeigner } from './foreign.js'
+import { startPostgres } from '../postgres-server.js'
+import { SERVER_VARIABLE } from './crash-store.js'
 import { judge } from './judge.js'
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '25' }, seed: { type: 'string', default: '20261122' } },
+  options: {
+    rounds: { type: 'string', default: '25' },
+    seed: { type: 'string', default: '20261122' },
+    store: { type: 'string', default: 'sqlite' },
+  },
 })
+const server = values.store === 'postgres' ? await startPostgres() : undefined
+if (server !== undefined) process.env[SERVER_VARIABLE] = server.url
+// It asks where the stores are.
+const { startForeigner } = await import('./foreign.js')
 const rounds = Number(values.rounds)
 const seed = Number(values.seed)
 const random = createRandom(seed)
@@ -101,7 +110,7 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
   for (const { end } of foreigners) end()
   for (const pid of left) process.kill(pid, 'SIGKILL')
   const { launches, ends, deliveries, cancelled, adopted, retried, interrupted } = figures
-  console.log(`${mode}: rounds ${lives}, seed ${seed}`)
+  console.log(`${mode}: store ${values.store}, rounds ${lives}, seed ${seed}`)
   console.log(`  launches ${launches}, ends ${ends} (cancelled ${cancelled}), deliveries ${deliveries}`)
   console.log(`  clean ends ${figures.cleanEnds}, told again although confirmed ${faults.unconfirmed.length}`)
   console.log(`  adopted ${adopted}, retried ${retried}, interrupted ${interrupted}`)
@@ -120,3 +129,4 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
 const blindRounds = Math.floor(rounds / 2)
 const areClean = [await runSeries('transcript', rounds - blindRounds), await runSeries('blind', blindRounds)]
 if (areClean.includes(false)) process.exitCode = 1
+await server?.close()

@@ -139,6 +139,21 @@ describe('a write whose connection breaks', () => {
   })
 })
 
+it('sends one statement at a time', async () => {
+  let underWay = 0
+  let most = 0
+  const connection = postgres.connectWith(async () => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    underWay -= 1
+  })
+  const open = await openStore(store({ schema: freshSchema(), connection }))
+  for (let count = 0; count < 20; count += 1) await open.write([put(`row ${count}`)])
+  await open.close()
+  expect(most).toBe(1)
+})
+
 it('a write that the server refuses has no effect, and the next one may succeed', async () => {
   const schema = freshSchema()
   const open = await openStore(store({ schema, connection: failing(['refuse']) }))

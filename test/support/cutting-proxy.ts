@@ -1,0 +1,64 @@
+/** A relay before a server, whose connections a test can cut before a message reaches the server, or before its answer comes back. */
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+export interface CuttingProxy {
+  readonly port: number
+  /** Connections that were cut. */
+  readonly cuts: number
+  /** The next message of a client never arrives, or its answer does not: its connection is cut. */
+  cutNext(when: 'before the request' | 'after the request'): void
+  close(): Promise<void>
+}
+
+export async function startCuttingProxy(serverPort: number): Promise<CuttingProxy> {
+  let next: 'before the request' | 'after the request' | undefined
+  let cuts = 0
+  const sockets = new Set<Socket>()
+  const proxy = createServer((client) => {
+    const server = connect(serverPort, '127.0.0.1')
+    let isDeaf = false
+    const end = (): void => {
+      client.destroy()
+      server.destroy()
+    }
+    const cut = (): void => {
+      next = undefined
+      cuts += 1
+      end()
+    }
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.on('error', end)
+      socket.on('close', () => {
+        sockets.delete(socket)
+        end()
+      })
+    }
+    client.on('data', (data) => {
+      isDeaf = next === 'after the request'
+      if (next === 'before the request') cut()
+      else server.write(data)
+    })
+    server.on('data', (data) => {
+      if (isDeaf) cut()
+      else client.write(data)
+    })
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    get cuts() {
+      return cuts
+    },
+    cutNext: (when) => {
+      next = when
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+      await once(proxy, 'close')
+    },
+  }
+}

@@ -1,0 +1,154 @@
+/** Debian's `postgresql`: a server of its own for each test, in a folder of its own, on a port that the system gives. */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Client } from 'pg'
+import { freePort } from './free-port.js'
+
+/** Where Debian puts the programs: a folder for each version. */
+const PROGRAMS = '/usr/lib/postgresql'
+
+/** How long a server may take to answer, in ms: only a hang is to fail. */
+const START_MS = 60_000
+
+/** A server of one test. */
+export interface PostgresServer {
+  /** `postgres://` with its superuser. */
+  readonly url: string
+  readonly port: number
+  /** The folder with its data. */
+  readonly folder: string
+  /** Kills it with all its processes (SIGKILL). Its data stay. */
+  kill(): Promise<void>
+  /** Starts it again, on the same port with the same data. */
+  start(): Promise<void>
+  /** Runs statements as its superuser. */
+  run(...statements: string[]): Promise<readonly Readonly<Record<string, unknown>>[]>
+  /** Ends it, and removes its data. */
+  close(): Promise<void>
+}
+
+/** Starts a server; it answers when this resolves. @throws when it is not installed */
+export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+  const programs = findPrograms()
+  const user = unprivileged()
+  const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-postgres-'))
+  if (user !== undefined) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const options = { cwd: folder, ...user }
+  execFileSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'],
+    { ...options, stdio: 'ignore' },
+  )
+  const port = await freePort()
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const set = Object.entries({ listen_addresses: '127.0.0.1', unix_socket_directories: '', ...settings })
+  const args = ['-D', data, '-p', String(port), ...set.flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  let server: ChildProcess | undefined
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ended = server
+    server = undefined
+    if (ended?.pid === undefined || ended.exitCode !== null || ended.signalCode !== null) return
+    const exited = once(ended, 'exit')
+    // Its processes are a group of their own.
+    process.kill(signal === 'SIGKILL' ? -ended.pid : ended.pid, signal)
+    await exited
+  }
+  const start = async (): Promise<void> => {
+    for (let waited = 0; ; waited += 50) {
+      server = spawn(join(programs, 'postgres'), args, { ...options, stdio: 'ignore', detached: true })
+      if (await answers(url, server)) return
+      // What was killed keeps its shared memory for a moment.
+      if (waited >= START_MS) throw new Error(`postgres has ended with ${server.exitCode}`)
+      await pause(50)
+    }
+  }
+  await start()
+  return {
+    url,
+    port,
+    folder,
+    kill: () => end('SIGKILL'),
+    start,
+    run: async (...statements) => {
+      const client = new Client({ connectionString: url })
+      await client.connect()
+      try {
+        let rows: readonly Readonly<Record<string, unknown>>[] = []
+        for (const statement of statements) rows = (await client.query<Record<string, unknown>>(statement)).rows
+        return rows
+      } finally {
+        await client.end()
+      }
+    },
+    close: async () => {
+      await end('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** pgbouncer in transaction mode before a server: each transaction may have another connection. */
+export async function startBouncer(server: PostgresServer): Promise<{ url: string; close: () => Promise<void> }> {
+  const program = '/usr/sbin/pgbouncer'
+  if (!existsSync(program)) throw new Error('There is no pgbouncer. Install it with: apt-get install -y pgbouncer')
+  const user = unprivileged()
+  const port = await freePort()
+  const config = join(server.folder, 'pgbouncer.ini')
+  const lines = [
+    '[databases]',
+    `postgres = host=127.0.0.1 port=${server.port} user=postgres`,
+    '[pgbouncer]',
+    ...[`listen_addr = 127.0.0.1`, `listen_port = ${port}`, 'unix_socket_dir =', 'auth_type = any'],
+    ...['pool_mode = transaction', 'default_pool_size = 3', 'ignore_startup_parameters = extra_float_digits'],
+  ]
+  writeFileSync(config, `${lines.join('\n')}\n`)
+  const bouncer = spawn(program, [config], { cwd: server.folder, ...user, stdio: 'ignore' })
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`
+  if (!(await answers(url, bouncer))) throw new Error(`pgbouncer has ended with ${bouncer.exitCode}`)
+  return {
+    url,
+    close: async () => {
+      const exited = once(bouncer, 'exit')
+      bouncer.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/** Whether a server answers; false when it has ended. */
+async function answers(url: string, server: ChildProcess): Promise<boolean> {
+  for (let waited = 0; server.exitCode === null && server.signalCode === null; waited += 20) {
+    const client = new Client({ connectionString: url })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      await client.end()
+      return true
+    } catch (error) {
+      client.end().catch(() => undefined)
+      if (waited >= START_MS) throw error
+      await pause(20)
+    }
+  }
+  return false
+}
+
+/** The folder of its newest version. @throws when there is none, with what installs it */
+function findPrograms(): string {
+  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS) : []
+  const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
+  if (newest === undefined) throw new Error('There is no PostgreSQL. Install it with: apt-get install -y postgresql')
+  return join(PROGRAMS, newest, 'bin')
+}
+
+/** The server refuses to run as root: the user of Debian's package runs it. */
+function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
