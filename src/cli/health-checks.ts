@@ -17,7 +17,7 @@ import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
 import { CONNECTION_VARIABLE, loadRedisChecks, workersAccess } from './worker-subagents.js'
 import { needsSqlitePackage, openDatabase, SQLITE_PACKAGE } from '../store/sqlite/driver.js'
-import { readSessions } from './stored-sessions.js'
+import { readSessions, readSessionsAt } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
 
@@ -46,6 +46,7 @@ const optionalPackages = {
   '@langchain/core': 'agent-tasks/adapters/langchain',
   bullmq: 'agent-tasks/bullmq, and subagents on workers',
   ioredis: 'agent-tasks/bullmq, and subagents on workers',
+  pg: 'agent-tasks/postgres, and stores at postgres://…',
 } as const
 
 export interface CheckupOptions {
@@ -87,7 +88,7 @@ async function* checkConfigured(
     yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
   }
   const place = sessionPlace(config, { folder, projectFolder: cwd })
-  if (place !== undefined) yield checkStore(place)
+  if (place !== undefined) yield 'url' in place ? await checkServerStore(place) : checkStore(place)
   for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, own), env: { ...env, ...more } })
   }
@@ -128,7 +129,7 @@ async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): A
 const toState = { ok: 'ok', note: 'note', lossy: 'note', unusable: 'missing' } as const
 
 /** Reads the store of the MCP server's session. Nothing is opened for writing. */
-function checkStore({ folder, key }: SessionPlace): Finding {
+function checkStore({ folder, key }: Extract<SessionPlace, { folder: string }>): Finding {
   const check = 'store'
   const found = attempt(() => {
     // Fails where there is no SQLite, also when there is no file yet.
@@ -140,9 +141,22 @@ function checkStore({ folder, key }: SessionPlace): Finding {
   if ('error' in found) return { check, state: 'missing', detail: found.error }
   const own = found.value.filter(({ session }) => session === key)
   for (const { read } of own) if ('error' in read) return { check, state: 'missing', detail: read.error.message }
-  const owners = own.flatMap(({ pid }) => pid ?? [])
+  const owners = own.flatMap(({ owner }) => owner ?? [])
   const use = owners.length === 0 ? '' : `, in use by ${owners.join(', ')}`
   return { check, state: 'ok', detail: `${folder}: ${own.length} file(s) of session ${JSON.stringify(key)}${use}` }
+}
+
+/** Reads the session of the MCP server in its PostgreSQL. */
+async function checkServerStore({ url, key }: Extract<SessionPlace, { url: string }>): Promise<Finding> {
+  const check = 'store'
+  try {
+    const own = (await readSessionsAt(url)).find(({ session }) => session === key)
+    if (own !== undefined && 'error' in own.read) return { check, state: 'missing', detail: own.read.error.message }
+    const use = own?.owner === undefined ? '' : `, in use by ${own.owner}`
+    return { check, state: 'ok', detail: `PostgreSQL: session ${JSON.stringify(key)}${use}` }
+  } catch (error) {
+    return { check, state: 'missing', detail: oneLine((error as Error).message, 300) }
+  }
 }
 
 /** The folder, or the first one above it that exists. */

@@ -37,7 +37,7 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
     .option(
       '--store <dir>',
-      'keep tasks and results in this folder: the next server of the session has what this one leaves',
+      'keep tasks and results in this folder, or in a PostgreSQL (postgres://…): the next server of the session has what this one leaves',
     )
     .option('--session <key>', 'with --store: whose tasks they are (default: the working directory)')
     .option(
@@ -55,6 +55,7 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
       `
 An agent-tasks.config.json of the working directory names programs, and may have come with a repository: it is used once you have trusted it,
 and again after each change. A file that --config names needs no trust.
+In a PostgreSQL a session has one server at a time, so that each needs a --session of its own; programs that survive their host need a folder.
 Over stdio it exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
 
 Examples:
@@ -62,6 +63,7 @@ Examples:
   $ agent-tasks mcp --init
   $ agent-tasks mcp --trust /path/to/agent-tasks.config.json
   $ agent-tasks mcp --store .agent/tasks
+  $ agent-tasks mcp --store postgres://agent@db.example/agents --session worker-1
   $ agent-tasks mcp --http --port 3500
   $ AGENT_TASKS_CONNECTION=rediss://:secret@redis.example agent-tasks mcp --cluster`,
     )

@@ -14,6 +14,7 @@ import { readCluster, type ClusterFlags } from './cluster-options.js'
 import { createDemoInstance } from './demo-instance.js'
 import { parseInstanceOptions } from './instance-option.js'
 import { introduce } from './introduction.js'
+import { exitWhenLost } from './lost-store.js'
 import { readInteger } from './numbers.js'
 import { reviveInstances } from './revived-instances.js'
 import { readPagePort, servePage } from './served-page.js'
@@ -48,7 +49,10 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
     .option('--ws-port <port>', 'the port of the client socket (default: TASKS_WS_PORT, or 3400)')
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
-    .option('--store <file>', 'keep tasks in this file when the server ends (default: TASKS_STORE, or no file)')
+    .option(
+      '--store <file>',
+      'keep tasks in this file, or in a PostgreSQL (postgres://…), when the server ends (default: TASKS_STORE, or nowhere)',
+    )
     .option(
       '--connection <url>',
       'be one of several servers behind one address: tasks are kept in Redis, redis://… or rediss://… (default: AGENT_TASKS_CONNECTION, or alone)',
@@ -74,7 +78,8 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
       `
 An instance that is lost while the server runs is started again, after 1 s at first and after 60 s at most.
 SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
-With --store, queued tasks wait for the next start, also when the server was killed.
+With --store, queued tasks wait for the next start, also when the server was killed. A postgres:// URL may name a schema and a session
+(?schema=agent_tasks&session=server). When another server has taken the session over, this one exits with 1.
 With --connection, any server answers for every task, and runs those of the instances that are connected to it (see docs/scale.md). There is no page
 then. An instance that several servers have is connected to one of them, and to another when that is gone.
 
@@ -124,6 +129,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
       pageUrl: () => page && withoutToken(page.url),
       ...defined({ inspect: inspector }),
     })
+    exitWhenLost({ lost: server.storeLost }, close)
     stopReviving = reviveInstances({
       instances: server.instances,
       starts: new Map(wanted.map((location) => [location.id, () => mcpInstance(location)])),

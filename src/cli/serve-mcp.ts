@@ -3,12 +3,16 @@ import { defined } from '../defined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
 import { startMcpHttpServer } from '../mcp/http.js'
-import { sessionPlace } from '../mcp/session.js'
+import { sessionPlace, type SessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
 import type { Environment } from '../mcp/trust-records.js'
 import { describeUntrusted } from '../mcp/trust.js'
+import { postgresStore } from '../postgres/postgres-store.js'
+import { parsePostgresUrl } from '../postgres/store-url.js'
+import { openStore, type OpenStore } from '../store/open-store.js'
 import { readClusterTasks } from './cluster-options.js'
+import { exitWhenLost } from './lost-store.js'
 import { servePage, type PageSettings } from './served-page.js'
 import { sentSubagents } from './worker-subagents.js'
 
@@ -21,7 +25,7 @@ export interface ServeMcpOptions {
   readonly http?: boolean | undefined
   readonly host?: string | undefined
   readonly port?: number | undefined
-  /** The folder of the store. Default: `store` of the configuration. */
+  /** The folder of the store, or the URL of a PostgreSQL. Default: `store` of the configuration. */
   readonly store?: string | undefined
   /** The session key. Default: `session` of the configuration, or the working directory. */
   readonly session?: string | undefined
@@ -52,6 +56,8 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
       `agent-tasks warn: there is no file ${configFile}, so there are no subagents. ${howToConfigure(configFile)}`,
     )
   }
+  const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
+  const opened = await openPlace(untrusted === undefined ? place : undefined, say)
   const shared = {
     config,
     folder,
@@ -61,28 +67,55 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
       subagents: await sentSubagents(config, env, say),
       taskManager: await readClusterTasks({ connection, cluster }, config, env, say),
     }),
-    ...defined({ store, session }),
+    ...defined({ session, store: opened }),
   }
-  const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
-  if (place !== undefined && untrusted === undefined) {
-    say(`store: ${place.folder}, session ${JSON.stringify(place.key)}`)
+  const watchStore = (server: Pick<McpStdioServer, 'close'>): void => {
+    if (typeof opened === 'object') exitWhenLost(opened, () => server.close())
   }
-  if (http) {
-    const starting = startMcpHttpServer({
-      ...shared,
-      ...defined({ host, port }),
-    })
-    const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
-    starting.catch(stopListening)
-    const started = await starting
-    say(`MCP at ${started.url}`)
-    await showPage(page, started, say, stopListening)
-    return
+  try {
+    await start()
+  } catch (error) {
+    // Nothing that has started uses it.
+    if (typeof opened === 'object') await opened.close()
+    throw error
   }
-  const server = startMcpStdioServer(shared)
-  const stopListening = disposeOnSignals(server, { ...ending, input: process.stdin })
-  await showPage(page, server, say, stopListening)
-  void server.closed.then(() => process.exit(0))
+
+  async function start(): Promise<void> {
+    if (http) {
+      const starting = startMcpHttpServer({
+        ...shared,
+        ...defined({ host, port }),
+      })
+      const stopListening = disposeOnSignals(async () => (await starting).close(), ending)
+      starting.catch(stopListening)
+      const started = await starting
+      watchStore(started)
+      say(`MCP at ${started.url}`)
+      await showPage(page, started, say, stopListening)
+      return
+    }
+    const server = startMcpStdioServer(shared)
+    const stopListening = disposeOnSignals(server, { ...ending, input: process.stdin })
+    watchStore(server)
+    await showPage(page, server, say, stopListening)
+    void server.closed.then(() => process.exit(0))
+  }
+}
+
+/** Opens the store of a server; a folder is opened by what uses it. @throws StoreError, InvalidSettingError */
+async function openPlace(
+  place: SessionPlace | undefined,
+  say: (line: string) => void,
+): Promise<string | OpenStore | undefined> {
+  if (place === undefined) return undefined
+  const key = JSON.stringify(place.key)
+  if ('folder' in place) {
+    say(`store: ${place.folder}, session ${key}`)
+    return place.folder
+  }
+  const store = await openStore(postgresStore({ session: place.key, ...parsePostgresUrl(place.url, 'store') }))
+  say(`store: ${store.name ?? ''}`)
+  return store
 }
 
 /** The page ends with the process. Its link goes to standard error, as everything that is no MCP does. */

@@ -1,11 +1,24 @@
-/** `agent-tasks store show|export|check PATH`: looks into a store, or a folder of sessions, also while its owner runs. Nothing is changed. */
+/** `agent-tasks store show|export|check|copy`: looks into a store, also while its owner runs, or copies it. Nothing else is changed. */
 import { hasEnded } from '../../machines/task-status.js'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 
 import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
-import { readStore, STORE_TABLES, type StoreContents, type StoredCommandTask } from '../store/index.js'
-import { isFolder, readSessions, type StoredSession } from './stored-sessions.js'
+import { defined } from '../defined.js'
+import { postgresStore } from '../postgres/postgres-store.js'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
+import {
+  openStore,
+  readStore,
+  sqliteStore,
+  STORE_TABLES,
+  StoreError,
+  type OpenStore,
+  type StoreChange,
+  type StoreContents,
+  type StoredCommandTask,
+} from '../store/index.js'
+import { isFolder, readSessions, readSessionsAt, type StoredSession } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -13,10 +26,12 @@ import { createTerminal, type ProgramIO } from './terminal.js'
 const GOAL_CHARS = 60
 
 export function addStoreCommand(program: Command, io: ProgramIO): void {
-  const store = program.command('store').description('commands for the file of a store, or a folder of sessions')
+  const store = program
+    .command('store')
+    .description('commands for the file of a store, a folder of sessions, or a PostgreSQL')
   const path = [
-    '<path>',
-    'the file of the store, as in .agent/tasks.db, or the folder of `agent-tasks mcp --store`',
+    '<store>',
+    'the file of the store, as in .agent/tasks.db, the folder of `agent-tasks mcp --store`, or postgres://…',
   ] as const
   store
     .command('show')
@@ -25,11 +40,13 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ agent-tasks store show .agent/tasks.db\n  $ agent-tasks store show .agent/tasks',
+      '\nExamples:\n  $ agent-tasks store show .agent/tasks.db\n  $ agent-tasks store show .agent/tasks\n  $ agent-tasks store show postgres://agent@db.example/agents',
     )
-    .action((at: string, { json }: { readonly json?: boolean }) =>
-      (isFolder(at) ? showSessions : show)(at, json === true, io),
-    )
+    .action(async (at: string, { json }: { readonly json?: boolean }) => {
+      const sessions = await sessionsAt(at)
+      if (sessions === undefined) show(readStore(at), json === true, io)
+      else showSessions(sessions, json === true, io)
+    })
   store
     .command('export')
     .description('print every row as a line of JSON')
@@ -49,10 +66,25 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
       '\nThe exit code is 2 when a file is no store, or is damaged.\n\nExamples:\n  $ agent-tasks store check .agent/tasks.db',
     )
     .action((at: string, { json }: { readonly json?: boolean }) => check(at, json === true, io))
+  store
+    .command('copy')
+    .description('copy a store into an empty one: from a file to a PostgreSQL, or back')
+    .argument('<from>', 'a file, or postgres://…; no process may use it')
+    .argument('<to>', 'a new file, or postgres://… with a session that holds nothing')
+    .addHelpText(
+      'after',
+      `
+The copy is complete, or there is none. Do not start a host on both: each would deliver what is owed. Programs that survived their host are not
+copied with their output: in a PostgreSQL their tasks are interrupted.
+
+Examples:
+  $ agent-tasks store copy .agent/tasks.db 'postgres://agent@db.example/agents?session=server'`,
+    )
+    .action((from: string, to: string) => copy(from, to, io))
 }
 
-function show(path: string, isJson: boolean, io: ProgramIO): void {
-  const { tasks, deliveries, commands, instances, ...rest } = readStore(path)
+function show(contents: StoreContents, isJson: boolean, io: ProgramIO): void {
+  const { tasks, deliveries, commands, instances, ...rest } = contents
   const commandTasks = rest.commandTasks.filter(isTask)
   const terminal = createTerminal(io, 'stdout')
   if (isJson) {
@@ -94,21 +126,30 @@ function show(path: string, isJson: boolean, io: ProgramIO): void {
 /** One row may stand for the last place in the order of submission, without a task. */
 const isTask = ({ status }: StoredCommandTask): boolean => status !== FORGOTTEN
 
-function showSessions(folder: string, isJson: boolean, io: ProgramIO): void {
-  const sessions = readSessions(folder)
+function showSessions(sessions: readonly StoredSession[], isJson: boolean, io: ProgramIO): void {
   const terminal = createTerminal(io, 'stdout')
   if (isJson) {
     terminal.printJson({
-      sessions: sessions.map(({ session, file, pid, read }) => ({ session, file, pid, ...summaryOf(read) })),
+      sessions: sessions.map(({ session, file, owner, read }) => ({
+        session,
+        file,
+        ...(typeof owner === 'string' ? { owner } : { pid: owner }),
+        ...summaryOf(read),
+      })),
     })
     return
   }
   if (sessions.length === 0) terminal.say('There are no sessions.')
   else {
-    const rows = sessions.map(({ session, file, pid, read }) => {
+    const rows = sessions.map(({ session, file, owner, read }) => {
       const { tasks = '?', running = '?', owed = '?' } = summaryOf(read)
       const name = oneLine(session ?? '(unknown)', 60)
-      return [name, pid === undefined ? 'nobody' : String(pid), ...[tasks, running, owed].map(String), basename(file)]
+      return [
+        name,
+        owner === undefined ? 'nobody' : String(owner),
+        ...[tasks, running, owed].map(String),
+        basename(file),
+      ]
     })
     formatTable(['SESSION', 'USED BY', 'TASKS', 'RUNNING', 'OWED', 'FILE'], rows).forEach(terminal.print)
   }
@@ -132,14 +173,20 @@ function summaryOf(read: StoredSession['read']): Summary {
   }
 }
 
-/** Each file of a path, with what else is known of it. */
-function filesAt(path: string): readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[] {
-  return isFolder(path) ? readSessions(path) : [{ file: path, read: { contents: readStore(path) } }]
+/** The sessions of a folder or of a server; undefined for a file. */
+async function sessionsAt(location: string): Promise<readonly StoredSession[] | undefined> {
+  if (isPostgresUrl(location)) return readSessionsAt(location)
+  return isFolder(location) ? readSessions(location) : undefined
 }
 
-function exportRows(path: string, io: ProgramIO): void {
+/** Each file or session, with what else is known of it. */
+async function partsOf(location: string): Promise<readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[]> {
+  return (await sessionsAt(location)) ?? [{ file: location, read: { contents: readStore(location) } }]
+}
+
+async function exportRows(location: string, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
-  for (const { read, ...from } of filesAt(path)) {
+  for (const { read, ...from } of await partsOf(location)) {
     if ('error' in read) throw read.error
     const where = 'session' in from ? { session: from.session, file: from.file } : {}
     for (const table of STORE_TABLES) {
@@ -148,18 +195,52 @@ function exportRows(path: string, io: ProgramIO): void {
   }
 }
 
-function check(path: string, isJson: boolean, io: ProgramIO): void {
+async function check(location: string, isJson: boolean, io: ProgramIO): Promise<void> {
   const terminal = createTerminal(io, 'stdout')
   const errors: Error[] = []
-  for (const { file, read } of filesAt(path)) {
+  for (const { file, read, ...part } of await partsOf(location)) {
+    const session = isPostgresUrl(location) && 'session' in part ? part.session : undefined
+    const name = session === undefined ? file : `${file}, session ${JSON.stringify(session)},`
     if ('error' in read) errors.push(read.error)
-    else if (isJson) terminal.printJson({ file, isSound: true, rows: countRows(read.contents) })
-    else terminal.print(`${file} is sound: ${describeCounts(read.contents)}.`)
+    else if (isJson) {
+      terminal.printJson({ file, ...defined({ session }), isSound: true, rows: countRows(read.contents) })
+    } else terminal.print(`${name} is sound: ${describeCounts(read.contents)}.`)
   }
   const [first, ...others] = errors
   for (const { message } of others) terminal.say(message)
   if (first !== undefined) throw first
 }
+
+async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
+  const source = await openAt(from)
+  try {
+    const contents = source.open()
+    const target = await openAt(to)
+    try {
+      if (countAll(target.open()) > 0) {
+        throw new StoreError('STORE_INVALID', `${target.name ?? to}: it holds tasks already. Copy to an empty store.`)
+      }
+      const changes = STORE_TABLES.flatMap((table) => contents[table].map((put) => ({ table, put }) as StoreChange))
+      if (changes.length > 0) await target.write(changes)
+    } finally {
+      await target.close()
+    }
+    createTerminal(io, 'stdout').print(`Copied: ${describeCounts(contents)}.`)
+  } finally {
+    await source.close()
+  }
+}
+
+/** Takes possession of a store. @throws StoreError, InvalidSettingError */
+async function openAt(location: string): Promise<OpenStore> {
+  if (isPostgresUrl(location)) return openStore(postgresStore(parsePostgresUrl(location, 'store')))
+  if (!isFolder(location)) return openStore(sqliteStore(location))
+  const message = `${location} is a folder of sessions: copy one of its files, which \`agent-tasks store show\` lists.`
+  throw new StoreError('STORE_INVALID', message)
+}
+
+const countAll = (contents: StoreContents): number =>
+  Object.values(countRows(contents)).reduce((total, count) => total + count, 0)
 
 const countRows = (contents: StoreContents): Readonly<Record<string, number>> =>
   Object.fromEntries(STORE_TABLES.map((table) => [table, contents[table].length]))

@@ -1,17 +1,19 @@
-/** The folder of an MCP server's sessions (`agent-tasks mcp --store DIR`), as commands read it. Nothing is changed. */
+/** Sessions in a folder (`agent-tasks mcp --store DIR`) or in a PostgreSQL, as commands read them. Nothing is changed. */
 import { statSync } from 'node:fs'
 import { readStore, type StoreContents } from '../store/index.js'
+import { readPostgresStore } from '../postgres/read-store.js'
+import { parsePostgresUrl } from '../postgres/store-url.js'
 import { listSessions } from '../store/sessions/session-folder.js'
 import { runningOwnerOf } from '../store/sqlite/owner-lock.js'
 
-/** A file of a session. */
+/** A file of a session, or its rows on a server. */
 export interface StoredSession {
   /** The session key; undefined if the file that names it is missing. */
   readonly session: string | undefined
   readonly file: string
-  /** The process that owns the file. */
-  readonly pid: number | undefined
-  /** What the file holds, or why it cannot be read. */
+  /** Who owns it: a pid, or on a server which process of which machine. */
+  readonly owner: number | string | undefined
+  /** What it holds, or why it cannot be read. */
   readonly read: { readonly contents: StoreContents } | { readonly error: Error }
 }
 
@@ -21,8 +23,20 @@ export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEnt
 /** Every file of a folder. @throws StoreError if the folder cannot be read */
 export function readSessions(folder: string): StoredSession[] {
   return listSessions(folder).flatMap(({ key, files }) =>
-    files.map((file) => ({ session: key, file, pid: runningOwnerOf(file), read: attempt(file) })),
+    files.map((file) => ({ session: key, file, owner: runningOwnerOf(file), read: attempt(file) })),
   )
+}
+
+/** The sessions on a server, or the one that the URL names. @throws StoreError, InvalidSettingError */
+export async function readSessionsAt(url: string): Promise<StoredSession[]> {
+  const sessions = await readPostgresStore(parsePostgresUrl(url, 'store'))
+  return sessions.map(({ session, holder, read }) => ({ session, file: withoutSecrets(url), owner: holder, read }))
+}
+
+/** A URL without its user and password. */
+function withoutSecrets(url: string): string {
+  const { host, pathname } = new URL(url)
+  return `postgres://${host}${pathname}`
 }
 
 function attempt(file: string): StoredSession['read'] {

@@ -15,6 +15,7 @@ import {
   aClock,
   aFunction,
   aName,
+  aStore,
   anObject,
   objectWith,
   aString,
@@ -31,6 +32,7 @@ import {
 import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
+import type { OpenStore } from '../store/open-store.js'
 import type { SessionStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
@@ -61,10 +63,10 @@ export interface McpServerOptions {
    */
   readonly projectFolder?: string
   /**
-   * The folder in which tasks and their results are kept when the process ends. Overrides `store` of the configuration. Default: none,
-   * everything ends with the process.
+   * The folder in which tasks and their results are kept when the process ends, or a store that is open (`await openStore(postgresStore({ … }))`). Such a
+   * store is closed with the server, and it names the session. Overrides `store` of the configuration. Default: none, everything ends with the process.
    */
-  readonly store?: string
+  readonly store?: string | OpenStore
   /**
    * With a store: whose tasks they are. A server takes over what ended servers of the same session left. Overrides `session` of the
    * configuration. Default: `projectFolder`.
@@ -95,6 +97,11 @@ const anUntrustedFile: OptionType = {
   accepts: (value) => typeof (value as Partial<UntrustedFile> | null)?.file === 'string',
 }
 
+const aFolderOrStore: OptionType = {
+  expected: `${aName.expected}, or ${aStore.expected}`,
+  accepts: (value) => aName.accepts(value) || aStore.accepts(value),
+}
+
 export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   // Its schema checks the content.
   config: anObject,
@@ -102,7 +109,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
   configFile: aString,
   untrusted: anUntrustedFile,
   projectFolder: aString,
-  store: aName,
+  store: aFolderOrStore,
   session: aSessionKey,
   subagents: recordOf(aRunnable),
   taskManager: objectWith('the tasks of a cluster', 'submitTask', 'followTask', 'cancelTask', 'close'),

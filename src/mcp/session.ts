@@ -2,15 +2,19 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
+import { isPostgresUrl } from '../postgres/store-url.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { sessionFolder } from '../store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../store/sessions/session-store.js'
+import { ownedSession } from '../store/sessions/owned-session.js'
+import type { OpenStore } from '../store/open-store.js'
 import type { StoredTask } from '../store/store.js'
 import { ANONYMOUS } from './callers.js'
 
 /** What a server is told of its store, besides the configuration. */
 export interface SessionOptions {
-  readonly store?: string | undefined
+  /** A folder, or a store that is open. */
+  readonly store?: string | OpenStore | undefined
   readonly session?: string | undefined
   /** The folder that the paths of the configuration start from. */
   readonly folder: string
@@ -18,38 +22,52 @@ export interface SessionOptions {
   readonly projectFolder: string
 }
 
-/** Where a session is stored. */
-export interface SessionPlace {
-  readonly folder: string
-  readonly key: string
-}
+/** Where a session is stored: in a folder, or in the PostgreSQL of a URL. */
+export type SessionPlace =
+  { readonly folder: string; readonly key: string } | { readonly url: string; readonly key: string }
 
-/** The folder and the key of a server's session; undefined without a store. */
-export function sessionPlace(config: AgentConfig, options: SessionOptions): SessionPlace | undefined {
-  const folder =
-    options.store === undefined
-      ? config.store !== undefined && resolve(options.folder, config.store)
-      : resolve(options.store)
-  if (folder === false) return undefined
-  return { folder, key: options.session ?? config.session ?? resolve(options.projectFolder) }
+/** The place and the key of a server's session; undefined without a store. */
+export function sessionPlace(
+  config: AgentConfig,
+  options: SessionOptions & { readonly store?: string | undefined },
+): SessionPlace | undefined {
+  const location = options.store ?? config.store
+  if (location === undefined) return undefined
+  const key = options.session ?? config.session ?? resolve(options.projectFolder)
+  if (isPostgresUrl(location)) return { url: location, key }
+  return { folder: options.store === undefined ? resolve(options.folder, location) : resolve(location), key }
 }
 
 /**
  * The store of a server; undefined when none is configured. Nothing is opened.
- * @throws InvalidSettingError for a setting that needs a store
+ * @throws InvalidSettingError for a setting that needs a store, or another one
  */
 export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionStore | undefined {
-  const place = sessionPlace(config, options)
+  const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
+  const { store, ...others } = options
+  if (typeof store === 'object') {
+    if (store.directory === undefined) refuseSurviving(config, 'false: this store has no files of programs')
+    return ownedSession(store, isKept)
+  }
+  const place = sessionPlace(config, { ...others, store })
   if (place !== undefined) {
-    const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
+    if ('url' in place) {
+      const expected = 'a folder; a store on a server is opened first: { store: await openStore(postgresStore({ … })) }'
+      throw new InvalidSettingError('store', '(a URL)', expected)
+    }
     return sessionStore(sessionFolder(place.folder, place.key), isKept)
   }
   const expected = 'nothing unless there is a store (--store, or store of the configuration)'
-  const surviving = config.subagents.findIndex(({ survivesHost }) => survivesHost)
-  if (surviving !== -1) throw new InvalidSettingError(`subagents[${surviving}].survivesHost`, true, expected)
+  refuseSurviving(config, expected)
   const session = options.session ?? config.session
   if (session !== undefined) throw new InvalidSettingError('session', session, expected)
   return undefined
+}
+
+/** @throws InvalidSettingError for a subagent whose programs survive their host */
+function refuseSurviving({ subagents }: AgentConfig, expected: string): void {
+  const at = subagents.findIndex(({ survivesHost }) => survivesHost)
+  if (at !== -1) throw new InvalidSettingError(`subagents[${at}].survivesHost`, true, expected)
 }
 
 /** What is owed is kept, and for a while what can be asked for. Nobody is told of the results of anonymous clients. */

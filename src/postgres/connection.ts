@@ -1,6 +1,6 @@
 /** One connection to the server, made when it is needed, and made again when it breaks. */
 import { StoreError } from '../store/store-errors.js'
-import { isAnswer } from './postgres-failure.js'
+import { isAnswer, NotConnectedError } from './postgres-failure.js'
 
 /** A connection to PostgreSQL, as `pg` and PGlite have it. */
 export interface PostgresClient {
@@ -59,11 +59,6 @@ async function loadPg() {
     const message = 'A store in PostgreSQL needs the package pg, which is not installed. Run: npm install pg@8'
     throw new StoreError('STORE_UNAVAILABLE', message, { cause })
   }
-}
-
-/** There is no connection: the statement was not sent. */
-export class NotConnectedError extends Error {
-  override readonly name = 'NotConnectedError'
 }
 
 export class Connection {

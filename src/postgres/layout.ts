@@ -32,7 +32,11 @@ async function create(connection: Connection, statements: Statements, schema: st
   for (const statement of statements.create) await connection.query(statement)
 }
 
-async function hasLayout(
+/**
+ * Whether the schema has the tables of a store.
+ * @throws StoreError as `prepareSchema` does
+ */
+export async function hasLayout(
   connection: Connection,
   statements: Statements,
   { schema, name }: { readonly schema: string; readonly name: string },

@@ -1,8 +1,7 @@
 /** Writes of the present owner of a store. */
 import type { StoreChange } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
-import { NotConnectedError } from './connection.js'
-import { isAnswer, toStoreError } from './postgres-failure.js'
+import { isAnswer, NotConnectedError, toStoreError } from './postgres-failure.js'
 import { lostError, pause, readOwner, type PossessionOptions, type Tenure } from './possession.js'
 import { toArrays } from './rows.js'
 
@@ -55,7 +54,7 @@ export class OwnedRows {
         if (this.#isWritten(used, refusal)) return
       } catch (error) {
         if (error instanceof StoreError) throw error
-        if (error instanceof NotConnectedError && !isUnknown) throw toStoreError(name, error.cause)
+        if (error instanceof NotConnectedError && !isUnknown) throw toStoreError(name, error)
         if (isAnswer(error) && !isUnknown) throw toStoreError(name, error)
         isUnknown = true
         if (isAnswer(error)) {

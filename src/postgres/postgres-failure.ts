@@ -22,6 +22,11 @@ const NO_ANSWER: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the name of the host cannot be looked up now',
 }
 
+/** There is no connection, for the reason `cause`: the statement was not sent. */
+export class NotConnectedError extends Error {
+  override readonly name = 'NotConnectedError'
+}
+
 /**
  * Whether an error is the answer of the server to a statement, which had no effect then. An error with which the server ends the connection is none:
  * the statement may have been committed before.
@@ -33,6 +38,7 @@ export function isAnswer(error: unknown): boolean {
 /** An error of the server or of the connection as a `StoreError` that names the store. */
 export function toStoreError(name: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
+  if (error instanceof NotConnectedError) return toStoreError(name, error.cause)
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown }
   const key = String(code)
   const [storeCode, reason] =

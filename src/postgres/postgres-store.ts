@@ -10,13 +10,7 @@ import type { OpenStore, RemoteStore } from '../store/open-store.js'
 import { StoreError } from '../store/store-errors.js'
 import type { StoreContents } from '../store/store.js'
 import { commitQueue } from './commit-queue.js'
-import {
-  Connection,
-  connectWithPg,
-  NotConnectedError,
-  type PostgresAddress,
-  type PostgresClient,
-} from './connection.js'
+import { Connection, connectWithPg, type PostgresAddress, type PostgresClient } from './connection.js'
 import { prepareSchema } from './layout.js'
 import { OwnedRows } from './owned-rows.js'
 import { toStoreError } from './postgres-failure.js'
@@ -77,17 +71,32 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   checkOptions(options, optionTypes)
-  const { connection, schema, session, leaseMs, clock } = { ...DEFAULTS, clock: systemClock, ...options }
-  const name = `${addressOf(connection)} (schema ${schema}, session ${session})`
-  return { name, connect: () => connect({ connection, schema, session, leaseMs, clock }, name) }
+  const { session = DEFAULTS.session } = options
+  const name = nameOf(options, session)
+  return { name, connect: () => connect(options, name) }
 }
 
-async function connect(
-  { connection: given, schema, session, leaseMs, clock }: Required<PostgresStoreOptions>,
-  name: string,
-): Promise<OpenStore> {
-  const connection = new Connection(typeof given === 'function' ? given : () => connectWithPg(given))
-  const statements = statementsFor(schema)
+/** The schema of a store, which nobody possesses yet. It connects with the first statement. @throws InvalidInputError, InvalidSettingError */
+export function connectSchema(options: PostgresStoreOptions) {
+  checkOptions(options, optionTypes)
+  const { connection, schema = DEFAULTS.schema } = options
+  return {
+    connection: new Connection(typeof connection === 'function' ? connection : () => connectWithPg(connection)),
+    statements: statementsFor(schema),
+    schema,
+    name: nameOf(options),
+  }
+}
+
+/** What errors call a store, or all of a schema. */
+function nameOf({ connection, schema = DEFAULTS.schema }: PostgresStoreOptions, session?: string): string {
+  const place = session === undefined ? `schema ${schema}` : `schema ${schema}, session ${session}`
+  return `${addressOf(connection)} (${place})`
+}
+
+async function connect(given: PostgresStoreOptions, name: string): Promise<OpenStore> {
+  const { connection, statements, schema } = connectSchema(given)
+  const { session, leaseMs, clock } = { ...DEFAULTS, clock: systemClock, ...given }
   const options: PossessionOptions = { connection, statements, session, leaseMs, clock, name }
   try {
     await prepareSchema(connection, statements, { schema, name })
@@ -101,7 +110,7 @@ async function connect(
     }
   } catch (error) {
     await connection.close()
-    throw toStoreError(name, error instanceof NotConnectedError ? error.cause : error)
+    throw toStoreError(name, error)
   }
 }
 

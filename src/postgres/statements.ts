@@ -54,6 +54,9 @@ export function statementsFor(name: string) {
     /** $1 session, $2 epoch, $3 batch. What was sent under this batch number, and may still be on its way, has no effect any more. A write adds 1. */
     fence: `UPDATE ${schema}.owners SET batch = batch + 2 WHERE session = $1 AND epoch = $2 AND batch = $3`,
 
+    /** Those who have or had an owner, with the one of now. */
+    sessions: `SELECT session, CASE WHEN expires_at > clock_timestamp() THEN holder END AS holder FROM ${schema}.owners ORDER BY session`,
+
     /** $1 session. */
     read: `SELECT kind, id, body, checksum::float8 AS checksum FROM ${schema}.rows WHERE session = $1 ORDER BY kind, seq, id`,
     /** $1 session, $2 lease in ms, $3 epoch, $4 batch, then what is removed ($5 kinds, $6 ids) and put ($7 kinds, $8 ids, $9 seqs, $10 bodies, $11 checksums). */

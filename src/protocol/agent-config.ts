@@ -327,7 +327,7 @@ export const agentConfigSchema = strictObject({
     .min(1)
     .optional()
     .describe(
-      'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file. Default: none.',
+      'The folder in which tasks and their results are kept when the server ends, relative to the folder of this file; or, for `agent-tasks mcp`, the URL of a PostgreSQL (postgres://USER@HOST/DATABASE). Default: none.',
     ),
   session: z
     .string()

@@ -149,9 +149,13 @@ export const serverConfigSchema = z.strictObject({
       .min(1)
       .optional()
       .meta(
-        about('The file that keeps tasks when the server ends. Default: they end with it.', 'the path of a store', {
-          env: 'TASKS_STORE',
-        }),
+        about(
+          'The file that keeps tasks when the server ends, or the URL of a PostgreSQL (postgres://USER@HOST/DATABASE). Default: they end with it.',
+          'the path of a store, or postgres://…',
+          {
+            env: 'TASKS_STORE',
+          },
+        ),
       ),
     instanceGraceMs: integer(
       0,

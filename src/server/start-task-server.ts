@@ -39,6 +39,9 @@ import {
 } from '../protocol/server-config.js'
 import { EXTENSION_ORIGIN } from '../protocol/browser-extension.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
+import { postgresStore } from '../postgres/postgres-store.js'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
+import { openStore } from '../store/open-store.js'
 import { sqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
 import { readConfigFile, readTls } from './config-file.js'
@@ -113,6 +116,8 @@ export interface TaskServer {
   readonly taskManager: TaskManager
   /** The instances that run commands. */
   readonly instances: InstanceManager
+  /** Aborted when the store is lost to another owner: close the server and end the process. Undefined where that cannot happen. */
+  readonly storeLost: AbortSignal | undefined
   /**
    * Accepts no new tasks, cancels queued tasks, waits for running ones, then closes all sockets and instances. Subscribers get the
    * `complete` of every task. Further calls return the same promise.
@@ -166,7 +171,7 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
   if (cluster !== undefined && (givenStore ?? storeFile) !== undefined) {
     throw new InvalidInputError('options.store', '(given)', 'none, because the tasks of a cluster are kept in Redis')
   }
-  const store = givenStore ?? (storeFile === undefined ? undefined : sqliteStore(storeFile))
+  const store = givenStore ?? (await openConfigured(storeFile))
   const taskManager = new TaskManager({
     ...taskLimits,
     instances,
@@ -354,9 +359,17 @@ export async function startTaskServer(options: TaskServerOptions = {}): Promise<
     config,
     taskManager,
     instances,
+    storeLost: store?.lost,
     close,
     [Symbol.asyncDispose]: () => close(),
   }
+}
+
+/** The store of the configuration: a file, or the URL of a PostgreSQL, which is opened. @throws StoreError, InvalidSettingError */
+async function openConfigured(location: string | undefined): Promise<Store | undefined> {
+  if (location === undefined) return undefined
+  if (!isPostgresUrl(location)) return sqliteStore(location)
+  return openStore(postgresStore({ session: 'server', ...parsePostgresUrl(location, 'tasks.store') }))
 }
 
 /** @param names how the port is set: on the command line, in options, in the environment */

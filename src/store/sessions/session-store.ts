@@ -9,10 +9,10 @@
  * 3. Only an empty file is removed, by its owner.
  */
 
-import { hasEnded } from '../../../machines/task-status.js'
-import type { FileStore, LocalStore, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
+import type { FileStore, LocalStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
+import { withoutOld } from './kept-tasks.js'
 
 /** The files of one session key. */
 export interface SessionFiles {
@@ -35,7 +35,7 @@ export interface SessionFiles {
 }
 
 /** The store of one process of a session. */
-export interface SessionStore extends LocalStore {
+export interface SessionStore extends Store {
   /** The ids of the tasks that were there when it was opened: an earlier process of the session left them. */
   readonly earlierTasks: ReadonlySet<string>
   /** Writes nothing any more: for the next process, what runs now is interrupted, as if this one had been killed. */
@@ -130,14 +130,8 @@ function gather(
   const open = new Set([own, ...others])
   try {
     const all = union([own, ...others].map(({ contents }) => contents))
-    const carried = new Set(all.deliveries.flatMap(({ taskIds }) => taskIds))
-    const isLeft = (task: StoredTask): boolean => !hasEnded(task.status) || carried.has(task.id) || isKept(task)
-    const contents = { ...all, tasks: all.tasks.filter(isLeft) }
-    const dropped = all.tasks.filter((task) => !isLeft(task))
-    const changes = [
-      ...(others.length > 0 ? puts(contents) : []),
-      ...dropped.map(({ id }): StoreChange => ({ table: 'tasks', remove: id })),
-    ]
+    const { kept: contents, dropped } = withoutOld(all, isKept)
+    const changes = [...(others.length > 0 ? puts(contents) : []), ...dropped]
     if (changes.length > 0) own.store.writeNow(changes)
     for (const other of others) {
       // Should removing the file fail, nobody finds its content a second time.
