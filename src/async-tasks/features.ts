@@ -7,6 +7,7 @@ import { listedIds } from './listed-ids.js'
 import { questionWithdrawal } from './questions/open-questions.js'
 import { prunedTasks } from './recovery/pruned-tasks.js'
 import { pushSubscribers } from './delivery/push-subscribers.js'
+import { taskHistory } from './history/past-tasks.js'
 import type { TaskRegistry } from './registry.js'
 import { runFiles } from './output/run-files.js'
 import { runs } from './run-plan.js'
@@ -28,6 +29,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   spentByOwner,
   listedIds,
   prunedTasks,
+  taskHistory,
   pushSubscribers,
   deliveryStandings,
 ]

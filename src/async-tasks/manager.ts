@@ -71,6 +71,8 @@ import { failureOf, toOutput } from '../protocol/outcomes.js'
 import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
 import { features } from './features.js'
 import { addresseeOf } from './questions/question-addressee.js'
+import { taskHistory } from './history/past-tasks.js'
+import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
 import { keptTail } from './output/output-tail.js'
 import { spentByOwner } from './limits/spent-by-owner.js'
 import { lookUpTask } from './task-lookup.js'
@@ -375,6 +377,15 @@ export class AsyncTaskManager {
     return Array.from(this.registry.history.entries(), (entry) => entry.record)
   }
 
+  /**
+   * Reads the tasks that have ended, those first that ended last: also those that this manager does not keep any longer, if its store has a history.
+   * @returns a page, and the cursor of the next one
+   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   */
+  history(query: TaskHistoryQuery = {}): Promise<HistoryPage<SettledTaskInfo>> {
+    return this.registry.use(taskHistory).page(query)
+  }
+
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger
@@ -586,7 +597,9 @@ export class AsyncTaskManager {
     const { persistence } = registry
     const { unsettled } = registry.use(runs)
     this.#launcher.close()
-    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
+    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled))
+      .then(() => registry.use(taskHistory).settled())
+      .then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })

@@ -18,7 +18,7 @@ import {
   type StoreContents,
   type StoredCommandTask,
 } from '../store/index.js'
-import { isFolder, readSessions, readSessionsAt, type StoredSession } from './stored-sessions.js'
+import { isFolder, partsOf, sessionsAt, type StoredSession } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -171,17 +171,6 @@ function summaryOf(read: StoredSession['read']): Summary {
     running: tasks.filter(({ status }) => !hasEnded(status)).length,
     owed: tasks.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length,
   }
-}
-
-/** The sessions of a folder or of a server; undefined for a file. */
-async function sessionsAt(location: string): Promise<readonly StoredSession[] | undefined> {
-  if (isPostgresUrl(location)) return readSessionsAt(location)
-  return isFolder(location) ? readSessions(location) : undefined
-}
-
-/** Each file or session, with what else is known of it. */
-async function partsOf(location: string): Promise<readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[]> {
-  return (await sessionsAt(location)) ?? [{ file: location, read: { contents: readStore(location) } }]
 }
 
 async function exportRows(location: string, io: ProgramIO): Promise<void> {

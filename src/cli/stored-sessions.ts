@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { readStore, type StoreContents } from '../store/index.js'
 import { readPostgresStore } from '../postgres/read-store.js'
-import { parsePostgresUrl } from '../postgres/store-url.js'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
 import { listSessions } from '../store/sessions/session-folder.js'
 import { runningOwnerOf } from '../store/sqlite/owner-lock.js'
 
@@ -31,6 +31,19 @@ export function readSessions(folder: string): StoredSession[] {
 export async function readSessionsAt(url: string): Promise<StoredSession[]> {
   const sessions = await readPostgresStore(parsePostgresUrl(url, 'store'))
   return sessions.map(({ session, holder, read }) => ({ session, file: withoutSecrets(url), owner: holder, read }))
+}
+
+/** The sessions of a folder or of a server; undefined for a file. */
+export async function sessionsAt(location: string): Promise<readonly StoredSession[] | undefined> {
+  if (isPostgresUrl(location)) return readSessionsAt(location)
+  return isFolder(location) ? readSessions(location) : undefined
+}
+
+/** Each file or session, with what else is known of it. */
+export async function partsOf(
+  location: string,
+): Promise<readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[]> {
+  return (await sessionsAt(location)) ?? [{ file: location, read: { contents: readStore(location) } }]
 }
 
 /** A URL without its user and password. */

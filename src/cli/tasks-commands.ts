@@ -6,6 +6,7 @@ import { taskStatusFilterSchema } from '../protocol/command-tasks.js'
 import { addClientOptions, withClient, type ClientOptions } from './client-options.js'
 import { EXIT } from './exit-codes.js'
 import { CommandEnd } from './failures.js'
+import { addHistoryCommand } from './history-command.js'
 import { readInteger } from './numbers.js'
 import { formatTable, oneLine } from './table.js'
 import { findTaskId, listTasks, taskRows } from './task-list.js'
@@ -20,7 +21,7 @@ interface ListOptions extends ClientOptions {
 const STATUSES = taskStatusFilterSchema.options.join(', ')
 
 export function addTasksCommands(program: Command, io: ProgramIO): void {
-  const tasks = program.command('tasks').description('commands for all tasks of a server')
+  const tasks = program.command('tasks').description('commands for all tasks of a server, or of a store')
   addClientOptions(tasks.command('list').description('list tasks, newest first'))
     .option('--instance <id>', 'only tasks of this instance')
     .option('--status <status>', `only tasks with this status: ${STATUSES}`)
@@ -30,6 +31,8 @@ export function addTasksCommands(program: Command, io: ProgramIO): void {
       '\nExamples:\n  $ agent-tasks tasks list --status running\n  $ agent-tasks tasks list --json | jq -r .id',
     )
     .action((options: ListOptions) => list(options, io))
+
+  addHistoryCommand(tasks, io)
 
   const task = program.command('task').description('commands for one task')
   addClientOptions(

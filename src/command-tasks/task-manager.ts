@@ -23,6 +23,13 @@ import type { Telemetry } from '../protocol/telemetry.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
 import type { Store } from '../store/store.js'
+import {
+  PastTasks,
+  readCommandTaskQuery,
+  type CommandTaskHistoryQuery,
+  type HistoryPage,
+} from '../kernel/past-tasks.js'
+import { asPastTask, pastCommandTask } from './past-command-task.js'
 import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
 import { CommandTask, type CommandTaskHost, type CommandTaskOrigin, type SubmittedTask } from './command-task.js'
@@ -62,6 +69,7 @@ export class TaskManager {
   /** @internal What runs the commands. */
   readonly instances: InstanceManager
   readonly #report: OnError
+  readonly #past: PastTasks
   readonly #outbox: ManagerOutbox<OutboxItem>
   readonly #events: Emitter<TaskManagerEvents>
   readonly #settings: CommandSettings
@@ -110,6 +118,10 @@ export class TaskManager {
       }),
     })
     const outbox = this.#outbox
+    this.#past = new PastTasks({
+      history: store?.history,
+      report: (error) => this.#report(error, { source: 'store' }),
+    })
     this.#tasks = new TaskTable({
       clock,
       limits: byteLimits(options, store !== undefined),
@@ -118,6 +130,7 @@ export class TaskManager {
       onForgotten: (task) => {
         this.#continued.delete(task.id)
         this.persistence?.forget(task)
+        this.#past.add(pastCommandTask(task.record))
       },
     })
     this.#taskMachine = machines.task ?? commandTaskMachine
@@ -324,6 +337,18 @@ export class TaskManager {
     return this.#tasks.list(instanceId, status)
   }
 
+  /**
+   * Reads the tasks that have ended, those first that ended last: also those that this manager does not keep any longer, if its store has a history.
+   * @returns a page, and the cursor of the next one
+   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   */
+  async history(query: CommandTaskHistoryQuery = {}): Promise<HistoryPage<Task>> {
+    const wanted = readCommandTaskQuery(query)
+    const ended = this.listTasks().filter(({ completedAt }) => completedAt !== undefined)
+    const { tasks, ...page } = await this.#past.page(ended.map(asPastTask), wanted)
+    return { ...page, tasks: tasks.map(({ record }) => Object.freeze(record) as unknown as Task) }
+  }
+
   /** Fails every task of an instance that has not ended. */
   handleInstanceDisconnect(instanceId: string): void {
     this.#lanes.disconnect(instanceId)
@@ -390,6 +415,7 @@ export class TaskManager {
     })
     // Only now: a command that was aborted may have run until here.
     this.#endClaim()
+    await this.#past.settled()
     await this.persistence?.close()
   }
 

@@ -3,6 +3,8 @@ import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/deli
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
+import type { SettledTaskInfo } from '../../machines/records.js'
 import type { Recovery } from '../async-tasks/recovery/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { parseSetting, type SettingName } from '../async-tasks/settings.js'
@@ -72,6 +74,12 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   ): TaskHandle<OutputOf<Known[Name]>>
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
+  /**
+   * Reads the tasks that have ended, those first that ended last: also those that are not kept in memory any longer, if the store has a history.
+   * Default: the tasks of every owner.
+   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   */
+  readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
   /** The reminder service. */
   readonly reminders: AsyncTaskReminderService
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
@@ -223,6 +231,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   return {
     launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
     manager,
+    history: (query) => manager.history(query),
     reminders,
     tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),
     toolsOfRun: (taskId) => {

@@ -33,7 +33,7 @@ import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { OpenStore } from '../store/open-store.js'
-import type { SessionStore } from '../store/sessions/session-store.js'
+import type { SessionOfStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
@@ -131,7 +131,7 @@ export interface Backend {
   readonly log: Log
   readonly manager: AsyncTaskManager
   /** Undefined without a store. */
-  readonly session: SessionStore | undefined
+  readonly session: SessionOfStore | undefined
   /** The command tasks of this process. */
   readonly taskManager: TaskManager
   /** What runs the commands of clients: `taskManager`, or a cluster. */
@@ -237,7 +237,11 @@ const cancelled = (what: string): string =>
   `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
 
 /** Stops what runs in a way that the next server of the session tells its client of. */
-async function leave(manager: AsyncTaskManager, session: SessionStore, subagents: Backend['subagents']): Promise<void> {
+async function leave(
+  manager: AsyncTaskManager,
+  session: SessionOfStore,
+  subagents: Backend['subagents'],
+): Promise<void> {
   const { reads } = manager
   for (const entry of reads.ledger.running()) {
     const { id, subagentName, goalPrompt } = entry.record

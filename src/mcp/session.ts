@@ -5,7 +5,7 @@ import { InvalidSettingError } from '../errors.js'
 import { isPostgresUrl } from '../postgres/store-url.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { sessionFolder } from '../store/sessions/session-folder.js'
-import { sessionStore, type SessionStore } from '../store/sessions/session-store.js'
+import { sessionStore, type SessionOfStore } from '../store/sessions/session-store.js'
 import { ownedSession } from '../store/sessions/owned-session.js'
 import type { OpenStore } from '../store/open-store.js'
 import type { StoredTask } from '../store/store.js'
@@ -42,7 +42,7 @@ export function sessionPlace(
  * The store of a server; undefined when none is configured. Nothing is opened.
  * @throws InvalidSettingError for a setting that needs a store, or another one
  */
-export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionStore | undefined {
+export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionOfStore | undefined {
   const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
   const { store, ...others } = options
   if (typeof store === 'object') {

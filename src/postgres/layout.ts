@@ -4,7 +4,7 @@ import type { Connection } from './connection.js'
 import { LAYOUT_TABLE, LAYOUT_VERSION, type Statements } from './statements.js'
 
 /**
- * Creates the schema, or its tables in an empty one, unless they exist. Of hosts that do so at once one waits for the other.
+ * Creates the schema, or its tables in an empty one, unless they exist, or brings an older layout to the present one. Of hosts that do so at once one waits for the other.
  * @param name what errors call the store
  * @throws StoreError for a schema that has tables of something else, or of a later version; nothing has changed then
  */
@@ -13,12 +13,17 @@ export async function prepareSchema(
   statements: Statements,
   { schema, name }: { readonly schema: string; readonly name: string },
 ): Promise<void> {
-  // An existing schema needs no rights to create anything.
-  if (await hasLayout(connection, statements, { schema, name })) return
+  // A schema of this layout needs no rights to create anything.
+  if ((await layoutOf(connection, statements, { schema, name })) === LAYOUT_VERSION) return
   await connection.query('BEGIN')
   try {
     await connection.query(statements.lockCreation)
-    if (!(await hasLayout(connection, statements, { schema, name }))) await create(connection, statements, schema)
+    const layout = await layoutOf(connection, statements, { schema, name })
+    if (layout === 0 && (await connection.query(statements.hasSchema, [schema])).length === 0) {
+      await connection.query(statements.createSchema)
+    }
+    for (const statement of statements.layouts.slice(layout).flat()) await connection.query(statement)
+    await connection.query(statements.setVersion)
     await connection.query('COMMIT')
   } catch (error) {
     await connection.query('ROLLBACK').catch(() => undefined)
@@ -26,33 +31,27 @@ export async function prepareSchema(
   }
 }
 
-async function create(connection: Connection, statements: Statements, schema: string): Promise<void> {
-  const exists = (await connection.query(statements.hasSchema, [schema])).length > 0
-  if (!exists) await connection.query(statements.createSchema)
-  for (const statement of statements.create) await connection.query(statement)
-}
-
 /**
- * Whether the schema has the tables of a store.
+ * The layout of a schema; 0 where it has no tables.
  * @throws StoreError as `prepareSchema` does
  */
-export async function hasLayout(
+export async function layoutOf(
   connection: Connection,
   statements: Statements,
   { schema, name }: { readonly schema: string; readonly name: string },
-): Promise<boolean> {
+): Promise<number> {
   const tables = (await connection.query(statements.tables, [schema])).map((row) => row['name'])
-  if (tables.length === 0) return false
+  if (tables.length === 0) return 0
   if (!tables.includes(LAYOUT_TABLE)) {
     const message = `${name}: the schema belongs to another program: it has a table ${JSON.stringify(tables[0])}. Use another schema.`
     throw new StoreError('STORE_INVALID', message)
   }
   const [row] = await connection.query(statements.version)
   const version = row?.['version']
-  if (version === LAYOUT_VERSION) return true
-  if (typeof version !== 'number' || version < LAYOUT_VERSION) {
+  if (typeof version !== 'number' || version < 1) {
     throw new StoreError('STORE_DAMAGED', `${name}: the version of its layout is ${JSON.stringify(version)}.`)
   }
+  if (version <= LAYOUT_VERSION) return version
   const message = `${name}: a later version of agent-tasks wrote it (layout ${version}, this one knows ${LAYOUT_VERSION}). Update agent-tasks.`
   throw new StoreError('STORE_NEWER', message)
 }

@@ -5,7 +5,14 @@
  * that has been used has no effect. So a write that resolves is stored, and one that rejects is not.
  */
 import { systemClock, type Clock } from '../clock.js'
-import { aClock, checkOptions, required, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
+import {
+  aClock,
+  anObject,
+  checkOptions,
+  required,
+  type OptionType,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import type { OpenStore, RemoteStore } from '../store/open-store.js'
 import { StoreError } from '../store/store-errors.js'
 import type { StoreContents } from '../store/store.js'
@@ -14,6 +21,8 @@ import { Connection, connectWithPg, type PostgresAddress, type PostgresClient } 
 import { prepareSchema } from './layout.js'
 import { OwnedRows } from './owned-rows.js'
 import { toStoreError } from './postgres-failure.js'
+import { postgresHistory } from './postgres-history.js'
+import { retentionLimits, type RetentionLimits } from '../store/history/task-history.js'
 import { keepPossession, takePossession, type PossessionOptions } from './possession.js'
 import { toContents } from './rows.js'
 import { statementsFor } from './statements.js'
@@ -31,6 +40,8 @@ export interface PostgresStoreOptions {
   readonly session?: string
   /** How long the store stays possessed after its owner has died, in ms; the owner renews that in time. Default 15000, at least 500. */
   readonly leaseMs?: number
+  /** How much of the history is kept. `maxTasks: 0`: there is none. */
+  readonly retention?: RetentionLimits
   /** Default: the platform's clock. */
   readonly clock?: Clock
 }
@@ -61,6 +72,7 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
     accepts: (value) => typeof value === 'number' && value >= 500 && value <= 86_400_000,
     isNumber: true,
   },
+  retention: anObject,
   clock: aClock,
 }
 
@@ -71,6 +83,7 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   checkOptions(options, optionTypes)
+  retentionLimits(options.retention)
   const { session = DEFAULTS.session } = options
   const name = nameOf(options, session)
   return { name, connect: () => connect(options, name) }
@@ -103,7 +116,9 @@ async function connect(given: PostgresStoreOptions, name: string): Promise<OpenS
     const tenure = await takePossession(options)
     try {
       const contents = toContents(await connection.query(statements.read, [session]), name)
-      return toOpenStore(options, new OwnedRows(options, tenure), tenure.epoch, contents)
+      const limits = retentionLimits(given.retention)
+      const history = limits.maxTasks === 0 ? undefined : postgresHistory({ ...options, limits })
+      return { ...toOpenStore(options, new OwnedRows(options, tenure), tenure.epoch, contents), history }
     } catch (error) {
       await release(options, tenure.epoch)
       throw error

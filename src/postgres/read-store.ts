@@ -1,13 +1,17 @@
 /** Reads a store without possessing it, also while its owner runs. Nothing is changed. */
 import type { StoreContents } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
-import { hasLayout } from './layout.js'
+import { layoutOf } from './layout.js'
 import { connectSchema, type PostgresStoreOptions } from './postgres-store.js'
+import type { PastTask, PastTaskQuery } from '../store/history/task-history.js'
+import { toConditions, toPastTask } from './postgres-history.js'
+import { LAYOUT_VERSION } from './statements.js'
 import { toStoreError } from './postgres-failure.js'
 import { toContents } from './rows.js'
 
 /** The tasks of one session, as they are stored. */
 export interface StoredPostgresSession {
+  /** Its name. */
   readonly session: string
   /** Which process has it now. */
   readonly holder: string | undefined
@@ -23,7 +27,7 @@ export async function readPostgresStore(options: PostgresStoreOptions): Promise<
   const { connection, statements, schema, name } = connectSchema(options)
   try {
     // The first owner creates it.
-    if (!(await hasLayout(connection, statements, { schema, name }))) return []
+    if ((await layoutOf(connection, statements, { schema, name })) === 0) return []
     const sessions = await connection.query(statements.sessions)
     const read = async (session: string): Promise<StoredPostgresSession['read']> => {
       try {
@@ -39,6 +43,32 @@ export async function readPostgresStore(options: PostgresStoreOptions): Promise<
     for (const { session, holder } of sessions as unknown as { session: string; holder: string | null }[]) {
       if (options.session !== undefined && session !== options.session) continue
       found.push({ session, holder: holder ?? undefined, read: await read(session) })
+    }
+    return found
+  } catch (error) {
+    throw toStoreError(name, error)
+  } finally {
+    await connection.close()
+  }
+}
+
+/**
+ * Reads the history of all sessions of a schema, or of that of `options.session`.
+ * @throws as `readPostgresStore`
+ */
+export async function readPostgresHistory(
+  options: PostgresStoreOptions,
+  query: PastTaskQuery,
+): Promise<readonly PastTask[]> {
+  const { connection, statements, schema, name } = connectSchema(options)
+  try {
+    if ((await layoutOf(connection, statements, { schema, name })) !== LAYOUT_VERSION) return []
+    const sessions = (await connection.query(statements.sessions)) as unknown as { readonly session: string }[]
+    const found: PastTask[] = []
+    for (const { session } of sessions) {
+      if (options.session !== undefined && session !== options.session) continue
+      const rows = await connection.query(statements.history.query, [session, ...toConditions(query, 0)])
+      found.push(...rows.map((row) => toPastTask(row, name)))
     }
     return found
   } catch (error) {

@@ -4,7 +4,7 @@
  */
 
 /** The version of the layout. */
-export const LAYOUT_VERSION = 1
+export const LAYOUT_VERSION = 2
 
 /** The marker of a schema of this package. */
 export const LAYOUT_TABLE = 'agent_tasks_layout'
@@ -24,19 +24,32 @@ export function statementsFor(name: string) {
       WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relname`,
     version: `SELECT version FROM ${schema}.${LAYOUT_TABLE}`,
     createSchema: `CREATE SCHEMA ${schema}`,
-    create: [
-      `CREATE TABLE ${schema}.${LAYOUT_TABLE} (version int NOT NULL)`,
-      `INSERT INTO ${schema}.${LAYOUT_TABLE} VALUES (${LAYOUT_VERSION})`,
-      `CREATE TABLE ${schema}.owners (
+    /** What leads from each layout to the next: the first of them to layout 1. */
+    layouts: [
+      [
+        `CREATE TABLE ${schema}.${LAYOUT_TABLE} (version int NOT NULL)`,
+        `INSERT INTO ${schema}.${LAYOUT_TABLE} VALUES (${LAYOUT_VERSION})`,
+        `CREATE TABLE ${schema}.owners (
         session text PRIMARY KEY, epoch bigint NOT NULL, batch bigint NOT NULL, expires_at timestamptz NOT NULL, holder text NOT NULL)`,
-      // A text, because jsonb refuses \u0000.
-      `CREATE TABLE ${schema}.rows (
+        // A text, because jsonb refuses \u0000.
+        `CREATE TABLE ${schema}.rows (
         session text NOT NULL, kind text NOT NULL, id text NOT NULL, seq double precision NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
         PRIMARY KEY (session, kind, id))`,
-      view(schema, 'tasks', 'tasks', ['owner', 'status', 'delivery', 'attempt', 'launchedAt', 'completedAt']),
-      view(schema, 'command_tasks', 'commandTasks', ['instanceId', 'status', 'createdAt', 'completedAt']),
-      view(schema, 'deliveries', 'deliveries', ['owner', 'state', 'at', 'taskIds']),
+        view(schema, 'tasks', 'tasks', ['owner', 'status', 'delivery', 'attempt', 'launchedAt', 'completedAt']),
+        view(schema, 'command_tasks', 'commandTasks', ['instanceId', 'status', 'createdAt', 'completedAt']),
+        view(schema, 'deliveries', 'deliveries', ['owner', 'state', 'at', 'taskIds']),
+      ],
+      [
+        // Lexemes are made here, so that all stores find the same.
+        `CREATE TABLE ${schema}.history (
+        session text NOT NULL, kind text NOT NULL, id text NOT NULL, owner text NOT NULL, name text NOT NULL, status text NOT NULL,
+        completed_at double precision NOT NULL, bytes int NOT NULL, words tsvector NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
+        PRIMARY KEY (session, kind, id))`,
+        `CREATE INDEX history_by_end ON ${schema}.history (session, kind, completed_at, id COLLATE "C")`,
+        `CREATE INDEX history_by_words ON ${schema}.history USING gin (words)`,
+      ],
     ],
+    setVersion: `UPDATE ${schema}.${LAYOUT_TABLE} SET version = ${LAYOUT_VERSION}`,
 
     /** $1 session, $2 lease in ms, $3 holder. One row when the store is possessed now. */
     take: `INSERT INTO ${schema}.owners AS o (session, epoch, batch, expires_at, holder)
@@ -72,8 +85,36 @@ export function statementsFor(name: string) {
         FROM owner, unnest($7::text[], $8::text[], $9::float8[], $10::text[], $11::bigint[]) AS n (kind, id, seq, body, checksum)
         ON CONFLICT (session, kind, id) DO UPDATE SET seq = excluded.seq, body = excluded.body, checksum = excluded.checksum)
       SELECT 1 AS one FROM owner`,
+
+    history: historyStatements(schema),
   }
 }
+
+const historyStatements = (schema: string) => ({
+  /** $1 session, then arrays: $2 kinds, $3 ids, $4 owners, $5 names, $6 statuses, $7 ends, $8 bytes, $9 words, $10 bodies, $11 checksums. */
+  add: `INSERT INTO ${schema}.history
+    SELECT $1, n.kind, n.id, n.owner, n.name, n.status, n.completed_at, n.bytes, array_to_tsvector(array_remove(string_to_array(n.words, ' '), '')),
+      n.body, n.checksum
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::int[], $9::text[], $10::text[], $11::bigint[])
+      AS n (kind, id, owner, name, status, completed_at, bytes, words, body, checksum)
+    ON CONFLICT (session, kind, id) DO UPDATE SET owner = excluded.owner, name = excluded.name, status = excluded.status,
+      completed_at = excluded.completed_at, bytes = excluded.bytes, words = excluded.words, body = excluded.body, checksum = excluded.checksum`,
+  /** $1 session, $2 kind, $3 id. */
+  find: `SELECT id, body, checksum::float8 AS checksum FROM ${schema}.history WHERE session = $1 AND kind = $2 AND id = $3`,
+  /** $1 session, $2 kind, $3 earliest end, $4 owner, $5 name, $6 status, $7 words, $8 and $9 the place before which, $10 limit; null for any. */
+  query: `SELECT id, body, checksum::float8 AS checksum FROM ${schema}.history
+    WHERE session = $1 AND kind = $2 AND completed_at >= $3::float8 AND ($4::text IS NULL OR owner = $4) AND ($5::text IS NULL OR name = $5)
+      AND ($6::text IS NULL OR status = $6) AND ($7::text IS NULL OR words @@ $7::tsquery)
+      AND ($8::float8 IS NULL OR (completed_at, id COLLATE "C") < ($8::float8, $9::text COLLATE "C"))
+    ORDER BY completed_at DESC, id COLLATE "C" DESC LIMIT $10`,
+  /** $1 session, $2 how many. Each row also has the sums of all. */
+  earliest: `SELECT kind, id, completed_at AS "completedAt", history.bytes, total.tasks, total.bytes AS total FROM ${schema}.history,
+      (SELECT count(*)::float8 AS tasks, coalesce(sum(bytes), 0)::float8 AS bytes FROM ${schema}.history WHERE session = $1) AS total
+    WHERE session = $1 ORDER BY completed_at LIMIT $2`,
+  /** $1 session, $2 kinds, $3 ids. */
+  remove: `DELETE FROM ${schema}.history h USING unnest($2::text[], $3::text[]) AS gone (kind, id)
+    WHERE h.session = $1 AND h.kind = gone.kind AND h.id = gone.id`,
+})
 
 /** So many ms from now, by the clock of the server. */
 const after = (ms: string): string => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`

@@ -1,5 +1,8 @@
 /** A store without a disk, for tests: it outlives its owner, not the process. */
 import { STORE_TABLES, type LocalStore, type StoreChange, type StoreContents, type StoreTable } from './store.js'
+import { systemClock } from '../clock.js'
+import { memoryHistory } from './history/memory-history.js'
+import { retentionLimits } from './history/task-history.js'
 import { rowError, StoreError, StoreInUseError } from './store-errors.js'
 
 /** A store in memory. */
@@ -19,10 +22,13 @@ const rowsOf = (make: (table: StoreTable) => Map<string, string>): Rows =>
 
 /** Creates an empty store in memory. Rows are kept as JSON text, as on a disk. */
 export function memoryStore(): MemoryStore {
-  return createMemoryStore(rowsOf(() => new Map<string, string>()))
+  return createMemoryStore(
+    rowsOf(() => new Map<string, string>()),
+    new Map<string, string>(),
+  )
 }
 
-function createMemoryStore(rows: Rows): MemoryStore {
+function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
   let isOpen = false
   const contents = (): StoreContents => {
     const read = (table: StoreTable): unknown[] => Array.from(rows[table].values(), (row) => JSON.parse(row) as unknown)
@@ -32,6 +38,7 @@ function createMemoryStore(rows: Rows): MemoryStore {
   return {
     name: NAME,
     directory: undefined,
+    history: memoryHistory(retentionLimits(), () => systemClock.now(), past),
     open: () => {
       if (isOpen) throw new StoreInUseError(NAME, undefined)
       isOpen = true
@@ -50,7 +57,11 @@ function createMemoryStore(rows: Rows): MemoryStore {
       isOpen = false
     },
     contents,
-    copy: () => createMemoryStore(rowsOf((table) => new Map(rows[table]))),
+    copy: () =>
+      createMemoryStore(
+        rowsOf((table) => new Map(rows[table])),
+        new Map(past),
+      ),
   }
 }
 

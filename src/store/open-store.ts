@@ -31,6 +31,7 @@ export async function openStore(store: Store | RemoteStore): Promise<OpenStore> 
     name: store.name,
     directory: store.directory,
     lost: store.lost,
+    history: store.history,
     // Whoever asks again opens what is open.
     open: () => {
       const first = contents ?? store.open()

@@ -4,6 +4,7 @@
  */
 import type { DeliveryStatus } from '../../machines/records.js'
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
+import type { TaskHistory } from './history/task-history.js'
 
 /** A JSON object. */
 export type StoredJson = Readonly<Record<string, unknown>>
@@ -136,6 +137,8 @@ export interface Store {
   write(changes: readonly StoreChange[]): Promise<void>
   /** Aborted when the store is lost for good, such as to another owner; its reason is the StoreError. Absent where that is never known. */
   readonly lost?: AbortSignal | undefined
+  /** What has become of the tasks that no manager keeps any longer. Absent where nothing of them is kept. */
+  readonly history?: TaskHistory | undefined
   /** Ends the possession, at the latest when it resolves. Closing again does nothing. */
   close(): void | Promise<void>
 }

@@ -6,8 +6,9 @@ import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { answerTask } from './task-answer.js'
 import { listTasks } from './task-list.js'
-import { peekTask } from './task-peek.js'
+import { peekPastTask, peekTask } from './task-peek.js'
 import { readResult, readWritten } from './task-text.js'
+import { taskHistory } from '../async-tasks/history/past-tasks.js'
 import { asks, hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, taskViews, type TaskView } from './task-view.js'
@@ -135,10 +136,14 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
     return validationError(name, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
   const found = findTask(view, task_id, action === 'cancel' ? hasNotEnded : action === 'answer' ? asks : undefined)
-  if ('refusal' in found) return found.refusal
-  const { task } = found
   // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
+  if ('refusal' in found) {
+    if (action === 'cancel' || action === 'answer') return found.refusal
+    const past = await view.manager.reads.use(taskHistory).find(task_id, view.owner)
+    return past === undefined ? found.refusal : peekPastTask(view, past, { cursor: cursor ?? 0, maxBytes })
+  }
+  const { task } = found
   if (action === 'cancel') {
     return isCertain(view.manager, task_id, task) ? cancel(view, task.id, input.reason) : notListed(task_id, task.id)
   }

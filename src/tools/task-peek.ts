@@ -1,7 +1,13 @@
 /** The result of check_async_tasks for one task: its peek mode. */
 import { markOf } from '../../machines/task-status.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
-import type { AsyncTaskInfo, FailedTaskInfo, TaskAttempt, TaskQuestion } from '../../machines/records.js'
+import type {
+  AsyncTaskInfo,
+  FailedTaskInfo,
+  SettledTaskInfo,
+  TaskAttempt,
+  TaskQuestion,
+} from '../../machines/records.js'
 import { boundText, previewText } from '../async-tasks/output/bounded-text.js'
 import { isoTime } from '../text/duration.js'
 import { readChunk } from '../async-tasks/output/output-log.js'
@@ -51,6 +57,17 @@ export async function peekTask(view: TaskView, task: AsyncTaskInfo, range?: Peek
     returnDisplay: previewText(taskDisplay(view, task), view.maxChars),
     metadata: { ...details, ...delivery },
   }
+}
+
+/** A task of the history: its details, from a byte on. What it has written is not kept. */
+export function peekPastTask(view: TaskView, task: SettledTaskInfo, { cursor, maxBytes }: PeekRange): ToolResult {
+  const details = taskDetails(view, task)
+  const text = detailsText(details, view.maxChars)
+  const chunk = readChunk(new TextEncoder().encode(text), 0, cursor, maxBytes)
+  const reading = { tool: 'check_async_tasks', params: { task_id: task.id, action: 'peek' } }
+  const title = `Task ${task.id} of the history (${task.status}; ${taskName(task)})`
+  const result = chunkResult({ title, chunk, reading, isGrowing: false })
+  return { ...result, metadata: { ...details, ...result.metadata } }
 }
 
 type TaskDetails = Readonly<Record<string, unknown>> & Pick<AsyncTaskInfo, 'goalPrompt'>

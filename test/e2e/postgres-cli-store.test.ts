@@ -94,6 +94,25 @@ describe('agent-tasks store', () => {
     expect(damaged.out).toMatch(/"one", is sound/)
   })
 
+  it('lists the history of all sessions', async () => {
+    const { schema, url } = freshUrl()
+    for (const session of ['one', 'two']) {
+      const store = await openStore(postgresStore({ connection: server.url, schema, session }))
+      const task = { kind: 'task' as const, owner: 'main', name: 'x', status: 'completed', completedAt: Date.now() }
+      await store.history?.add([{ ...task, id: `of ${session}`, record: { goalPrompt: `look at ${session}` } }])
+      await store.close()
+    }
+    const idsOf = async (...args: string[]): Promise<string[]> =>
+      (await run('tasks', 'history', '--json', ...args)).out
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { id: string }).id)
+        .sort()
+    expect(await idsOf('--store', url())).toEqual(['of one', 'of two'])
+    expect(await idsOf('--store', url(), '--text', 'two')).toEqual(['of two'])
+    expect(await idsOf('--store', url('one'))).toEqual(['of one'])
+  })
+
   it('says who uses a session, and shows no password', async () => {
     const { schema, url } = freshUrl()
     const store = await openStore(postgresStore({ connection: server.url, schema, session: 'used' }))

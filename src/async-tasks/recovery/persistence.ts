@@ -17,6 +17,7 @@ import { isPossibleRepeat } from '../delivery/notifications.js'
 import { useStore, type ContentsOf } from '../../store/shared-opening.js'
 import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
+import type { TaskHistory } from '../../store/history/task-history.js'
 import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
 import { StoreSync } from '../../kernel/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
@@ -93,6 +94,16 @@ export class Persistence implements DeliveryObserver {
   /** What errors call the store. */
   get name(): string {
     return this.#options.store.name ?? 'the store'
+  }
+
+  /** Where tasks go that are not kept any longer. */
+  get history(): TaskHistory | undefined {
+    return this.#options.store.history
+  }
+
+  /** Whether the launch of a task could not be stored. */
+  isWithdrawn(entry: TaskEntry): boolean {
+    return this.#withdrawn.has(entry)
   }
 
   /** What the store held when it was opened; it is not kept. */

@@ -40,3 +40,17 @@ export function reducedRecord({ status, ...record }: AsyncTaskInfo): StoredJson 
     ...(status === 'completed' && { output: { final_message: UNSTORABLE } }),
   }
 }
+
+/** The most that the history keeps of one task, in bytes of JSON (256 KiB), and of the result of a larger one, in UTF-16 units. */
+const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
+
+/** What the history keeps of a record. */
+export function pastRecord(record: AsyncTaskInfo): StoredJson {
+  const whole = storedRecord(record)
+  if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole
+  const message = record.status === 'completed' ? record.output.final_message : undefined
+  return {
+    ...reducedRecord(record),
+    ...(typeof message === 'string' && { output: { final_message: cutText(message, PAST.resultChars) } }),
+  }
+}

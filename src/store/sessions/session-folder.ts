@@ -6,11 +6,15 @@
  * | `HASH.json` | the session key; `HASH` is the beginning of its SHA-256 |
  * | `HASH-N.db` | a store of the session, and the files beside it |
  * | `HASH-runs` | the files of its programs |
+ * | `HASH-history.db` | its history |
  * | `sessions-lock`, `sessions-owner` | the lock of the folder |
  */
 import { createHash } from 'node:crypto'
-import { lstatSync, readdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { systemClock } from '../../clock.js'
+import { sqliteHistory } from '../history/sqlite-history.js'
+import { retentionLimits } from '../history/task-history.js'
 import { readRegular } from '../../regular-file.js'
 import type { FileStore } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
@@ -44,6 +48,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
   const directory = join(folder, `${hash}-runs`)
   return {
     directory,
+    history: sqliteHistory(historyFile(folder, hash), retentionLimits(), () => systemClock.now()),
     lock: () => {
       try {
         checkFolder(folder)
@@ -51,6 +56,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
         const unlock = lockStore(join(folder, 'sessions'), LOCK_MS)
         try {
           writeKey(folder, key)
+          removeOldHistories(folder)
         } catch (error) {
           unlock()
           throw error
@@ -66,8 +72,8 @@ export function sessionFolder(path: string, key: string): SessionFiles {
     remove: (number) => {
       for (const suffix of SUFFIXES) rmSync(`${fileOf(number)}${suffix}`, { force: true })
       if (numbers(new RegExp(`^${hash}-(\\d+)\\.db`)).length > 0) return
-      rmSync(keyFile(folder, hash), { force: true })
       removeEmpty(directory)
+      if (!existsSync(historyFile(folder, hash))) rmSync(keyFile(folder, hash), { force: true })
     },
   }
 }
@@ -92,6 +98,33 @@ export function listSessions(path: string): ListedSession[] {
     return Array.from(byHash, ([hash, files]) => ({ key: readKey(keyFile(folder, hash)), files }))
   } catch (error) {
     throw toStoreError(folder, error)
+  }
+}
+
+const historyFile = (folder: string, hash: string): string => join(folder, `${hash}-history.db`)
+
+/** The histories in a folder. */
+export function listHistories(path: string): readonly { readonly key: string | undefined; readonly file: string }[] {
+  const folder = resolve(path)
+  return readdirSync(folder).flatMap((name) => {
+    const hash = /^([0-9a-f]{16})-history\.db$/.exec(name)?.[1]
+    return hash === undefined ? [] : [{ key: readKey(keyFile(folder, hash)), file: join(folder, name) }]
+  })
+}
+
+/** Removes the histories of sessions that have no other file, and that nobody has written for so long that all of it is too old. */
+function removeOldHistories(folder: string): void {
+  const names = readdirSync(folder)
+  for (const name of names) {
+    const hash = /^([0-9a-f]{16})-history\.db$/.exec(name)?.[1]
+    if (hash === undefined || names.some((other) => other.startsWith(`${hash}-`) && /-\d+\.db$/.test(other))) continue
+    const file = join(folder, name)
+    const written = Math.max(
+      ...['', '-wal'].map((suffix) => statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.mtimeMs ?? 0),
+    )
+    if (written > systemClock.now() - retentionLimits().maxAgeMs) continue
+    for (const suffix of ['-wal', '-shm', '']) rmSync(`${file}${suffix}`, { force: true })
+    rmSync(keyFile(folder, hash), { force: true })
   }
 }
 

@@ -12,10 +12,13 @@
 import type { FileStore, LocalStore, Store, StoreChange, StoreContents, StoredTask, StoreTable } from '../store.js'
 import { STORE_TABLES } from '../store.js'
 import { StoreError, StoreInUseError } from '../store-errors.js'
-import { withoutOld } from './kept-tasks.js'
+import type { SqliteHistory } from '../history/sqlite-history.js'
+import { addToHistory, withoutOld } from './kept-tasks.js'
 
 /** The files of one session key. */
 export interface SessionFiles {
+  /** What became of the tasks of all processes of the session. They share it. */
+  readonly history?: SqliteHistory | undefined
   /** The folder for the files of programs. All processes of the session share it, since a running program's files cannot move. */
   readonly directory: string | undefined
   /**
@@ -35,11 +38,16 @@ export interface SessionFiles {
 }
 
 /** The store of one process of a session. */
-export interface SessionStore extends Store {
+export interface SessionOfStore extends Store {
   /** The ids of the tasks that were there when it was opened: an earlier process of the session left them. */
   readonly earlierTasks: ReadonlySet<string>
   /** Writes nothing any more: for the next process, what runs now is interrupted, as if this one had been killed. */
   seal(): void
+}
+
+/** The same in files. */
+export interface SessionStore extends SessionOfStore, LocalStore {
+  close(): void
 }
 
 interface OwnedFile {
@@ -63,6 +71,7 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
       return own?.store.name
     },
     directory: files.directory,
+    history: files.history,
     earlierTasks,
     open: () => {
       if (own !== undefined) throw new StoreInUseError('The session', process.pid)
@@ -70,7 +79,8 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
       try {
         const [opened, ...others] = adopt(files)
         const file = opened ?? create(files)
-        const contents = gather(files, file, others, isKept)
+        const { contents, dropped } = gather(files, file, others, isKept)
+        addToHistory(files.history, dropped)
         own = file
         for (const { id } of contents.tasks) earlierTasks.add(id)
         note(rows, puts(contents))
@@ -92,6 +102,7 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
       if (own === undefined) return
       const { store, number } = own
       own = undefined
+      files.history?.close()
       if (rows.size > 0) store.close()
       else closeAndRemove(files, store, number)
     },
@@ -126,12 +137,15 @@ function gather(
   own: OwnedFile,
   others: readonly OwnedFile[],
   isKept: (task: StoredTask) => boolean,
-): StoreContents {
+): { readonly contents: StoreContents; readonly dropped: readonly StoredTask[] } {
   const open = new Set([own, ...others])
   try {
     const all = union([own, ...others].map(({ contents }) => contents))
     const { kept: contents, dropped } = withoutOld(all, isKept)
-    const changes = [...(others.length > 0 ? puts(contents) : []), ...dropped]
+    const changes = [
+      ...(others.length > 0 ? puts(contents) : []),
+      ...dropped.map(({ id }): StoreChange => ({ table: 'tasks', remove: id })),
+    ]
     if (changes.length > 0) own.store.writeNow(changes)
     for (const other of others) {
       // Should removing the file fail, nobody finds its content a second time.
@@ -140,7 +154,7 @@ function gather(
       other.store.close()
       files.remove(other.number)
     }
-    return contents
+    return { contents, dropped }
   } catch (error) {
     for (const { store } of open) store.close()
     throw error

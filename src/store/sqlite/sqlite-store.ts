@@ -3,6 +3,10 @@
  * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
  */
 import { resolve } from 'node:path'
+import { systemClock, type Clock } from '../../clock.js'
+import { aClock, anObject, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
+import { sqliteHistory } from '../history/sqlite-history.js'
+import { retentionLimits, type RetentionLimits } from '../history/task-history.js'
 import {
   STORE_TABLES,
   type FileStore,
@@ -38,13 +42,38 @@ const BUSY_MS = 5000
 /** The store files that this process has open, by their real paths. */
 const openHere = new Set<string>()
 
+/** Options of `sqliteStore`. */
+export interface SqliteStoreOptions {
+  /** How much of the history is kept. `maxTasks: 0`: there is none. */
+  readonly retention?: RetentionLimits
+  /** Default: the platform's clock. */
+  readonly clock?: Clock
+}
+
+const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, clock: aClock }
+
 /**
  * Creates a store in an SQLite file. Nothing is opened before a host opens the store. The file and its folder are created when they do not exist,
  * readable for their owner alone. Goals, outputs and errors of tasks are stored; values of environment variables are not.
+ * Tasks that no manager keeps any longer are in the history, in the file `PATH-history`.
  * @param path the path of the file
+ * @throws InvalidInputError for an invalid option
  */
-export function sqliteStore(path: string): LocalStore {
-  return sqliteFile(path)
+export function sqliteStore(path: string, options: SqliteStoreOptions = {}): LocalStore {
+  checkOptions(options, optionTypes)
+  const { retention, clock = systemClock } = options
+  const limits = retentionLimits(retention)
+  const store = sqliteFile(path)
+  if (limits.maxTasks === 0) return store
+  const history = sqliteHistory(`${resolve(path)}-history`, limits, () => clock.now())
+  return {
+    ...store,
+    history,
+    close: () => {
+      history.close()
+      store.close()
+    },
+  }
 }
 
 /** The same, for a caller that writes before anything else happens. */

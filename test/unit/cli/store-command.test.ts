@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { runProgram } from '../../../src/cli/program.js'
-import { sqliteStore } from '../../../src/store/index.js'
+import { sqliteStore, type PastTask } from '../../../src/store/index.js'
 import { listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { storedTask } from '../store/stored-task.js'
@@ -123,5 +123,117 @@ describe('a folder of sessions', () => {
       code: 0,
       err: expect.stringContaining(damaged) as string,
     })
+  })
+})
+
+describe('tasks history', () => {
+  const past = (id: string, completedAt: number, fields: Partial<PastTask> = {}): PastTask => ({
+    id,
+    kind: 'task',
+    owner: 'main',
+    name: 'research',
+    status: 'completed',
+    completedAt,
+    record: { goalPrompt: `look at ${id}` },
+    ...fields,
+  })
+
+  async function filled(): Promise<string> {
+    const file = storeFile()
+    const store = sqliteStore(file)
+    store.open()
+    const now = Date.now()
+    await store.history?.add([
+      past('past', now - 3000, { record: { goalPrompt: 'the login\u001b[31m page' } }),
+      past('failed', now - 4000, { status: 'failed', owner: 'other' }),
+      past('command', now - 2000, { kind: 'command task', owner: 'browser', name: 'open pages' }),
+    ])
+    await store.write([
+      {
+        table: 'tasks',
+        put: storedTask('kept', {
+          completedAt: now - 1000,
+          record: { goalPrompt: 'just now', subagentName: 'research' },
+        }),
+      },
+      { table: 'tasks', put: storedTask('running', { status: 'running', delivery: 'none' }) },
+    ])
+    onTestFinished(() => store.close())
+    return file
+  }
+  const idsOf = ({ out }: { readonly out: string }): string[] =>
+    out.trim() === ''
+      ? []
+      : out
+          .trim()
+          .split('\n')
+          .map((line) => (JSON.parse(line) as { id: string }).id)
+
+  it('lists what has ended, the latest first, also while the store is open', async () => {
+    const file = await filled()
+    const { out, code } = await run('tasks', 'history', '--store', file)
+    expect(code).toBe(0)
+    expect(out).toMatch(
+      /^TASK\s+SUBAGENT[^]*kept[^]*command\s+\(commands\)\s+browser[^]*past[^]*failed\s+research\s+other\s+failed/,
+    )
+    expect(out).not.toContain('running')
+    expect(out).not.toContain('\u001b')
+    const list = async (...args: string[]) => idsOf(await run('tasks', 'history', '--store', file, '--json', ...args))
+    expect(await list('--kind', 'command')).toEqual(['command'])
+    expect(await list('--text', 'LOGIN')).toEqual(['past'])
+    expect(await list('--status', 'failed')).toEqual(['failed'])
+    expect(await list('--owner', 'other')).toEqual(['failed'])
+    expect(await list('--name', 'research')).toEqual(['kept', 'past', 'failed'])
+    const first = await run('tasks', 'history', '--store', file, '--json', '--limit', '2')
+    const place = /--before "(.*)"/.exec(first.err)?.[1] ?? ''
+    expect([idsOf(first), await list('--before', place)]).toEqual([
+      ['kept', 'command'],
+      ['past', 'failed'],
+    ])
+  })
+
+  it('lists the tasks of all sessions of a folder', async () => {
+    const folder = join(storeFile(), '..')
+    for (const key of ['one', 'two']) {
+      const session = sessionStore(sessionFolder(folder, key), () => true)
+      session.open()
+      await session.history?.add([past(`of ${key}`, Date.now())])
+      session.close()
+    }
+    expect(idsOf(await run('tasks', 'history', '--store', folder, '--json')).sort()).toEqual(['of one', 'of two'])
+    expect((await run('tasks', 'history', '--store', folder, '--text', 'nothing')).err).toContain(
+      'no task that matches',
+    )
+  })
+
+  it.each([
+    [[], '--store'],
+    [['--store', 'FILE', '--kind', 'x'], '--kind'],
+    [['--store', 'FILE', '--before', 'x'], '--before'],
+    [['--store', 'FILE', '--limit', '0'], '--limit'],
+    [['--store', '/nowhere/tasks.db'], '/nowhere/tasks.db: there is no such file'],
+  ])('names what is wrong with %j', async (args, message) => {
+    const file = await filled()
+    const { code, err } = await run('tasks', 'history', ...args.map((arg) => (arg === 'FILE' ? file : arg)))
+    expect([code, err]).toEqual([2, expect.stringContaining(message)])
+  })
+})
+
+it('copies a store, and refuses what holds tasks already', async () => {
+  const file = storeFile()
+  await fill(file)
+  const copy = `${file}-copy.db`
+  expect(await run('store', 'copy', file, copy)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('Copied: 1 tasks') as string,
+  })
+  expect((await run('store', 'export', copy)).out).toBe((await run('store', 'export', file)).out)
+  expect(await run('store', 'copy', file, copy)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('it holds tasks already') as string,
+  })
+  expect(await run('store', 'copy', join(file, '..'), `${file}-none.db`)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('folder of sessions') as string,
   })
 })

@@ -1,5 +1,16 @@
 /** Folders of sessions, on a real disk. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -8,6 +19,7 @@ import type { FileStore } from '../../../src/store/store.js'
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
+import type { TaskHistory } from '../../../src/store/index.js'
 import { storedTask } from './stored-task.js'
 
 function newFolder(): string {
@@ -253,5 +265,67 @@ describe('the files of a session', () => {
     files.lock()()
     expect(readdirSync(folder)).toContain(`${hashOf('the key')}.json`)
     expect(readdirSync(folder)).not.toContain(`${hashOf('the key')}.json.new`)
+  })
+})
+
+describe('the history of a session', () => {
+  const past = (id: string) => ({
+    id,
+    kind: 'task' as const,
+    owner: 'main',
+    name: 'agent',
+    status: 'completed',
+    completedAt: Date.now(),
+    record: { goalPrompt: `goal of ${id}` },
+  })
+  const pastIn = async (store: SessionStore): Promise<string[]> =>
+    (await (store.history as TaskHistory).query({ kind: 'task', limit: 10 })).map(({ id }) => id).sort()
+
+  it('is shared by its processes, and outlives their files', async () => {
+    const folder = newFolder()
+    const [first, second] = [sessionIn(folder), sessionIn(folder)]
+    for (const store of [first, second]) store.open()
+    await first.history?.add([past('a')])
+    await second.history?.add([past('b')])
+    expect(await pastIn(first)).toEqual(['a', 'b'])
+    for (const store of [first, second]) store.close()
+    expect(filesOf(folder)).toEqual([`${hashOf('the key')}-history.db`])
+    const next = sessionIn(folder)
+    next.open()
+    expect(await pastIn(next)).toEqual(['a', 'b'])
+    expect(await pastIn(sessionIn(folder, 'another key'))).toEqual([])
+  })
+
+  it('has the tasks that the next process does not take over', async () => {
+    const folder = newFolder()
+    const first = sessionIn(folder)
+    first.open()
+    await put(first, storedTask('old', { completedAt: Date.now(), record: { subagentName: 'agent' } }))
+    first.close()
+    const next = sessionIn(folder, 'the key', () => false)
+    expect(idsOf(next)).toEqual([])
+    expect(await pastIn(next)).toEqual(['old'])
+  })
+
+  it('is removed when the session has no other file, and all of it is too old', async () => {
+    const folder = newFolder()
+    for (const key of ['old', 'recent', 'used']) {
+      const store = sessionIn(folder, key)
+      store.open()
+      await store.history?.add([past(key)])
+      if (key === 'used') await put(store, storedTask('a'))
+      store.close()
+    }
+    const weekAgo = new Date(Date.now() - 8 * 86_400_000)
+    for (const key of ['old', 'used']) {
+      const names = readdirSync(folder).filter((name) => name.startsWith(hashOf(key)))
+      for (const name of names) utimesSync(join(folder, name), weekAgo, weekAgo)
+    }
+    const store = sessionIn(folder, 'next')
+    store.open()
+    expect(filesOf(folder, 'old')).toEqual([])
+    expect(existsSync(join(folder, `${hashOf('old')}.json`))).toBe(false)
+    expect(filesOf(folder, 'recent')).toHaveLength(1)
+    expect(filesOf(folder, 'used')).toHaveLength(2)
   })
 })

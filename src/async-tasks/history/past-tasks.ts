@@ -1,0 +1,62 @@
+/** The history of a manager's store: ended tasks whose records were pruned, beside those that are kept. */
+import type { AsyncTaskInfo, SettledTaskInfo } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { hasEnded } from '../../../machines/task-status.js'
+import { PastTasks, readTaskQuery, type HistoryPage, type TaskHistoryQuery } from '../../kernel/past-tasks.js'
+import type { PastTask } from '../../store/history/task-history.js'
+import type { Feature } from '../feature.js'
+import { pastRecord } from '../recovery/stored-records.js'
+import type { TaskRegistry } from '../registry.js'
+
+export class AsyncTaskHistory implements Feature {
+  readonly #registry: TaskRegistry
+  readonly #past: PastTasks
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+    this.#past = new PastTasks({
+      history: registry.persistence?.history,
+      report: (error) => registry.report(error, { source: 'store' }),
+    })
+  }
+
+  pruned(entry: TaskEntry): void {
+    if (
+      this.#past.areKept &&
+      hasEnded(entry.record.status) &&
+      this.#registry.persistence?.isWithdrawn(entry) === false
+    ) {
+      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)))
+    }
+  }
+
+  /** Resolves when what was pruned is written. */
+  settled(): Promise<void> {
+    return this.#past.settled()
+  }
+
+  /** A pruned task, as it ended; undefined unless it is one that the owner may see. @throws StoreError */
+  async find(id: string, owner?: string): Promise<SettledTaskInfo | undefined> {
+    const task = await this.#past.find('task', id)
+    return task === undefined || (owner !== undefined && task.owner !== owner) ? undefined : toRecord(task)
+  }
+
+  /** @throws StoreError, InvalidInputError */
+  async page(query: TaskHistoryQuery): Promise<HistoryPage<SettledTaskInfo>> {
+    const wanted = readTaskQuery(query)
+    const kept = Array.from(this.#registry.history.entries(), ({ record }) => record)
+    const ended = kept.filter(({ status }) => hasEnded(status)).map((record) => toPastTask(record, { ...record }))
+    const { tasks, ...page } = await this.#past.page(ended, wanted)
+    return { ...page, tasks: tasks.map(toRecord) }
+  }
+}
+
+/** The history of a registry. */
+export const taskHistory = (registry: TaskRegistry): AsyncTaskHistory => new AsyncTaskHistory(registry)
+
+function toPastTask(task: AsyncTaskInfo, record: PastTask['record']): PastTask {
+  const { id, owner, subagentName, status, completedAt = 0 } = task
+  return { id, kind: 'task', owner, name: subagentName, status, completedAt, record }
+}
+
+const toRecord = ({ record }: PastTask): SettledTaskInfo => Object.freeze(record) as unknown as SettledTaskInfo

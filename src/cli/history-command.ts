@@ -1,0 +1,128 @@
+/** `agent-tasks tasks history`: the tasks of a store that have ended, also while its owner runs. */
+import type { Command } from 'commander'
+import { hasEnded } from '../../machines/task-status.js'
+import { asPastTask } from '../command-tasks/past-command-task.js'
+import { restoreTasks } from '../command-tasks/stored-tasks.js'
+import { InvalidInputError } from '../errors.js'
+import { placeOf, placeText } from '../kernel/past-tasks.js'
+import { readPostgresHistory } from '../postgres/read-store.js'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
+import { matches } from '../store/history/memory-history.js'
+import { readSqliteHistory } from '../store/history/sqlite-history.js'
+import { byEnd, type PastTask, type PastTaskQuery } from '../store/history/task-history.js'
+import { listHistories } from '../store/sessions/session-folder.js'
+import { toPastRow } from '../store/sessions/kept-tasks.js'
+import type { StoreContents } from '../store/store.js'
+import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
+import { readInteger } from './numbers.js'
+import { isFolder, partsOf } from './stored-sessions.js'
+import { formatAge, formatTable, oneLine } from './table.js'
+import { createTerminal, type ProgramIO } from './terminal.js'
+
+interface HistoryOptions {
+  readonly store?: string
+  readonly kind?: string
+  readonly owner?: string
+  readonly name?: string
+  readonly status?: string
+  readonly text?: string
+  readonly before?: string
+  readonly limit: string
+  readonly json?: boolean
+}
+
+const KINDS = { task: 'task', command: 'command task' } as const satisfies Record<string, PastTask['kind']>
+
+export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
+  tasks
+    .command('history')
+    .description('list tasks of a store that have ended, those first that ended last')
+    .option('--store <store>', 'the file of a store, a folder of sessions, or postgres://… (default: TASKS_STORE)')
+    .option('--kind <kind>', 'only background tasks (task), or only tasks of commands (command)')
+    .option('--owner <owner>', 'only tasks of this owner, or of this instance')
+    .option('--name <name>', 'only tasks of this subagent, or command tasks of this name')
+    .option('--status <status>', 'only tasks that ended so: completed, failed, cancelled')
+    .option('--text <words>', 'only tasks with words that are these, or begin with them')
+    .option('--before <place>', 'the next page: the place that the page before has printed')
+    .option('--limit <count>', 'the most tasks to list', '50')
+    .option('--json', 'print JSON, a task a line, with its result')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ agent-tasks tasks history --store .agent/tasks.db --text "login page"
+  $ agent-tasks tasks history --store .agent/tasks --status failed --json | jq -r .record.error`,
+    )
+    .action((options: HistoryOptions) => showHistory(options, io))
+}
+
+async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void> {
+  const location = options.store ?? io.env['TASKS_STORE']
+  if (location === undefined || location === '') {
+    throw new InvalidInputError(
+      '--store',
+      options.store,
+      'a file, a folder or postgres://…, or the variable TASKS_STORE',
+    )
+  }
+  const { owner, name, status, text, before } = options
+  const limit = readInteger('--limit', options.limit, 1, 10_000)
+  const place = before === undefined ? undefined : placeOf(before, '--before')
+  const query = { owner, name, status, text, before: place, limit: limit + 1 }
+  const found: PastTask[] = []
+  const kept = await keptAt(location)
+  for (const kind of kindsOf(options.kind)) {
+    const own = kept.filter(matches({ ...query, kind }))
+    const isKept = new Set(own.map(({ id }) => id))
+    const past = await readHistoryAt(location, { ...query, kind })
+    found.push(...own, ...past.filter(({ id }) => !isKept.has(id)))
+  }
+  const tasks = found.sort(byEnd).slice(0, limit)
+  const terminal = createTerminal(io, 'stdout')
+  if (options.json === true) tasks.forEach(terminal.printJson)
+  else if (tasks.length === 0) terminal.say('There is no task that matches.')
+  else {
+    const rows = tasks.map(({ id, kind, owner: of, name: called, status: end, completedAt, record }) => [
+      oneLine(id, 60),
+      kind === 'task' ? oneLine(called, 30) : '(commands)',
+      oneLine(of, 30),
+      end,
+      formatAge(completedAt),
+      oneLine(typeof record['goalPrompt'] === 'string' ? record['goalPrompt'] : called, 60),
+    ])
+    formatTable(['TASK', 'SUBAGENT', 'OWNER', 'STATUS', 'ENDED', 'GOAL'], rows).forEach(terminal.print)
+  }
+  const last = tasks.at(-1)
+  if (found.length > tasks.length && last !== undefined) {
+    terminal.say(`There are more: --before ${JSON.stringify(placeText(last))}`)
+  }
+}
+
+function kindsOf(kind: string | undefined): readonly PastTask['kind'][] {
+  if (kind === undefined) return Object.values(KINDS)
+  if (Object.hasOwn(KINDS, kind)) return [KINDS[kind as keyof typeof KINDS]]
+  throw new InvalidInputError('--kind', kind, `one of ${Object.keys(KINDS).join(', ')}`)
+}
+
+async function readHistoryAt(location: string, query: PastTaskQuery): Promise<readonly PastTask[]> {
+  if (isPostgresUrl(location)) return readPostgresHistory(parsePostgresUrl(location, '--store'), query)
+  const files = isFolder(location) ? listHistories(location).map(({ file }) => file) : [`${location}-history`]
+  return (await Promise.all(files.map((file) => readSqliteHistory(file, query)))).flat()
+}
+
+/** The tasks that have ended, and that the owner of the store still keeps. @throws StoreError */
+async function keptAt(location: string): Promise<PastTask[]> {
+  const parts = await partsOf(location)
+  return parts.flatMap(({ read }) => {
+    if ('error' in read) throw read.error
+    return endedIn(read.contents, location)
+  })
+}
+
+function endedIn({ tasks, commandTasks, commands }: StoreContents, location: string): PastTask[] {
+  const ended = commandTasks.filter(({ status, completedAt }) => status !== FORGOTTEN && completedAt !== undefined)
+  return [
+    ...tasks.filter(({ status }) => hasEnded(status)).map(toPastRow),
+    ...restoreTasks(ended, commands, location).map(({ task }) => asPastTask(task)),
+  ]
+}

@@ -1,0 +1,25 @@
+/** Command tasks in the history of a store. */
+import { jsonBytes } from '../json/json-size.js'
+import type { Task } from '../protocol/command-tasks.js'
+import type { PastTask } from '../store/history/task-history.js'
+
+/** The most that the history keeps of one task, in bytes of JSON (256 KiB); of a larger one it has no results, arguments or metadata. */
+const MAX_BYTES = 256 * 1024
+
+/** A task that has ended, as the history keeps it. */
+export function pastCommandTask(task: Task): PastTask {
+  return jsonBytes(task, MAX_BYTES) <= MAX_BYTES ? asPastTask(task) : asPastTask(withoutContent(task))
+}
+
+/** The same with all of its record. */
+export function asPastTask(task: Task): PastTask {
+  const { id, instanceId, name, status, completedAt = 0 } = task
+  return { id, kind: 'command task', owner: instanceId, name, status, completedAt, record: { ...task } }
+}
+
+function withoutContent({ metadata: _, ...task }: Task): Task {
+  return {
+    ...task,
+    commands: task.commands.slice(0, 100).map(({ result: _result, ...command }) => ({ ...command, args: {} })),
+  }
+}

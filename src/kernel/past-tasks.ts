@@ -1,0 +1,176 @@
+/** Moves tasks that a manager does not keep any longer into the history of its store, and reads pages of both. */
+import { z } from 'zod'
+import { InvalidInputError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import { parseInput } from '../protocol/parse.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { matches } from '../store/history/memory-history.js'
+import {
+  byEnd,
+  type HistoryPlace,
+  type PastTask,
+  type PastTaskQuery,
+  type TaskHistory,
+} from '../store/history/task-history.js'
+
+/** The most tasks that wait while others are written: of a history that cannot be written, the earliest are dropped. */
+const MAX_WAITING = 1000
+
+export interface PastTasksOptions {
+  /** Undefined where there is none: what is not kept is gone. */
+  readonly history: TaskHistory | undefined
+  readonly report: (error: unknown) => void
+}
+
+export class PastTasks {
+  readonly #options: PastTasksOptions
+  #waiting: PastTask[] = []
+  #writing: Promise<void> | undefined
+
+  constructor(options: PastTasksOptions) {
+    this.#options = options
+  }
+
+  /** Whether there is a history. */
+  get areKept(): boolean {
+    return this.#options.history !== undefined
+  }
+
+  /** Adds a task with those of the same tick. What cannot be written is reported, and is not in the history. */
+  add(task: PastTask): void {
+    const { history } = this.#options
+    if (history === undefined) return
+    this.#waiting.push(task)
+    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift()
+    this.#writing ??= Promise.resolve().then(() => this.#write(history))
+  }
+
+  async #write(history: TaskHistory): Promise<void> {
+    while (this.#waiting.length > 0) {
+      try {
+        await history.add(this.#waiting.splice(0))
+      } catch (error) {
+        this.#options.report(error)
+      }
+    }
+    this.#writing = undefined
+  }
+
+  /** Resolves when what was added is written. */
+  async settled(): Promise<void> {
+    await this.#writing
+  }
+
+  /** The task of an id. @throws StoreError */
+  async find(kind: PastTask['kind'], id: string): Promise<PastTask | undefined> {
+    return (
+      this.#waiting.find((task) => task.kind === kind && task.id === id) ??
+      (await this.#options.history?.find(kind, id))
+    )
+  }
+
+  /**
+   * A page of the tasks that have ended, those first that ended last.
+   * @param kept those that the manager keeps
+   * @throws StoreError; InvalidInputError for a cursor that no page has returned
+   */
+  async page(
+    kept: readonly PastTask[],
+    { cursor, ...wanted }: Omit<PastTaskQuery, 'before'> & { readonly cursor?: string | undefined },
+  ): Promise<{ readonly tasks: readonly PastTask[]; readonly next?: string }> {
+    const query: PastTaskQuery = {
+      ...wanted,
+      limit: wanted.limit + 1,
+      ...(cursor !== undefined && { before: placeOf(cursor, 'query.before') }),
+    }
+    await this.settled()
+    const past = (await this.#options.history?.query(query)) ?? []
+    const isKept = new Set(kept.map(({ id }) => id))
+    const found = [...kept.filter(matches(query)), ...past.filter(({ id }) => !isKept.has(id))].sort(byEnd)
+    const tasks = found.slice(0, wanted.limit)
+    const last = tasks.at(-1)
+    return { tasks, ...(found.length > tasks.length && last && { next: placeText(last) }) }
+  }
+}
+
+/** A place as text. */
+export const placeText = ({ completedAt, id }: HistoryPlace): string => `${completedAt}:${id}`
+
+/** The place of a text. @throws InvalidInputError, which calls it `field` */
+export function placeOf(cursor: string, field: string): HistoryPlace {
+  const [, completedAt, id] = /^(\d+(?:\.\d+)?):([^]*)$/.exec(cursor) ?? []
+  if (completedAt === undefined || id === undefined) {
+    throw new InvalidInputError(field, cursor, 'the place that an earlier page has returned')
+  }
+  return { completedAt: Number(completedAt), id }
+}
+
+const shape = {
+  status: z.string().optional(),
+  text: z.string().max(1000).optional(),
+  before: z.string().max(2000).optional(),
+  limit: z.number().int().min(1).max(1000).default(50),
+}
+
+const taskQuerySchema = lazily(() =>
+  strictObject({ owner: z.string().optional(), subagent: z.string().optional(), ...shape }),
+)
+const commandTaskQuerySchema = lazily(() =>
+  strictObject({ instanceId: z.string().optional(), name: z.string().optional(), ...shape }),
+)
+
+/** What every search of a history may have. */
+interface HistoryQuery {
+  /** How the tasks ended: `completed`, `failed` or `cancelled`. */
+  readonly status?: string
+  /**
+   * Words of the goal, the name, the result or the error, in any order and case. A word of three characters and more also stands for those that begin with
+   * it. At most 1000 characters.
+   */
+  readonly text?: string
+  /** `next` of the page before. */
+  readonly before?: string
+  /** The most tasks to return, from 1 to 1000. Default 50. */
+  readonly limit?: number
+}
+
+/** Which background tasks of the history are wanted. */
+export interface TaskHistoryQuery extends HistoryQuery {
+  /** The owner of the tasks. */
+  readonly owner?: string
+  /** The name of their subagent. */
+  readonly subagent?: string
+}
+
+/** Which command tasks of the history are wanted. */
+export interface CommandTaskHistoryQuery extends HistoryQuery {
+  /** The instance on which they ran. */
+  readonly instanceId?: string
+  /** Their name. */
+  readonly name?: string
+}
+
+/** A page of the history. */
+export interface HistoryPage<Record> {
+  /** The tasks, those first that ended last. */
+  readonly tasks: readonly Record[]
+  /** `before` of the next page; undefined on the last one. */
+  readonly next?: string
+}
+
+/** @throws InvalidInputError */
+export function readTaskQuery(query: TaskHistoryQuery) {
+  const { subagent, before, ...fields } = parseInput(taskQuerySchema(), query, 'query')
+  return { kind: 'task' as const, ...fields, ...(subagent !== undefined && { name: subagent }), cursor: before }
+}
+
+/** @throws InvalidInputError */
+export function readCommandTaskQuery(query: CommandTaskHistoryQuery) {
+  const { instanceId, before, ...fields } = parseInput(commandTaskQuerySchema(), query, 'query')
+  return {
+    kind: 'command task' as const,
+    ...fields,
+    ...(instanceId !== undefined && { owner: instanceId }),
+    cursor: before,
+  }
+}

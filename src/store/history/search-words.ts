@@ -1,0 +1,38 @@
+/** The words by which a past task is found. */
+
+/** What is searched of a task: so many characters of its texts, and so many different words of at most so many characters. */
+const SEARCHED = { chars: 50_000, words: 2000, wordChars: 64 } as const
+
+const WORD = /[\p{L}\p{N}]+/gu
+
+/** The different words of a text, in lower case: runs of letters and digits. */
+export function wordsOf(text: string): string[] {
+  const words = new Set<string>()
+  for (const [word] of text.toLowerCase().matchAll(WORD)) {
+    words.add(word.slice(0, SEARCHED.wordChars))
+    if (words.size === SEARCHED.words) break
+  }
+  return [...words]
+}
+
+/** The words of all texts in a record. */
+export function wordsIn(record: unknown): string[] {
+  const texts: string[] = []
+  let left: number = SEARCHED.chars
+  const collect = (value: unknown): void => {
+    if (left <= 0) return
+    if (typeof value === 'string') {
+      texts.push(value.slice(0, left))
+      left -= value.length
+    } else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect)
+  }
+  collect(record)
+  return wordsOf(texts.join(' '))
+}
+
+/** Whether a word that is searched stands for all words that begin with it: the beginnings of shorter ones are too many. */
+export const isBeginning = (wanted: string): boolean => wanted.length >= 3
+
+/** Whether each of the wanted words is a word, or the beginning of one. */
+export const haveWords = (words: readonly string[], wanted: readonly string[]): boolean =>
+  wanted.every((start) => words.some((word) => (isBeginning(start) ? word.startsWith(start) : word === start)))

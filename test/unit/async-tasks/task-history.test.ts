@@ -1,0 +1,210 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { AsyncTaskManager, createAgentTasks, functionRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
+import { memoryStore, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { createCheckAsyncTasksTool } from '../../../src/tools/index.js'
+import { createManualClock } from '../../../src/testing/index.js'
+
+const runner = functionRunner(({ goalPrompt }) =>
+  goalPrompt.includes('fail')
+    ? Promise.reject(new Error(`cannot ${goalPrompt}`))
+    : Promise.resolve({ final_message: `result of ${goalPrompt}` }),
+)
+
+const untilAborted = functionRunner(
+  (_input, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+)
+
+function create(options: AsyncTaskManagerOptions = {}) {
+  const clock = createManualClock(1_000)
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, clock, ...options })
+  onTestFinished(() => manager.dispose())
+  return { manager, clock }
+}
+
+/** Runs tasks one after the other, and confirms their delivery, so that all but the latest are pruned. */
+async function runTasks(
+  { manager, clock }: ReturnType<typeof create>,
+  count: number,
+  goal: (at: number) => string = (at) => `goal ${at}`,
+  fields: { readonly owner?: string } = {},
+): Promise<string[]> {
+  const ids: string[] = []
+  for (let at = 0; at < count; at += 1) {
+    const { id } = manager.launch(
+      { id: `t${String(at).padStart(3, '0')}`, subagentName: 'agent', goalPrompt: goal(at), ...fields },
+      runner,
+    )
+    await manager.waitFor([id])
+    ids.push(id)
+    clock.advance(1)
+  }
+  for (const id of ids) manager.markNotified(id)
+  await manager.stored()
+  return ids
+}
+
+async function allPages(manager: AsyncTaskManager, query: object = {}): Promise<string[]> {
+  const ids: string[] = []
+  let before: string | undefined
+  do {
+    const { tasks, next } = await manager.history({ limit: 7, ...query, ...(before !== undefined && { before }) })
+    ids.push(...tasks.map(({ id }) => id))
+    before = next
+  } while (before !== undefined)
+  return ids
+}
+
+describe('the history of a manager', () => {
+  it('has every task that has ended once, those first that ended last, also after a restart', async () => {
+    const store = memoryStore()
+    const first = create({ store })
+    const ids = await runTasks(first, 40)
+    first.manager.launch({ subagentName: 'agent', goalPrompt: 'runs' }, untilAborted)
+    expect(first.manager.getAllTasks().length).toBeLessThan(20)
+    expect(await allPages(first.manager)).toEqual([...ids].reverse())
+
+    const second = create({ store: store.copy() })
+    await second.manager.recovered
+    const found = await allPages(second.manager)
+    expect(found.filter((id) => ids.includes(id))).toEqual([...ids].reverse())
+    expect(new Set(found).size).toBe(found.length)
+  })
+
+  it('finds tasks by owner, subagent, status and words', async () => {
+    const { manager, clock } = create({ store: memoryStore() })
+    await runTasks({ manager, clock }, 30, (at) => (at === 3 ? 'fail at login' : `goal ${at} of the page`))
+    expect(await allPages(manager, { status: 'failed' })).toEqual(['t003'])
+    expect(await allPages(manager, { text: 'LOGI' })).toEqual(['t003'])
+    expect(await allPages(manager, { text: 'result 17' })).toEqual(['t017'])
+    expect(await allPages(manager, { text: 'result 29' })).toEqual(['t029'])
+    expect(await allPages(manager, { owner: 'nobody' })).toEqual([])
+    expect(await allPages(manager, { subagent: 'agent', owner: 'main' })).toHaveLength(30)
+    const { tasks } = await manager.history({ text: 'result 17' })
+    expect(tasks[0]).toMatchObject({
+      id: 't017',
+      status: 'completed',
+      output: { final_message: 'result of goal 17 of the page' },
+    })
+    expect(tasks[0]).not.toHaveProperty('abortController')
+  })
+
+  it('without a store has what is kept in memory', async () => {
+    const { manager, clock } = create()
+    await runTasks({ manager, clock }, 40)
+    const found = await allPages(manager)
+    expect(found).toEqual(
+      manager
+        .getAllTasks()
+        .map(({ id }) => id)
+        .reverse(),
+    )
+  })
+
+  it.each([
+    [{ limit: 0 }, 'query.limit'],
+    [{ before: 'x' }, 'query.before'],
+    [{ text: 'x'.repeat(1001) }, 'query.text'],
+    [{ subagentName: 'x' }, 'query.subagentName'],
+  ])('refuses %o, and names the field', async (query, field) => {
+    await expect(create().manager.history(query as object)).rejects.toThrow(field)
+  })
+
+  it('is an operation of createAgentTasks', async () => {
+    const tasks = createAgentTasks({ store: memoryStore(), subagents: { agent: runner } })
+    onTestFinished(() => tasks.dispose())
+    const handle = tasks.launch('agent', 'look around')
+    await handle.result
+    expect((await tasks.history({ text: 'look' })).tasks).toMatchObject([{ id: handle.id }])
+  })
+})
+
+/** A store whose history fails, or waits. */
+function storeWith(add: NonNullable<Store['history']>['add'], memory: MemoryStore = memoryStore()): Store {
+  const { history } = memory
+  if (history === undefined) throw new Error('there is no history')
+  return { ...memory, history: { ...history, add } }
+}
+
+describe('a history that cannot be written', () => {
+  it('is reported, and loses nothing that is owed', async () => {
+    const onError = vi.fn()
+    const failing = create({ store: storeWith(() => Promise.reject(new Error('no room'))), onError })
+    await runTasks(failing, 30)
+    await vi.waitFor(() =>
+      expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'no room' }), { source: 'store' }),
+    )
+    const { id } = failing.manager.launch({ subagentName: 'agent', goalPrompt: 'later' }, runner)
+    await vi.waitFor(() => expect(failing.manager.getPendingNotifications().map((task) => task.id)).toEqual([id]))
+  })
+
+  it('keeps dispose waiting, and the store is closed after it', async () => {
+    const order: string[] = []
+    let release = (): void => undefined
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    const memory = memoryStore()
+    const store = storeWith(async () => {
+      await gate
+      order.push('added')
+    }, memory)
+    const slow = create({
+      store: {
+        ...store,
+        close: () => {
+          order.push('closed')
+          memory.close()
+        },
+      },
+    })
+    await runTasks(slow, 15)
+    const disposed = slow.manager.dispose().then(() => order.push('disposed'))
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    release()
+    await disposed
+    expect(order.slice(-3)).toEqual(['added', 'closed', 'disposed'])
+    expect(order.filter((each) => each !== 'added')).toEqual(['closed', 'disposed'])
+  })
+})
+
+it('a page has what is being written to the history', async () => {
+  let release = (): void => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const memory = memoryStore()
+  const { manager, clock } = create({
+    store: storeWith((tasks) => gate.then(() => memory.history?.add(tasks)), memory),
+  })
+  const ids = await runTasks({ manager, clock }, 30)
+  const page = manager.history()
+  release()
+  expect((await page).tasks.map(({ id }) => id)).toEqual([...ids].reverse())
+})
+
+it('a launch that could not be stored is in no history', async () => {
+  const memory = memoryStore()
+  const write = vi.fn<Store['write']>((changes) => memory.write(changes))
+  const { manager, clock } = create({ store: { ...memory, write }, onError: () => undefined })
+  write.mockImplementationOnce(() => Promise.reject(new Error('disk')))
+  manager.launch({ id: 'refused', subagentName: 'agent', goalPrompt: 'x' }, runner)
+  await manager.stored().catch(() => undefined)
+  await runTasks({ manager, clock }, 30)
+  expect(await memory.history?.find('task', 'refused')).toBeUndefined()
+})
+
+describe('check_async_tasks', () => {
+  it('shows a task of the history to its owner', async () => {
+    const { manager, clock } = create({ store: memoryStore() })
+    await runTasks({ manager, clock }, 30)
+    const toolOf = (owner: string) => createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager, owner })
+    const shown = await toolOf('main').execute({ task_id: 't001' })
+    expect(shown.llmContent).toContain('Task t001 of the history (completed; subagent \'agent\', goal "goal 1")')
+    expect(shown.llmContent).toContain('result of goal 1')
+    expect(shown.metadata).toMatchObject({ id: 't001', status: 'completed' })
+    const part = await toolOf('main').execute({ task_id: 't001', action: 'output', cursor: 5, max_bytes: 10 })
+    expect(part.llmContent).toMatch(/bytes 5 to 15/)
+    const other = await toolOf('other').execute({ task_id: 't001' })
+    expect(other.error).toBeDefined()
+    expect(JSON.stringify(other)).not.toContain('goal 1')
+    const cancelled = await toolOf('main').execute({ task_id: 't001', action: 'cancel' })
+    expect(cancelled.error).toBeDefined()
+  })
+})

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { InvalidSettingError } from '../../../src/errors.js'
+import { postgresStore, readPostgresHistory, readPostgresStore } from '../../../src/postgres/index.js'
+import { isPostgresUrl, parsePostgresUrl } from '../../../src/postgres/store-url.js'
+import { openStore } from '../../../src/store/index.js'
+import { localPostgres, type LocalPostgres } from '../../support/pglite.js'
+import { storedTask } from '../store/stored-task.js'
+
+let postgres: LocalPostgres
+
+beforeAll(async () => {
+  postgres = await localPostgres()
+})
+afterAll(() => postgres.close())
+
+const at = (schema: string, session?: string) => ({
+  connection: postgres.connect,
+  schema,
+  ...(session !== undefined && { session }),
+})
+
+const idsIn = (sessions: Awaited<ReturnType<typeof readPostgresStore>>): unknown[] =>
+  sessions.map(({ session, holder, read }) => [
+    session,
+    holder === undefined ? undefined : 'held',
+    'error' in read ? read.error.message : read.contents.tasks.map(({ id }) => id),
+  ])
+
+describe('a store that is read', () => {
+  it('shows its sessions, and who has them, and changes nothing', async () => {
+    expect(await readPostgresStore(at('nothing'))).toEqual([])
+    expect(await readPostgresHistory(at('nothing'), { kind: 'task', limit: 10 })).toEqual([])
+    const open = await openStore(postgresStore(at('shown', 'a')))
+    await open.write([{ table: 'tasks', put: storedTask('one') }])
+    const closed = await openStore(postgresStore(at('shown', 'b')))
+    await closed.write([{ table: 'tasks', put: storedTask('two') }])
+    await closed.close()
+    expect(idsIn(await readPostgresStore(at('shown')))).toEqual([
+      ['a', 'held', ['one']],
+      ['b', undefined, ['two']],
+    ])
+    expect(idsIn(await readPostgresStore(at('shown', 'b')))).toEqual([['b', undefined, ['two']]])
+    await open.write([{ table: 'tasks', put: storedTask('three') }])
+    await postgres.database.query(`UPDATE shown.rows SET body = body || ' ' WHERE id = 'two'`)
+    expect(idsIn(await readPostgresStore(at('shown')))).toEqual([
+      ['a', 'held', ['one', 'three']],
+      ['b', undefined, 'PostgreSQL (schema shown), session b: the row "two" of tasks is damaged.'],
+    ])
+    await open.close()
+  })
+
+  it('shows the history of its sessions', async () => {
+    for (const session of ['a', 'b']) {
+      const open = await openStore(postgresStore(at('past', session)))
+      const task = { kind: 'task' as const, owner: 'main', name: 'x', status: 'completed', completedAt: Date.now() }
+      await open.history?.add([{ ...task, id: `of ${session}`, record: { goalPrompt: session } }])
+      await open.close()
+    }
+    const ids = async (session?: string) =>
+      (await readPostgresHistory(at('past', session), { kind: 'task', limit: 10 })).map(({ id }) => id)
+    expect(await ids()).toEqual(['of a', 'of b'])
+    expect(await ids('b')).toEqual(['of b'])
+    await postgres.database.query(`UPDATE past.history SET body = body || ' '`)
+    await expect(ids()).rejects.toThrow('the row "of a" of the history is damaged')
+  })
+
+  it('is brought to the present layout by its next owner, with its content', async () => {
+    const first = await openStore(postgresStore(at('older')))
+    await first.write([{ table: 'tasks', put: storedTask('one') }])
+    await first.close()
+    await postgres.database.exec('DROP TABLE older.history; UPDATE older.agent_tasks_layout SET version = 1')
+    expect(idsIn(await readPostgresStore(at('older')))).toEqual([['default', undefined, ['one']]])
+    expect(await readPostgresHistory(at('older'), { kind: 'task', limit: 10 })).toEqual([])
+    const next = await openStore(postgresStore(at('older')))
+    expect(next.open().tasks.map(({ id }) => id)).toEqual(['one'])
+    expect(await next.history?.query({ kind: 'task', limit: 10 })).toEqual([])
+    await next.close()
+    const { rows } = await postgres.database.query('SELECT version FROM older.agent_tasks_layout')
+    expect(rows).toEqual([{ version: 2 }])
+  })
+})
+
+describe('the URL of a store', () => {
+  it('may name a schema and a session', () => {
+    expect(parsePostgresUrl('postgres://u:p@h:5433/d?schema=s&session=the%20key&sslmode=require', 'store')).toEqual({
+      connection: 'postgres://u:p@h:5433/d?sslmode=require',
+      schema: 's',
+      session: 'the key',
+    })
+    expect(parsePostgresUrl('postgresql://h/d', 'store')).toEqual({ connection: 'postgresql://h/d' })
+  })
+
+  it('is told from a path, and is not shown in errors', () => {
+    expect(['postgres://h', 'POSTGRESQL://h', './postgres', 'postgres:/x', ''].map(isPostgresUrl)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ])
+    expect(() => parsePostgresUrl('postgres://u:secret@[', 'tasks.store')).toThrow(
+      new InvalidSettingError('tasks.store', '(a URL)', 'postgres://USER@HOST:PORT/DATABASE'),
+    )
+  })
+})
