@@ -32,7 +32,7 @@ const TABLES = `
     completed_at REAL NOT NULL, bytes INTEGER NOT NULL, body TEXT NOT NULL, sum INTEGER NOT NULL, UNIQUE (kind, id));
   CREATE INDEX tasks_by_end ON tasks (kind, completed_at, id, owner, name, status);
   CREATE INDEX tasks_by_age ON tasks (completed_at, bytes);
-  CREATE VIRTUAL TABLE words USING fts5 (list, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0')`
+  CREATE VIRTUAL TABLE words USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61 remove_diacritics 0')`
 
 type Value = string | number | null
 
