@@ -14,14 +14,17 @@ export class AgentTasksError extends Error {
   }
 }
 
-/** A retained task already has this id. Nothing has changed. */
+/** A task that is kept, in memory or in the history of the store, already has this id. Nothing has changed. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
   /** The id that is in use. */
   readonly taskId: string
 
   constructor(taskId: string) {
-    super('TASK_ID_IN_USE', `Task id ${preview(taskId)} is in use by a retained task. Choose another id.`)
+    super(
+      'TASK_ID_IN_USE',
+      `Task id ${preview(taskId)} is in use by a task that is kept, in memory or in the history of the store. Choose another id.`,
+    )
     this.taskId = taskId
   }
 }

@@ -23,6 +23,7 @@ import type { Telemetry } from '../protocol/telemetry.js'
 import { listen } from './families/abort-link.js'
 import { admissionError } from './limits/admission-errors.js'
 import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families/families.js'
+import { taskHistory } from './history/past-tasks.js'
 import { storedRun } from './recovery/interrupted-runs.js'
 import { DEFAULT_GRACE_MS, type AsyncTaskManagerOptions } from './manager-options.js'
 import { DEFAULT_OUTPUT_BYTES } from './output/output-log.js'
@@ -84,7 +85,7 @@ export class Launcher implements RunHost {
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
     const admission = this.#toAdmission(fields, fields.id, fields.abortController)
     const { entry, registered } = this.#admit(admission, false, reservationId)
-    this.registry.afterLaunch(entry, () => undefined)
+    this.registry.afterLaunch(entry, () => undefined, this.registry.use(taskHistory).check(fields.id))
     return registered as RunningTaskInfo
   }
 
@@ -126,7 +127,8 @@ export class Launcher implements RunHost {
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
       if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
       const run = registry.persistence === undefined ? startRun : startStored
-      registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined)
+      const past = input.id === undefined ? undefined : registry.use(taskHistory).check(input.id)
+      registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined, past)
       return registered
     })
   }

@@ -29,11 +29,11 @@ import type { Inspect } from '../callbacks/inspection.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { elapsedMs, type Clock } from '../clock.js'
 import { defined } from '../defined.js'
-import { AgentTasksError } from '../errors.js'
+import { AgentTasksError, TaskIdInUseError } from '../errors.js'
 import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../json/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
-import type { StoreError } from '../store/store-errors.js'
+import type { PastIdCheck } from './history/past-id-check.js'
 import type { Store } from '../store/store.js'
 import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './limits/deadline-timer.js'
@@ -237,8 +237,9 @@ export class TaskRegistry {
   /**
    * Starts the run of a task that has just been admitted, when its launch is stored (K1): without a store at once. When the launch cannot be stored, the
    * task fails, unless it has ended before: its end is written later.
+   * @param past whether the history has the id: then the task is not started either
    */
-  afterLaunch(entry: TaskEntry, start: () => void): void {
+  afterLaunch(entry: TaskEntry, start: () => void, past?: PastIdCheck): void {
     const { persistence } = this
     if (persistence === undefined) {
       start()
@@ -246,17 +247,30 @@ export class TaskRegistry {
     }
     persistence.after({
       row: { table: 'tasks', id: entry.record.id },
-      onStored: start,
-      onRefused: (error) => {
-        if (entry.ref !== undefined) this.#withdraw(entry, error)
+      onStored: () => {
+        if (past === undefined || past.isInUse === false) start()
+        else void past.settled.then(() => this.batch(() => this.#startUnlessInUse(entry, start, past)))
+      },
+      onRefused: ({ message }) => {
+        if (entry.ref === undefined) return
+        persistence.withdraw(entry)
+        const error = `The task could not be stored, and was not started: ${message}`
+        this.#withdraw(entry, { message: error, code: NOT_STORED })
       },
     })
   }
 
-  #withdraw(entry: TaskEntry, { message }: StoreError): void {
-    this.persistence?.withdraw(entry)
-    const error = `The task could not be stored, and was not started: ${message}`
-    this.send({ type: 'task.withdraw', entry, error, errorCode: NOT_STORED })
+  #startUnlessInUse(entry: TaskEntry, start: () => void, past: PastIdCheck): void {
+    if (past.isInUse !== true) start()
+    else if (entry.ref !== undefined) {
+      this.persistence?.withdrawStored(entry)
+      this.#withdraw(entry, new TaskIdInUseError(entry.record.id))
+    }
+  }
+
+  /** Ends a task that was not started: nothing is owed for it. */
+  #withdraw(entry: TaskEntry, { message, code }: { readonly message: string; readonly code: string }): void {
+    this.send({ type: 'task.withdraw', entry, error: message, errorCode: code })
     this.send({ type: 'slot.release', entry })
   }
 

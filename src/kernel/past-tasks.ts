@@ -1,6 +1,7 @@
 /** Moves tasks that a manager does not keep any longer into the history of its store, and reads pages of both. */
 import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
+import { jsonBytes } from '../json/json-size.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
@@ -13,8 +14,8 @@ import {
   type TaskHistory,
 } from '../store/history/task-history.js'
 
-/** The most tasks that wait while others are written: of a history that cannot be written, the earliest are dropped. */
-const MAX_WAITING = 1000
+/** What may wait while the history is written, in bytes of JSON (64 MiB). */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 export interface PastTasksOptions {
   /** Undefined where there is none: what is not kept is gone. */
@@ -25,6 +26,7 @@ export interface PastTasksOptions {
 export class PastTasks {
   readonly #options: PastTasksOptions
   #waiting: PastTask[] = []
+  #waitingBytes = 0
   #writing: Promise<void> | undefined
 
   constructor(options: PastTasksOptions) {
@@ -36,19 +38,26 @@ export class PastTasks {
     return this.#options.history !== undefined
   }
 
-  /** Adds a task with those of the same tick. What cannot be written is reported, and is not in the history. */
+  /** Adds a task with those of the same tick. What cannot be written, or has to wait with too much, is reported, and is not in the history. */
   add(task: PastTask): void {
-    const { history } = this.#options
+    const { history, report } = this.#options
     if (history === undefined) return
+    const bytes = jsonBytes(task.record)
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+      report(new Error(`Task ${task.id} is not in the history: too much waits to be written to it.`))
+      return
+    }
     this.#waiting.push(task)
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift()
+    this.#waitingBytes += bytes
     this.#writing ??= Promise.resolve().then(() => this.#write(history))
   }
 
   async #write(history: TaskHistory): Promise<void> {
     while (this.#waiting.length > 0) {
+      const tasks = this.#waiting.splice(0)
+      this.#waitingBytes = 0
       try {
-        await history.add(this.#waiting.splice(0))
+        await history.add(tasks)
       } catch (error) {
         this.#options.report(error)
       }

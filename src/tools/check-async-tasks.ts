@@ -140,7 +140,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if ('refusal' in found) {
     if (action === 'cancel' || action === 'answer') return found.refusal
-    const past = await view.manager.reads.use(taskHistory).find(task_id, view.owner)
+    const past = await view.manager.reads.use(taskHistory).find(found.pruned ?? task_id, view.owner)
     return past === undefined ? found.refusal : peekPastTask(view, past, { cursor: cursor ?? 0, maxBytes })
   }
   const { task } = found

@@ -1,4 +1,5 @@
 /** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
+import { defined } from '../defined.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
 import { formatDuration } from '../text/duration.js'
@@ -57,14 +58,14 @@ export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
 }
 
 /**
- * The task that an id or a prefix of one names, or the result to return when there is no such task or several.
+ * The task that an id or a prefix of one names, or the result to return when there is no such task or several; `pruned`: the id of the one that there was.
  * @param canBeMeant see `lookUpTask`
  */
 export function findTask(
   view: TaskView,
   taskId: string,
   canBeMeant?: (task: AsyncTaskInfo) => boolean,
-): { task: AsyncTaskInfo } | { refusal: ToolResult } {
+): { task: AsyncTaskInfo } | { refusal: ToolResult; pruned?: string } {
   const found = lookUpTask(view.manager, taskId, view.owner, canBeMeant)
   if (found.type === 'found') return { task: found.task }
   if (found.type === 'ambiguous') {
@@ -78,6 +79,7 @@ export function findTask(
   }
   const { pruned } = found
   return {
+    ...defined({ pruned: pruned?.id }),
     refusal: errorResult('parameter_validation', pruned === undefined ? 'Task not found' : 'Task was pruned', {
       llmContent: notFoundText(taskId, pruned),
       returnDisplay: pruned ? prunedText(pruned) : `Task not found: ${previewText(taskId, SHOWN_ID_CHARS)}`,

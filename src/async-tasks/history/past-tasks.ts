@@ -5,6 +5,7 @@ import { hasEnded } from '../../../machines/task-status.js'
 import { PastTasks, readTaskQuery, type HistoryPage, type TaskHistoryQuery } from '../../kernel/past-tasks.js'
 import type { PastTask } from '../../store/history/task-history.js'
 import type { Feature } from '../feature.js'
+import type { PastIdCheck } from './past-id-check.js'
 import { pastRecord } from '../recovery/stored-records.js'
 import type { TaskRegistry } from '../registry.js'
 
@@ -33,6 +34,24 @@ export class AsyncTaskHistory implements Feature {
   /** Resolves when what was pruned is written. */
   settled(): Promise<void> {
     return this.#past.settled()
+  }
+
+  /** Finds out whether an id that was given to a new task is that of a past one; undefined where there is no history. */
+  check(id: string): PastIdCheck | undefined {
+    if (!this.#past.areKept) return undefined
+    const found: { isInUse: boolean | undefined; settled: Promise<void> } = {
+      isInUse: undefined,
+      settled: Promise.resolve(),
+    }
+    found.settled = this.#past.find('task', id).then(
+      (task) => void (found.isInUse = task !== undefined),
+      (error: unknown) => {
+        // What cannot be read keeps nobody from working.
+        found.isInUse = false
+        this.#registry.report(error, { source: 'store' })
+      },
+    )
+    return found
   }
 
   /** A pruned task, as it ended; undefined unless it is one that the owner may see. @throws StoreError */

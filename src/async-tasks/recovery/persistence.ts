@@ -101,7 +101,7 @@ export class Persistence implements DeliveryObserver {
     return this.#options.store.history
   }
 
-  /** Whether the launch of a task could not be stored. */
+  /** Whether nothing of a task is stored, because it was not started. */
   isWithdrawn(entry: TaskEntry): boolean {
     return this.#withdrawn.has(entry)
   }
@@ -144,6 +144,12 @@ export class Persistence implements DeliveryObserver {
   withdraw(entry: TaskEntry): void {
     this.#withdrawn.add(entry)
     this.#sync.prune('tasks', entry.record.id)
+  }
+
+  /** The launch of a task was stored, and is not to be. */
+  withdrawStored(entry: TaskEntry): void {
+    this.#withdrawn.add(entry)
+    this.#sync.remove('tasks', entry.record.id)
   }
 
   /** Stores which program a task runs. Rejects with StoreError when that cannot be done now. */

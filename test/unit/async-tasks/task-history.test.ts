@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager, createAgentTasks, functionRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
-import { memoryStore, type MemoryStore, type Store } from '../../../src/store/index.js'
+import { PastTasks } from '../../../src/kernel/past-tasks.js'
+import { memoryStore, type MemoryStore, type PastTask, type Store } from '../../../src/store/index.js'
 import { createCheckAsyncTasksTool } from '../../../src/tools/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
@@ -166,6 +167,46 @@ describe('a history that cannot be written', () => {
   })
 })
 
+it('what waits for a history is limited in bytes, and what is not in it is reported', async () => {
+  let release = (): void => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const onError = vi.fn()
+  const added: string[] = []
+  const past = new PastTasks({
+    history: {
+      find: () => Promise.resolve(undefined),
+      query: () => Promise.resolve([]),
+      add: async (tasks) => {
+        await gate
+        added.push(...tasks.map(({ id }) => id))
+      },
+    },
+    report: onError,
+  })
+  const text = 'x'.repeat(1024 * 1024)
+  const task = (id: string): PastTask => ({
+    id,
+    kind: 'task',
+    owner: 'main',
+    name: 'agent',
+    status: 'completed',
+    completedAt: 1,
+    record: { text },
+  })
+  past.add(task('first'))
+  await Promise.resolve()
+  await Promise.resolve()
+  for (let at = 0; at < 70; at += 1) past.add(task(`t${at}`))
+  expect(onError.mock.calls.length).toBe(7)
+  expect(String(onError.mock.calls[0]?.[0])).toContain('Task t63 is not in the history')
+  release()
+  await past.settled()
+  expect(added).toHaveLength(64)
+  past.add(task('later'))
+  await past.settled()
+  expect(added).toHaveLength(65)
+})
+
 it('a page has what is being written to the history', async () => {
   let release = (): void => undefined
   const gate = new Promise<void>((resolve) => (release = resolve))
@@ -190,15 +231,83 @@ it('a launch that could not be stored is in no history', async () => {
   expect(await memory.history?.find('task', 'refused')).toBeUndefined()
 })
 
+describe('A4: an id that a past task has', () => {
+  /** A manager whose history has the task `t000`, and a runner that counts its runs. */
+  async function withPast(options: AsyncTaskManagerOptions = {}, change: (store: Store) => Store = (store) => store) {
+    const memory = memoryStore()
+    const made = create({ store: change(memory), maxAsyncTasks: 1, onError: () => undefined, ...options })
+    await runTasks(made, 20)
+    const runs: string[] = []
+    const counted = functionRunner(({ goalPrompt }) => {
+      runs.push(goalPrompt)
+      return Promise.resolve({ final_message: goalPrompt })
+    })
+    return { ...made, memory, runs, counted }
+  }
+  const again = { id: 't000', subagentName: 'agent', goalPrompt: 'again' }
+  const refused = { status: 'failed', errorCode: 'TASK_ID_IN_USE', delivery: 'none' }
+
+  it('is refused: the task is not started, and leaves nothing in the store; the past task stays as it is', async () => {
+    const { manager, memory, runs, counted } = await withPast()
+    manager.launch(again, counted)
+    await manager.stored()
+    await vi.waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
+    expect(manager.lease()).toBeUndefined()
+    const { id } = manager.launch({ subagentName: 'agent', goalPrompt: 'other' }, counted)
+    await vi.waitFor(() => expect(manager.getTask(id)?.status).toBe('completed'))
+    await manager.stored()
+    expect(runs).toEqual(['other'])
+    expect(memory.contents().tasks.map((task) => task.id)).not.toContain('t000')
+    expect(await memory.history?.find('task', 't000')).toMatchObject({ record: { goalPrompt: 'goal 0' } })
+  })
+
+  it('is refused also while the task waits for a slot, and for a task that the caller runs', async () => {
+    const { manager, runs, counted } = await withPast({ whenFull: 'queue' })
+    const { id } = manager.launch({ subagentName: 'agent', goalPrompt: 'hangs' }, untilAborted)
+    manager.launch(again, counted)
+    manager.registerTask({ ...again, id: 't001' })
+    await manager.stored()
+    await vi.waitFor(() => expect(manager.getTask('t000')).toMatchObject(refused))
+    await vi.waitFor(() => expect(manager.getTask('t001')).toMatchObject(refused))
+    manager.cancelTask(id)
+    await manager.stored()
+    expect([runs, manager.getActiveTasks()]).toEqual([[], []])
+  })
+
+  it('keeps the run waiting until that is known, and starts it when it cannot be known', async () => {
+    let answer = (_: Error): void => undefined
+    const onError = vi.fn()
+    const { manager, runs, counted } = await withPast({ onError }, (store) => ({
+      ...store,
+      history: {
+        ...(store.history as NonNullable<Store['history']>),
+        find: (_kind, id) =>
+          id === 'new' ? new Promise((_, reject) => (answer = reject)) : Promise.resolve(undefined),
+      },
+    }))
+    manager.launch({ ...again, id: 'new' }, counted)
+    await manager.stored()
+    expect(runs).toEqual([])
+    answer(new Error('unreadable'))
+    await vi.waitFor(() => expect(runs).toEqual(['again']))
+    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'unreadable' }), { source: 'store' })
+  })
+})
+
 describe('check_async_tasks', () => {
   it('shows a task of the history to its owner', async () => {
     const { manager, clock } = create({ store: memoryStore() })
+    manager.launch({ id: 'special', subagentName: 'agent', goalPrompt: 'the special one' }, runner)
+    await manager.waitFor(['special'])
     await runTasks({ manager, clock }, 30)
     const toolOf = (owner: string) => createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager, owner })
     const shown = await toolOf('main').execute({ task_id: 't001' })
     expect(shown.llmContent).toContain('Task t001 of the history (completed; subagent \'agent\', goal "goal 1")')
     expect(shown.llmContent).toContain('result of goal 1')
     expect(shown.metadata).toMatchObject({ id: 't001', status: 'completed' })
+    expect((await toolOf('main').execute({ task_id: 'spec' })).llmContent).toContain('result of the special one')
+    const ambiguous = await toolOf('main').execute({ task_id: 't00' })
+    expect(ambiguous.llmContent).not.toContain('of the history')
     const part = await toolOf('main').execute({ task_id: 't001', action: 'output', cursor: 5, max_bytes: 10 })
     expect(part.llmContent).toMatch(/bytes 5 to 15/)
     const other = await toolOf('other').execute({ task_id: 't001' })
