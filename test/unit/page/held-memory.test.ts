@@ -59,7 +59,7 @@ describe('the journal', () => {
     }
     // What a WeakRef was made of lives until the next turn.
     await new Promise((resolve) => setTimeout(resolve, 1))
-    expect(heldBytes() - before).toBeLessThan(20 * MIB)
+    expect(heldBytes() - before).toBeLessThan(50 * MIB)
     expect(refs.map((ref) => ref.deref())).toEqual(refs.map(() => undefined))
     expect(state.journal.size).toBe(30)
   })
