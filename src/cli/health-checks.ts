@@ -87,8 +87,11 @@ async function* checkConfigured(
     const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
     yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
   }
-  const place = sessionPlace(config, { folder, projectFolder: cwd })
-  if (place !== undefined) yield 'url' in place ? await checkServerStore(place) : checkStore(place)
+  const found = attempt(() => sessionPlace(config, { folder, projectFolder: cwd }))
+  if ('error' in found) yield { check: 'store', state: 'missing', detail: found.error }
+  else if (found.value !== undefined) {
+    yield 'url' in found.value ? await checkServerStore(found.value) : checkStore(found.value)
+  }
   for (const { name, command, cwd: own = '.', env: more } of config.subagents) {
     yield checkProgram(`subagent ${name}`, command, { cwd: resolve(folder, own), env: { ...env, ...more } })
   }

@@ -2,18 +2,16 @@
 import type { Command } from 'commander'
 import { hasEnded } from '../../machines/task-status.js'
 import { asPastTask } from '../command-tasks/past-command-task.js'
-import { restoreTasks } from '../command-tasks/stored-tasks.js'
+import { FORGOTTEN, restoreTasks } from '../command-tasks/stored-tasks.js'
 import { InvalidInputError } from '../errors.js'
-import { placeOf, placeText } from '../kernel/past-tasks.js'
+import { placeOf, placeText, withKept } from '../kernel/past-tasks.js'
 import { readPostgresHistory } from '../postgres/read-store.js'
 import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
-import { matches } from '../store/history/memory-history.js'
 import { readSqliteHistory } from '../store/history/sqlite-history.js'
 import { byEnd, type PastTask, type PastTaskQuery } from '../store/history/task-history.js'
 import { listHistories } from '../store/sessions/session-folder.js'
 import { toPastRow } from '../store/sessions/kept-tasks.js'
 import type { StoreContents } from '../store/store.js'
-import { FORGOTTEN } from '../command-tasks/stored-tasks.js'
 import { readInteger } from './numbers.js'
 import { isFolder, partsOf } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
@@ -72,10 +70,8 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   const found: PastTask[] = []
   const kept = await keptAt(location)
   for (const kind of kindsOf(options.kind)) {
-    const own = kept.filter(matches({ ...query, kind }))
-    const isKept = new Set(own.map(({ id }) => id))
-    const past = await readHistoryAt(location, { ...query, kind })
-    found.push(...own, ...past.filter(({ id }) => !isKept.has(id)))
+    const wanted = { ...query, kind }
+    found.push(...withKept(await readHistoryAt(location, wanted), kept, wanted))
   }
   const tasks = found.sort(byEnd).slice(0, limit)
   const terminal = createTerminal(io, 'stdout')

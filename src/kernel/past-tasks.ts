@@ -94,12 +94,17 @@ export class PastTasks {
     }
     await this.settled()
     const past = (await this.#options.history?.query(query)) ?? []
-    const isKept = new Set(kept.map(({ id }) => id))
-    const found = [...kept.filter(matches(query)), ...past.filter(({ id }) => !isKept.has(id))].sort(byEnd)
+    const found = withKept(past, kept, query)
     const tasks = found.slice(0, wanted.limit)
     const last = tasks.at(-1)
     return { tasks, ...(found.length > tasks.length && last && { next: placeText(last) }) }
   }
+}
+
+/** What was found in a history, with the tasks that match of those that are still kept, each once. */
+export function withKept(past: readonly PastTask[], kept: readonly PastTask[], query: PastTaskQuery): PastTask[] {
+  const isKept = new Set(kept.filter(({ kind }) => kind === query.kind).map(({ id }) => id))
+  return [...kept.filter(matches(query)), ...past.filter(({ id }) => !isKept.has(id))].sort(byEnd)
 }
 
 /** A place as text. */

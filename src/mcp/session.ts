@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
-import { isPostgresUrl } from '../postgres/store-url.js'
+import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { sessionFolder } from '../store/sessions/session-folder.js'
 import { sessionStore, type SessionOfStore } from '../store/sessions/session-store.js'
@@ -34,7 +34,7 @@ export function sessionPlace(
   const location = options.store ?? config.store
   if (location === undefined) return undefined
   const key = options.session ?? config.session ?? resolve(options.projectFolder)
-  if (isPostgresUrl(location)) return { url: location, key }
+  if (isPostgresUrl(location)) return { url: location, key: parsePostgresUrl(location, 'store').session ?? key }
   return { folder: options.store === undefined ? resolve(options.folder, location) : resolve(location), key }
 }
 

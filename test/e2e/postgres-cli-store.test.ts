@@ -179,6 +179,8 @@ it('agent-tasks doctor looks into the store of the configuration', async () => {
       .find(({ check }) => check === 'store')
   }
   expect(await finding(url())).toMatchObject({ state: 'ok', detail: 'PostgreSQL: session "s"' })
+  expect(await finding(url('of-the-url'))).toMatchObject({ state: 'ok', detail: 'PostgreSQL: session "of-the-url"' })
+  expect(await finding('postgres://[')).toMatchObject({ state: 'missing' })
   expect(await finding('postgres://127.0.0.1:1/none')).toMatchObject({
     state: 'missing',
     detail: expect.stringContaining('nothing listens at this address') as string,

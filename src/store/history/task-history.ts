@@ -15,6 +15,8 @@ export interface PastTask {
   readonly status: string
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
+  /** Whether the record was too large, and has only a part. */
+  readonly isCut?: boolean
   /** The record of the task. */
   readonly record: Readonly<Record<string, unknown>>
 }
