@@ -133,6 +133,10 @@ export class Launcher implements RunHost {
     })
   }
 
+  findRunner(subagentName: string): Runner | undefined {
+    return this.#findRunner?.(subagentName)
+  }
+
   /** @param runner default: that of the subagent */
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
     return this.launch(parseInput(childTaskInputSchema(), input, 'input'), runner, undefined, parent)

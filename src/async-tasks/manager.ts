@@ -386,6 +386,11 @@ export class AsyncTaskManager {
     return this.registry.use(taskHistory).page(query)
   }
 
+  /** @internal The runner of a subagent, as `findRunner` has it. */
+  findRunner(subagentName: string): Runner | undefined {
+    return this.#launcher.findRunner(subagentName)
+  }
+
   /** The tasks that run, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger

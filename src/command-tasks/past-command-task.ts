@@ -8,7 +8,9 @@ const MAX_BYTES = 256 * 1024
 
 /** A task that has ended, as the history keeps it. */
 export function pastCommandTask(task: Task): PastTask {
-  return jsonBytes(task, MAX_BYTES) <= MAX_BYTES ? asPastTask(task) : asPastTask(withoutContent(task))
+  return jsonBytes(task, MAX_BYTES) <= MAX_BYTES
+    ? asPastTask(task)
+    : { ...asPastTask(withoutContent(task)), isCut: true }
 }
 
 /** The same with all of its record. */

@@ -349,6 +349,12 @@ export class TaskManager {
     return { ...page, tasks: tasks.map(({ record }) => Object.freeze(record) as unknown as Task) }
   }
 
+  /** @internal A task that is not kept any longer; undefined unless the history has it. `isCut`: it was too large, and has no arguments and results. */
+  async findPast(id: string): Promise<{ readonly task: Task; readonly isCut: boolean } | undefined> {
+    const past = await this.#past.find('command task', id)
+    return past && { task: past.record as unknown as Task, isCut: past.isCut === true }
+  }
+
   /** Fails every task of an instance that has not ended. */
   handleInstanceDisconnect(instanceId: string): void {
     this.#lanes.disconnect(instanceId)

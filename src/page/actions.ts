@@ -5,7 +5,8 @@ import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
-import { runAgain, submitForPage } from './run-again.js'
+import { runPastAgain } from './history.js'
+import { runAgain, submitForPage, whyNotAgain } from './run-again.js'
 import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -106,6 +107,15 @@ export const taskActions: Readonly<Record<string, Action>> = {
     sources.state.noteMessage(entry, message)
     return done()
   },
+}
+
+/** Runs a task again that may be in the history alone. */
+export async function runAgainOf(sources: Sources, key: string, body: unknown): Promise<Answer> {
+  parseInput(nothingSchema(), body, 'body')
+  const kept = sources.state.journal.get(key)
+  const isKept = kept !== undefined && whyNotAgain(sources, kept) === undefined
+  const again = isKept ? await runAgain(sources, kept) : await runPastAgain(sources, key)
+  return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
 }
 
 /** Submits commands to an instance. */

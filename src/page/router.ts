@@ -5,8 +5,9 @@ import { unauthorized, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
 import { cutText } from '../text/cut-text.js'
 import { parseJson } from '../json/parse-json.js'
-import { refusalOf, submit, taskActions, type Answer } from './actions.js'
+import { refusalOf, runAgainOf, submit, taskActions, type Answer } from './actions.js'
 import type { ConnectionLimits } from './connection-limits.js'
+import { historyPage } from './history.js'
 import { detailOf, imagesOf, valuesOf } from './details.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
@@ -110,6 +111,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
     const [kind, key = '', part, name = ''] = path
+    if (kind === 'history' && path.length === 1) return readHistory(url.searchParams, response)
     const length = kind === 'events' ? 1 : part === undefined ? 2 : NAMED.has(part) ? 4 : 3
     if (path.length !== length) return notFound('such address')
     const { searchParams } = url
@@ -155,6 +157,21 @@ export function createRouter({ access, sources, streams, connections, files, onF
     }
   }
 
+  const readHistory = async (parameters: URLSearchParams, response: ServerResponse): Promise<Failure | undefined> => {
+    const twice = [...parameters.keys()].find((name, at, names) => names.indexOf(name) < at)
+    if (twice !== undefined) {
+      return { status: 400, error: `${JSON.stringify(cutText(twice, 40))}: expected once.`, code: 'INVALID_INPUT' }
+    }
+    try {
+      sendJson(response, 200, await historyPage(sources, parameters))
+    } catch (error) {
+      const refusal = refusalOf(error)
+      if (refusal === undefined) throw error
+      sendJson(response, refusal.status, refusal.body)
+    }
+    return undefined
+  }
+
   const readOutput = (entry: PageEntry, parameters: URLSearchParams, response: ServerResponse): Failure | undefined => {
     if (entry.kind !== 'async') return notFound('output of a command task')
     const cursor = numberOf(parameters, 'cursor')
@@ -181,8 +198,9 @@ export function createRouter({ access, sources, streams, connections, files, onF
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
     const isSubmission = kind === 'instances' && action === 'submit'
+    const isPast = kind === 'history' && action === 'run-again'
     const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
-    if (more.length > 0 || (perform === undefined && !isSubmission)) return notFound('such action')
+    if (more.length > 0 || (perform === undefined && !isSubmission && !isPast)) return notFound('such action')
     const text = await readBody(request, MAX_BODY_BYTES)
     if (text === undefined) {
       return { status: 413, error: `A request has at most ${MAX_BODY_BYTES} bytes.`, code: 'TOO_LARGE' }
@@ -196,7 +214,9 @@ export function createRouter({ access, sources, streams, connections, files, onF
       answer =
         perform !== undefined && entry !== undefined
           ? await perform(sources, entry, parsed.value)
-          : await submit(sources, key, parsed.value)
+          : isPast
+            ? await runAgainOf(sources, key, parsed.value)
+            : await submit(sources, key, parsed.value)
     } catch (error) {
       const refusal = refusalOf(error)
       if (refusal === undefined) throw error

@@ -7,7 +7,7 @@ import { NOT_STORED } from '../command-tasks/submission.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import { launches, type LaunchedTask } from '../async-tasks/run-plan.js'
-import type { TaskSubmitMessage } from '../protocol/command-tasks.js'
+import type { Task, TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { commandKey, type CommandEntry } from './command-entry.js'
 import { parsedKept, type KeptValue } from './kept-values.js'
@@ -93,23 +93,7 @@ const MAX_DEPTH = 100
 function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage | undefined {
   const task = taskOf(sources, entry)
   const { instanceId, kept } = entry
-  if (task !== undefined) {
-    // Whose task it was is not the same.
-    const { asyncTaskId: _, ...metadata } = task.metadata ?? {}
-    return {
-      type: 'task_submit',
-      instanceId,
-      task_name: task.name,
-      task_intention: task.intention,
-      commands: task.commands.map(({ tool_name, intention, args, timeout }) => ({
-        tool_name,
-        intention,
-        args,
-        timeout,
-      })),
-      ...(Object.keys(metadata).length > 0 && { metadata }),
-    }
-  }
+  if (task !== undefined) return submissionAgain(task)
   if (kept === undefined || [kept.about, ...kept.commands.flatMap(({ call, args }) => [call, args])].some(isCut)) {
     return undefined
   }
@@ -122,6 +106,25 @@ function submissionOf(sources: Sources, entry: CommandEntry): TaskSubmitMessage 
     instanceId,
     ...(parsedKept(kept.about) as Pick<TaskSubmitMessage, 'task_name' | 'task_intention'>),
     commands: commands as TaskSubmitMessage['commands'],
+  }
+}
+
+/** What submits the commands of a task again. */
+export function submissionAgain({ instanceId, name, intention, commands, metadata: given }: Task): TaskSubmitMessage {
+  // Whose task it was is not the same.
+  const { asyncTaskId: _, ...metadata } = given ?? {}
+  return {
+    type: 'task_submit',
+    instanceId,
+    task_name: name,
+    task_intention: intention,
+    commands: commands.map(({ tool_name, intention: why, args, timeout }) => ({
+      tool_name,
+      intention: why,
+      args,
+      timeout,
+    })),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
   }
 }
 

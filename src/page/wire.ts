@@ -73,6 +73,27 @@ export interface PageTask {
   readonly seq: number
 }
 
+/** A task of the history. */
+export interface PastTaskRow extends Pick<
+  PageTask,
+  'key' | 'kind' | 'id' | 'title' | 'group' | 'subagent' | 'state' | 'createdAt'
+> {
+  readonly endedAt: number
+  /** At most 20,000 characters. */
+  readonly result?: string
+  /** At most 2000 characters. */
+  readonly error?: string
+  /** Whether its subagent, or its instance, is there. */
+  readonly canRunAgain: boolean
+}
+
+/** `GET /api/history?kind=async&text=…&status=…&before=…`: those first that ended last. */
+export interface PageHistory {
+  readonly tasks: readonly PastTaskRow[]
+  /** `before` of the next page. */
+  readonly next?: string
+}
+
 /** An entry of the events of a task, in order. */
 export interface TaskEvent {
   readonly at: number

@@ -1,6 +1,6 @@
 /** The addresses of the parts: `#/timeline`, `#/tasks?state=failed`, `#/task/async:abc`. */
 
-export const PARTS = ['timeline', 'tasks', 'task', 'delivery', 'machines', 'instances', 'health'] as const
+export const PARTS = ['timeline', 'tasks', 'task', 'history', 'delivery', 'machines', 'instances', 'health'] as const
 export type Part = (typeof PARTS)[number]
 
 /** The heading of each part, and its name in the navigation. */
@@ -8,6 +8,7 @@ export const PART_NAMES: Readonly<Record<Part, string>> = {
   timeline: 'Timeline',
   tasks: 'Tasks',
   task: 'Task',
+  history: 'History',
   delivery: 'Delivery',
   machines: 'Machines',
   instances: 'Instances',

@@ -4,6 +4,7 @@ import type { ComponentType } from 'preact'
 import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
+import { HistoryPart } from '../history/history-part.js'
 import { HealthPart } from '../health/health-part.js'
 import { InstancesPart } from '../instances/instances-part.js'
 import { MachinesPart } from '../machines-part.js'
@@ -22,6 +23,7 @@ const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   timeline: TimelinePart,
   tasks: TasksPart,
   task: TaskPart,
+  history: HistoryPart,
   delivery: DeliveryPart,
   machines: MachinesPart,
   instances: InstancesPart,

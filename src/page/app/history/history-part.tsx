@@ -1,0 +1,86 @@
+/** History: tasks that have ended, searched by words, also those that memory does not keep any longer. The search is in the address. */
+import type { PageTaskKind } from '../../wire.js'
+import { withParameter } from '../addresses.js'
+import { replaceAddress } from '../current-address.js'
+import { usePage } from '../page-state.js'
+import { EmptyState } from '../shell/empty-state.js'
+import type { PartProps } from '../shell/part-props.js'
+import { FilterSelect } from '../tasks/filter-select.js'
+import { visible } from '../text/visible.js'
+import { PastTask } from './past-task.js'
+import { useHistory } from './use-history.js'
+
+const ENDS = ['completed', 'failed', 'cancelled'] as const
+const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'async', 'Tasks of instances': 'command' }
+
+export function HistoryPart({ address }: PartProps) {
+  const { view, connection } = usePage()
+  const { hello } = view.value
+  const isLive = connection.value.state === 'live'
+  const { query } = address
+  const { state, more } = useHistory(query)
+  const { tasks, next, error, isBusy } = state.value
+  const set = (name: string, value: string | undefined): void => replaceAddress(withParameter(address, name, value))
+  const kind = Object.keys(KINDS).find((name) => KINDS[name] === query.get('kind'))
+  return (
+    <section class="part" aria-labelledby="history-heading">
+      <div class="part-head">
+        <h1 id="history-heading">History</h1>
+        <p class="hint">Those first that ended last</p>
+      </div>
+      <search class="filters">
+        <label class="grow">
+          <span class="label">Search</span>
+          <input
+            type="search"
+            placeholder="Words of the goal, the result or the error"
+            maxLength={1000}
+            value={query.get('text') ?? ''}
+            onInput={({ currentTarget }) => set('text', currentTarget.value)}
+          />
+        </label>
+        <FilterSelect
+          label="End"
+          value={query.get('status') ?? undefined}
+          options={ENDS}
+          onChange={(to) => set('status', to)}
+        />
+        {hello?.hasAsync === true && hello.hasCommands && (
+          <FilterSelect
+            label="Of"
+            value={kind}
+            options={Object.keys(KINDS)}
+            onChange={(to) => set('kind', to === undefined ? undefined : KINDS[to])}
+          />
+        )}
+      </search>
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          {visible(error)}
+        </p>
+      )}
+      {tasks.length === 0 && !isLive ? (
+        <EmptyState title="The history is read when the server is there" />
+      ) : tasks.length === 0 && !isBusy && error === undefined ? (
+        <EmptyState title={query.toString() === '' ? 'Nothing has ended yet' : 'No task matches the search'}>
+          {query.toString() === ''
+            ? 'A task appears here when it has ended. With a store it stays for days, also when the server starts again.'
+            : 'Each word must occur. A word of three letters and more also stands for those that begin with it.'}
+        </EmptyState>
+      ) : (
+        <ol class="past-tasks" aria-busy={isBusy}>
+          {tasks.map((task) => (
+            <PastTask key={task.key} task={task} />
+          ))}
+        </ol>
+      )}
+      {next !== undefined && (
+        <p>
+          <button type="button" disabled={isBusy} onClick={more}>
+            Show more
+          </button>
+        </p>
+      )}
+    </section>
+  )
+}

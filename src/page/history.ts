@@ -1,0 +1,122 @@
+/** The history on the page: tasks that have ended, also those that no manager keeps any longer, and the run of one of them again. */
+import { z } from 'zod'
+import { runOfOwner } from '../../machines/families.js'
+import type { SettledTaskInfo } from '../../machines/records.js'
+import { taskHistory } from '../async-tasks/history/past-tasks.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { defined } from '../defined.js'
+import { toJsonText } from '../json/json-text.js'
+import type { Task } from '../protocol/command-tasks.js'
+import { lazily } from '../protocol/lazily.js'
+import { parseInput } from '../protocol/parse.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { cutText } from '../text/cut-text.js'
+import { asyncKey } from './async-entry.js'
+import { commandKey } from './command-entry.js'
+import { submissionAgain, submitForPage, type Again } from './run-again.js'
+import type { Sources } from './sources.js'
+import type { PageHistory, PastTaskRow } from './wire.js'
+
+/** The tasks of one page, and what is shown of each, in characters. */
+const PAGE = { tasks: 50, titleChars: 200, errorChars: 2000, resultChars: 20_000 } as const
+
+const querySchema = lazily(() =>
+  strictObject({
+    kind: z.enum(['async', 'command']).optional(),
+    text: z.string().optional(),
+    status: z.enum(['', 'completed', 'failed', 'cancelled']).optional(),
+    before: z.string().optional(),
+  }),
+)
+
+/** @throws InvalidInputError; StoreError when the history cannot be read */
+export async function historyPage(sources: Sources, parameters: URLSearchParams): Promise<PageHistory> {
+  const { manager, taskManager } = sources
+  const { kind, text, status, before } = parseInput(querySchema(), Object.fromEntries(parameters), 'query')
+  const query = {
+    limit: PAGE.tasks,
+    ...defined({ before }),
+    ...(text !== undefined && text !== '' && { text }),
+    ...(status !== undefined && status !== '' && { status }),
+  }
+  if (kind === 'command' || manager === undefined) {
+    const { tasks = [], ...page } = (await taskManager?.history(query)) ?? {}
+    return { ...page, tasks: tasks.map((task) => commandRow(sources, task)) }
+  }
+  const { tasks, ...page } = await manager.history(query)
+  return { ...page, tasks: tasks.map((task) => asyncRow(sources, task)) }
+}
+
+function asyncRow({ manager }: Sources, task: SettledTaskInfo): PastTaskRow {
+  const { id, subagentName, goalPrompt, owner, status, launchedAt, completedAt, output, error } = task
+  const message = output?.final_message
+  const result = typeof message === 'string' ? message : output && toJsonText(output, { indent: 2 })
+  return {
+    key: asyncKey(id),
+    kind: 'async',
+    id,
+    title: cutText(goalPrompt, PAGE.titleChars),
+    group: owner,
+    subagent: subagentName,
+    state: status,
+    createdAt: launchedAt,
+    endedAt: completedAt,
+    ...(result !== undefined && { result: cutText(result, PAGE.resultChars) }),
+    ...(error !== undefined && { error: cutText(error, PAGE.errorChars) }),
+    canRunAgain: manager?.findRunner(subagentName) !== undefined,
+  }
+}
+
+function commandRow({ taskManager }: Sources, task: Task): PastTaskRow {
+  const { id, name, instanceId, status, createdAt, completedAt = createdAt, commands, error } = task
+  const results = commands.map(({ tool_name, status: end, result, error: why }) =>
+    defined({ tool: tool_name, status: end, result, error: why?.message }),
+  )
+  return {
+    key: commandKey(id),
+    kind: 'command',
+    id,
+    title: cutText(name, PAGE.titleChars),
+    group: instanceId,
+    state: status,
+    createdAt,
+    endedAt: completedAt,
+    result: cutText(toJsonText(results, { indent: 2 }), PAGE.resultChars),
+    ...(error !== undefined && { error: cutText(error.message, PAGE.errorChars) }),
+    canRunAgain: taskManager?.instances.get(instanceId) !== undefined,
+  }
+}
+
+const NOT_KEPT = { error: 'The history does not have this task any longer.', code: 'NOT_REPEATABLE' } as const
+
+/**
+ * Starts a new task with the same goal for the same owner, or the same commands on the same instance.
+ * @throws what the launch throws, and StoreError; nothing has changed then
+ */
+export async function runPastAgain({ manager, taskManager }: Sources, key: string): Promise<Again> {
+  const [kind, id] = splitKey(key)
+  if (kind === 'async') {
+    const task = await manager?.reads.use(taskHistory).find(id)
+    if (task === undefined || manager === undefined) return NOT_KEPT
+    const { subagentName, goalPrompt, owner } = task
+    const runner = manager.findRunner(subagentName)
+    if (runner === undefined) {
+      return { error: `Its host has no subagent ${JSON.stringify(subagentName)} any longer.`, code: 'NOT_REPEATABLE' }
+    }
+    // A run that has ended owns nothing.
+    const same = { subagentName, goalPrompt, owner: runOfOwner(owner) === undefined ? owner : DEFAULT_OWNER }
+    const launched = manager.launch(same, runner)
+    await manager.stored()
+    return { key: asyncKey(launched.id) }
+  }
+  const past = kind === 'command' ? await taskManager?.findPast(id) : undefined
+  if (past === undefined || taskManager === undefined) return NOT_KEPT
+  if (past.isCut) return { error: 'Its arguments were too large for the history.', code: 'NOT_REPEATABLE' }
+  return submitForPage(taskManager, submissionAgain(past.task))
+}
+
+/** The kind and the id of `async:abc`. */
+function splitKey(key: string): [string, string] {
+  const at = key.indexOf(':')
+  return [key.slice(0, at), key.slice(at + 1)]
+}

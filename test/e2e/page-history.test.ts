@@ -1,0 +1,76 @@
+/** The part History of the page in Chromium: by keyboard, from a link, and on a host whose memory keeps less than its history. */
+import type { Page } from 'playwright-core'
+import { expect, it, onTestFinished } from 'vitest'
+import { createAgentTasks, functionRunner } from '../../src/index.js'
+import { createTaskPage } from '../../src/page/index.js'
+import { memoryStore } from '../../src/store/index.js'
+import { goTo, isLive, usePageBrowser } from '../support/page-browser.js'
+
+const open = usePageBrowser()
+
+const runner = functionRunner(({ goalPrompt }) =>
+  goalPrompt.startsWith('fail')
+    ? Promise.reject(new Error(`cannot ${goalPrompt}`))
+    : Promise.resolve({ final_message: `result of ${goalPrompt}\n\u202ereversed` }),
+)
+
+/** A host that has run so many tasks, and the page on it. */
+async function startHost(count: number) {
+  const tasks = createAgentTasks({ store: memoryStore(), subagents: { agent: runner } })
+  const { manager } = tasks
+  for (let at = 0; at < count; at += 1) {
+    const goalPrompt = at === 3 ? 'fail at the login' : `goal number ${at}`
+    const { id } = manager.launch({ subagentName: 'agent', goalPrompt }, runner)
+    await manager.waitFor([id])
+    manager.markNotified(id)
+  }
+  const served = await createTaskPage({ tasks, port: 0 })
+  onTestFinished(async () => {
+    await served.close()
+    await tasks.dispose()
+  })
+  return { manager, url: served.url }
+}
+
+const items = (page: Page) => page.locator('.past-task')
+
+it('finds a task of long ago by keyboard alone, shows its result, and runs it again', async () => {
+  const { manager, url } = await startHost(70)
+  const page = await open(url)
+  await isLive(page)
+  await page.getByRole('link', { name: 'History', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'History' }).waitFor()
+  await expect.poll(() => items(page).count()).toBe(50)
+  await page.getByRole('button', { name: 'Show more' }).focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => items(page).count()).toBe(70)
+
+  await page.getByRole('searchbox', { name: 'Search' }).focus()
+  await page.keyboard.type('number 7')
+  await expect.poll(() => items(page).count()).toBe(1)
+  expect(new URL(page.url()).hash).toBe('#/history?text=number+7')
+  await page.keyboard.press('Tab')
+  await page.getByText('Result', { exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.locator('.past-result').textContent()).toBe('result of goal number 7\n\\u202ereversed')
+  await page.getByRole('button', { name: 'Run again: goal number 7' }).focus()
+  const before = manager.getAllTasks().length
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: 'Task' }).waitFor()
+  await expect.poll(() => manager.getAllTasks().length).toBeGreaterThan(before)
+  expect(manager.getAllTasks().at(-1)).toMatchObject({ goalPrompt: 'goal number 7', owner: 'main' })
+})
+
+it('opens from a link, and says when nothing matches', async () => {
+  const { url } = await startHost(5)
+  const page = await open(url)
+  await isLive(page)
+  await goTo(page, '/history?text=login&status=failed')
+  await expect.poll(() => items(page).count()).toBe(1)
+  await items(page).getByText('cannot fail at the login').waitFor()
+  await page.getByLabel('End').selectOption({ label: 'completed' })
+  await page.getByText('No task matches the search').waitFor()
+  await page.getByRole('searchbox').fill('')
+  await expect.poll(() => items(page).count()).toBe(4)
+})
