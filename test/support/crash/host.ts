@@ -103,6 +103,15 @@ async function cancel(id: string): Promise<void> {
   note('cancellations', `done ${id}`)
 }
 
+async function noteHistory(): Promise<void> {
+  let before: string | undefined
+  do {
+    const page = await manager.history({ limit: 1000, ...(before !== undefined && { before }) })
+    for (const { id } of page.tasks) note('history', id)
+    before = page.next
+  } while (before !== undefined)
+}
+
 const { adopted, retried, interrupted } = await manager.recovered
 note('recoveries', `${adopted.length} ${retried.length} ${interrupted.length}`)
 manager.settled$.subscribe(() => setImmediate(() => void deliver()))
@@ -110,6 +119,7 @@ void deliver()
 process.send?.('ready')
 if (isLast) {
   await manager.onIdle()
+  await noteHistory()
   await manager.dispose()
   process.exit()
 }

@@ -34,6 +34,8 @@ export interface Faults {
   readonly toldCancelled: readonly string[]
   /** An attempt ran twice, or there were too many. */
   readonly miscounted: readonly string[]
+  /** Ended, and not in the history, or there twice. */
+  readonly notInHistory: readonly string[]
 }
 
 /** @param isBlind whether the hosts could not look into the transcript */
@@ -51,6 +53,9 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
   }
   const cancellations = linesOf('cancellations').map((line) => line.split(' '))
   const cancelled = (word: string): string[] => cancellations.flatMap(([is, id = '']) => (is === word ? [id] : []))
+  const ended = new Set([...tellings.keys(), ...cancelled('done')])
+  const past = linesOf('history')
+  const times = (id: string): number => past.filter((each) => each === id).length
   const asked = new Set(cancelled('asked'))
   const recoveries = linesOf('recoveries').map((line) => line.split(' ').map(Number))
   const sum = (column: number): number => recoveries.reduce((total, row) => total + (row[column] ?? 0), 0)
@@ -79,6 +84,7 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
       unconfirmed: toldAgain(transcript, new Set(linesOf('accepted'))),
       toldCancelled: cancelled('done').filter((id) => tellings.has(id)),
       miscounted: runs.filter(isMiscounted),
+      notInHistory: [...ended].filter((id) => times(id) !== 1),
     },
   }
 }

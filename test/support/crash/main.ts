@@ -2,7 +2,8 @@
  * `npm run crash -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
  * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
  * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
- * where there is no transcript, and never after a clean end, or after the repeat was accepted; no attempt may run twice; no program may be left, and no process of others touched.
+ * where there is no transcript, and never after a clean end, or after the repeat was accepted; no attempt may run twice; the history must have each
+ * task that has ended once; no program may be left, and no process of others touched.
  */
 import { fork } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -118,7 +119,7 @@ async function runSeries(mode: Mode, lives: number): Promise<boolean> {
     `  lost ${faults.lost.length}, told twice ${figures.toldTwice}, possible repeats ${figures.possibleRepeats} (unmarked ${faults.unmarked.length})`,
   )
   console.log(
-    `  told although cancelled ${faults.toldCancelled.length}, attempts miscounted ${faults.miscounted.length}, orphans ${left.length}, foreign processes touched ${touched}`,
+    `  told although cancelled ${faults.toldCancelled.length}, attempts miscounted ${faults.miscounted.length}, not in the history ${faults.notInHistory.length}, orphans ${left.length}, foreign processes touched ${touched}`,
   )
   const isClean = Object.values(faults).flat().length + left.length + touched === 0
   if (isClean) rmSync(folder, { recursive: true })
