@@ -602,9 +602,7 @@ export class AsyncTaskManager {
     const { persistence } = registry
     const { unsettled } = registry.use(runs)
     this.#launcher.close()
-    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled))
-      .then(() => registry.use(taskHistory).settled())
-      .then(() => persistence?.close())
+    this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })

@@ -6,12 +6,14 @@
  */
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
+import { PastTasks } from '../kernel/past-tasks.js'
 import { StoreSync } from '../kernel/store-sync.js'
 import { useStore, type ContentsOf } from '../store/shared-opening.js'
 import type { StoreError } from '../store/store-errors.js'
 import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../store/store-writer.js'
 import { CommandTask } from './command-task.js'
+import { pastCommandTask } from './past-command-task.js'
 import {
   FORGOTTEN,
   forgottenRow,
@@ -31,6 +33,8 @@ export interface CommandPersistenceOptions {
 }
 
 export class CommandPersistence {
+  /** Where tasks go that are not retained any longer. */
+  readonly past: PastTasks
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void | Promise<void>
@@ -59,6 +63,7 @@ export class CommandPersistence {
     this.#workers = contents.instances
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
+    this.past = new PastTasks(store.history, report)
     this.#writer = new StoreWriter({ store, clock, report, outbox, pending: this.#rows })
   }
 
@@ -121,8 +126,16 @@ export class CommandPersistence {
     else this.#rows.put('commands', commandRowId(task.id, index), { task, index })
   }
 
-  /** A task is not retained any longer. Its end was delivered, so all of it is stored. */
+  /**
+   * A task is not retained any longer. Its end was delivered, so all of it is stored; its rows stay until the history has it, so that a crash loses
+   * it in neither.
+   */
   forget(task: CommandTask): void {
+    if (this.#withdrawn.has(task)) return
+    this.past.add(pastCommandTask(task.record), () => this.#removeRows(task))
+  }
+
+  #removeRows(task: CommandTask): void {
     const { id, place, commands } = task
     commands.forEach(({ completedAt }, index) => {
       if (completedAt !== undefined) this.#rows.prune('commands', commandRowId(id, index))
@@ -183,8 +196,9 @@ export class CommandPersistence {
     this.#writer.after({ onStored: () => run(true), onRefused: () => run(false) })
   }
 
-  /** Ends the use of the store, when what can be written is. The rest is lost. */
+  /** Ends the use of the store, when what can be written is, also to the history. The rest is lost. */
   async close(): Promise<void> {
+    await this.past.writing
     await this.#writer.close()
     await this.#close()
   }

@@ -29,7 +29,7 @@ import {
   type CommandTaskHistoryQuery,
   type HistoryPage,
 } from '../kernel/past-tasks.js'
-import { asPastTask, pastCommandTask } from './past-command-task.js'
+import { asPastTask } from './past-command-task.js'
 import { CommandPersistence } from './command-persistence.js'
 import type { CommandSettings, OutboxItem } from './command-run.js'
 import { CommandTask, type CommandTaskHost, type CommandTaskOrigin, type SubmittedTask } from './command-task.js'
@@ -69,7 +69,6 @@ export class TaskManager {
   /** @internal What runs the commands. */
   readonly instances: InstanceManager
   readonly #report: OnError
-  readonly #past: PastTasks
   readonly #outbox: ManagerOutbox<OutboxItem>
   readonly #events: Emitter<TaskManagerEvents>
   readonly #settings: CommandSettings
@@ -118,10 +117,6 @@ export class TaskManager {
       }),
     })
     const outbox = this.#outbox
-    this.#past = new PastTasks({
-      history: store?.history,
-      report: (error) => this.#report(error, { source: 'store' }),
-    })
     this.#tasks = new TaskTable({
       clock,
       limits: byteLimits(options, store !== undefined),
@@ -130,7 +125,6 @@ export class TaskManager {
       onForgotten: (task) => {
         this.#continued.delete(task.id)
         this.persistence?.forget(task)
-        this.#past.add(pastCommandTask(task.record))
       },
     })
     this.#taskMachine = machines.task ?? commandTaskMachine
@@ -345,13 +339,14 @@ export class TaskManager {
   async history(query: CommandTaskHistoryQuery = {}): Promise<HistoryPage<Task>> {
     const wanted = readCommandTaskQuery(query)
     const ended = this.listTasks().filter(({ completedAt }) => completedAt !== undefined)
-    const { tasks, ...page } = await this.#past.page(ended.map(asPastTask), wanted)
+    const past = this.persistence?.past ?? new PastTasks()
+    const { tasks, ...page } = await past.page(ended.map(asPastTask), wanted)
     return { ...page, tasks: tasks.map(({ record }) => Object.freeze(record) as unknown as Task) }
   }
 
   /** @internal A task that is not kept any longer; undefined unless the history has it. `isCut`: it was too large, and has no arguments and results. */
   async findPast(id: string): Promise<{ readonly task: Task; readonly isCut: boolean } | undefined> {
-    const past = await this.#past.find('command task', id)
+    const past = await this.persistence?.past.find('command task', id)
     return past && { task: past.record as unknown as Task, isCut: past.isCut === true }
   }
 
@@ -421,7 +416,6 @@ export class TaskManager {
     })
     // Only now: a command that was aborted may have run until here.
     this.#endClaim()
-    await this.#past.settled()
     await this.persistence?.close()
   }
 

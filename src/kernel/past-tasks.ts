@@ -17,65 +17,76 @@ import {
 /** What may wait while the history is written, in bytes of JSON (64 MiB). */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
-export interface PastTasksOptions {
-  /** Undefined where there is none: what is not kept is gone. */
-  readonly history: TaskHistory | undefined
-  readonly report: (error: unknown) => void
+/** A task on its way into the history. */
+interface Addition {
+  readonly task: PastTask
+  readonly onAdded: () => void
 }
 
 export class PastTasks {
-  readonly #options: PastTasksOptions
-  #waiting: PastTask[] = []
+  readonly #history: TaskHistory | undefined
+  readonly #report: (error: unknown) => void
+  #waiting: Addition[] = []
   #waitingBytes = 0
+  /** What is being written. */
+  #adding: readonly Addition[] = []
   #writing: Promise<void> | undefined
 
-  constructor(options: PastTasksOptions) {
-    this.#options = options
+  /** @param history undefined where there is none: a task that is not kept is gone */
+  constructor(history?: TaskHistory, report: (error: unknown) => void = () => undefined) {
+    this.#history = history
+    this.#report = report
   }
 
   /** Whether there is a history. */
   get areKept(): boolean {
-    return this.#options.history !== undefined
+    return this.#history !== undefined
   }
 
-  /** Adds a task with those of the same tick. What cannot be written, or has to wait with too much, is reported, and is not in the history. */
-  add(task: PastTask): void {
-    const { history, report } = this.#options
-    if (history === undefined) return
-    const bytes = jsonBytes(task.record)
-    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      report(new Error(`Task ${task.id} is not in the history: too much waits to be written to it.`))
+  /** Resolves when what was added is written; undefined when it is. It never rejects. */
+  get writing(): Promise<void> | undefined {
+    return this.#writing
+  }
+
+  /**
+   * Adds a task with those of the same tick. What cannot be written, or has to wait with too much, is reported, and is not in the history.
+   * @param onAdded called when the history has the task, and at once where there is no history. It must not throw
+   */
+  add(task: PastTask, onAdded: () => void): void {
+    const history = this.#history
+    if (history === undefined) {
+      onAdded()
       return
     }
-    this.#waiting.push(task)
+    const bytes = jsonBytes(task.record)
+    if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+      this.#report(new Error(`Task ${task.id} is not in the history: too much waits to be written to it.`))
+      return
+    }
+    this.#waiting.push({ task, onAdded })
     this.#waitingBytes += bytes
     this.#writing ??= Promise.resolve().then(() => this.#write(history))
   }
 
   async #write(history: TaskHistory): Promise<void> {
     while (this.#waiting.length > 0) {
-      const tasks = this.#waiting.splice(0)
+      this.#adding = this.#waiting.splice(0)
       this.#waitingBytes = 0
       try {
-        await history.add(tasks)
+        await history.add(this.#adding.map(({ task }) => task))
+        for (const { onAdded } of this.#adding) onAdded()
       } catch (error) {
-        this.#options.report(error)
+        this.#report(error)
       }
     }
+    this.#adding = []
     this.#writing = undefined
-  }
-
-  /** Resolves when what was added is written. */
-  async settled(): Promise<void> {
-    await this.#writing
   }
 
   /** The task of an id. @throws StoreError */
   async find(kind: PastTask['kind'], id: string): Promise<PastTask | undefined> {
-    return (
-      this.#waiting.find((task) => task.kind === kind && task.id === id) ??
-      (await this.#options.history?.find(kind, id))
-    )
+    const added = [...this.#adding, ...this.#waiting].find(({ task }) => task.kind === kind && task.id === id)
+    return added?.task ?? (await this.#history?.find(kind, id))
   }
 
   /**
@@ -92,8 +103,8 @@ export class PastTasks {
       limit: wanted.limit + 1,
       ...(cursor !== undefined && { before: placeOf(cursor, 'query.before') }),
     }
-    await this.settled()
-    const past = (await this.#options.history?.query(query)) ?? []
+    await this.#writing
+    const past = (await this.#history?.query(query)) ?? []
     const found = withKept(past, kept, query)
     const tasks = found.slice(0, wanted.limit)
     const last = tasks.at(-1)

@@ -15,25 +15,17 @@ export class AsyncTaskHistory implements Feature {
 
   constructor(registry: TaskRegistry) {
     this.#registry = registry
-    this.#past = new PastTasks({
-      history: registry.persistence?.history,
-      report: (error) => registry.report(error, { source: 'store' }),
-    })
+    this.#past = registry.persistence?.past ?? new PastTasks()
   }
 
+  /** Its row stays until the history has it, so that a crash loses it in neither. */
   pruned(entry: TaskEntry): void {
-    if (
-      this.#past.areKept &&
-      hasEnded(entry.record.status) &&
-      this.#registry.persistence?.isWithdrawn(entry) === false
-    ) {
-      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)))
-    }
-  }
-
-  /** Resolves when what was pruned is written. */
-  settled(): Promise<void> {
-    return this.#past.settled()
+    const { persistence } = this.#registry
+    if (persistence === undefined) return
+    const forget = (): void => persistence.forget(entry)
+    if (this.#past.areKept && hasEnded(entry.record.status) && !persistence.isWithdrawn(entry)) {
+      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), forget)
+    } else forget()
   }
 
   /** Finds out whether an id that was given to a new task is that of a past one; undefined where there is no history. */

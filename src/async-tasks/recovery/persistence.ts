@@ -17,8 +17,8 @@ import { isPossibleRepeat } from '../delivery/notifications.js'
 import { useStore, type ContentsOf } from '../../store/shared-opening.js'
 import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
-import type { TaskHistory } from '../../store/history/task-history.js'
 import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
+import { PastTasks } from '../../kernel/past-tasks.js'
 import { StoreSync } from '../../kernel/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
 
@@ -59,6 +59,8 @@ interface OpenDelivery {
 }
 
 export class Persistence implements DeliveryObserver {
+  /** Where tasks go that are not kept any longer. */
+  readonly past: PastTasks
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
   readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery }>({
@@ -80,25 +82,16 @@ export class Persistence implements DeliveryObserver {
     this.#options = options
     const { store, clock, report, outbox } = options
     const opened = useStore(store, 'async tasks')
+    const reportFailure = (error: unknown): void => report(error, { source: 'store' })
     this.#close = opened.close
     this.#contents = opened.contents
-    this.#writer = new StoreWriter({
-      store,
-      clock,
-      outbox,
-      report: (error) => report(error, { source: 'store' }),
-      pending: this.#sync,
-    })
+    this.past = new PastTasks(store.history, reportFailure)
+    this.#writer = new StoreWriter({ store, clock, outbox, report: reportFailure, pending: this.#sync })
   }
 
   /** What errors call the store. */
   get name(): string {
     return this.#options.store.name ?? 'the store'
-  }
-
-  /** Where tasks go that are not kept any longer. */
-  get history(): TaskHistory | undefined {
-    return this.#options.store.history
   }
 
   /** Whether nothing of a task is stored, because it was not started. */
@@ -218,13 +211,14 @@ export class Persistence implements DeliveryObserver {
     if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
     if (notification.type !== 'transition') return
     const { transition, entry } = notification
-    const { taskId } = transition
-    if (transition.kind === 'history') {
-      this.#sync.prune('tasks', taskId)
-      return
-    }
+    if (transition.kind === 'history') return
     this.noteChange(entry)
     if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
+  }
+
+  /** The record of a task is not kept any longer: its row goes with the next write. */
+  forget(entry: TaskEntry): void {
+    this.#sync.prune('tasks', entry.record.id)
   }
 
   /** The time of a task has passed: it is not run again. */
@@ -370,8 +364,9 @@ export class Persistence implements DeliveryObserver {
     void this.#close()
   }
 
-  /** Ends the possession of the store, when what can be written is. The rest is lost. */
+  /** Ends the possession of the store, when what can be written is, also to the history. The rest is lost. */
   async close(): Promise<void> {
+    await this.past.writing
     await this.#writer.close()
     await this.#close()
   }

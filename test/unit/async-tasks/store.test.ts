@@ -317,8 +317,10 @@ describe('a message', () => {
     expect(store.contents().tasks.map(({ id }) => id)).toEqual(['a'])
     manager.confirm(lease?.deliveryId ?? '')
     await tick()
-    expect(store.contents().tasks).toEqual([])
     expect(manager.getAllTasks()).toEqual([])
+    expect((await manager.history()).tasks.map(({ id }) => id)).toEqual(['a'])
+    await manager.dispose()
+    expect(store.contents().tasks).toEqual([])
   })
 })
 

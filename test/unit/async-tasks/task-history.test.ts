@@ -127,6 +127,25 @@ function storeWith(add: NonNullable<Store['history']>['add'], memory: MemoryStor
   return { ...memory, history: { ...history, add } }
 }
 
+it('a row stays in the store until the history has its task, and then goes with the next write', async () => {
+  let release = (): void => undefined
+  const gate = new Promise<void>((resolve) => (release = resolve))
+  const memory = memoryStore()
+  const made = create({ store: storeWith((tasks) => gate.then(() => memory.history?.add(tasks)), memory) })
+  const ids = await runTasks(made, 30)
+  made.manager.launch({ id: 'one more', subagentName: 'agent', goalPrompt: 'x' }, untilAborted)
+  await made.manager.stored()
+  const stored = (): string[] => memory.contents().tasks.map(({ id }) => id)
+  expect(stored()).toEqual([...ids, 'one more'])
+  expect(made.manager.getTask('t000')).toBeUndefined()
+  release()
+  await made.manager.history()
+  made.manager.launch({ id: 'another', subagentName: 'agent', goalPrompt: 'x' }, untilAborted)
+  await made.manager.stored()
+  expect(stored()).not.toContain('t000')
+  expect(stored()).toEqual(made.manager.getAllTasks().map(({ id }) => id))
+})
+
 describe('a history that cannot be written', () => {
   it('is reported, and loses nothing that is owed', async () => {
     const onError = vi.fn()
@@ -137,6 +156,28 @@ describe('a history that cannot be written', () => {
     )
     const { id } = failing.manager.launch({ subagentName: 'agent', goalPrompt: 'later' }, runner)
     await vi.waitFor(() => expect(failing.manager.getPendingNotifications().map((task) => task.id)).toEqual([id]))
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('no room'))],
+    [
+      'throws',
+      () => {
+        throw new Error('no room')
+      },
+    ],
+  ])('%s: the rows stay in the store, and the next process adds them', async (_, add) => {
+    const memory = memoryStore()
+    const failing = create({ store: storeWith(add, memory), onError: () => undefined })
+    const ids = await runTasks(failing, 30)
+    await failing.manager.dispose()
+    expect(memory.contents().tasks.map(({ id }) => id)).toEqual(ids)
+
+    const next = create({ store: memory })
+    await next.manager.recovered
+    await vi.waitFor(async () => expect(await allPages(next.manager)).toEqual([...ids].reverse()))
+    await next.manager.dispose()
+    expect(memory.contents().tasks.length).toBeLessThan(20)
   })
 
   it('keeps dispose waiting, and the store is closed after it', async () => {
@@ -172,17 +213,16 @@ it('what waits for a history is limited in bytes, and what is not in it is repor
   const gate = new Promise<void>((resolve) => (release = resolve))
   const onError = vi.fn()
   const added: string[] = []
-  const past = new PastTasks({
-    history: {
-      find: () => Promise.resolve(undefined),
-      query: () => Promise.resolve([]),
-      add: async (tasks) => {
-        await gate
-        added.push(...tasks.map(({ id }) => id))
-      },
+  const history = {
+    find: () => Promise.resolve(undefined),
+    query: () => Promise.resolve([]),
+    add: async (tasks: readonly PastTask[]) => {
+      await gate
+      added.push(...tasks.map(({ id }) => id))
     },
-    report: onError,
-  })
+  }
+  const past = new PastTasks(history, onError)
+  const onAdded = vi.fn()
   const text = 'x'.repeat(1024 * 1024)
   const task = (id: string): PastTask => ({
     id,
@@ -193,17 +233,22 @@ it('what waits for a history is limited in bytes, and what is not in it is repor
     completedAt: 1,
     record: { text },
   })
-  past.add(task('first'))
+  past.add(task('first'), onAdded)
   await Promise.resolve()
   await Promise.resolve()
-  for (let at = 0; at < 70; at += 1) past.add(task(`t${at}`))
+  // What is being written is found although the history does not have it yet.
+  expect(await past.find('task', 'first')).toMatchObject({ id: 'first' })
+  expect(await past.find('command task', 'first')).toBeUndefined()
+  for (let at = 0; at < 70; at += 1) past.add(task(`t${at}`), onAdded)
   expect(onError.mock.calls.length).toBe(7)
   expect(String(onError.mock.calls[0]?.[0])).toContain('Task t63 is not in the history')
   release()
-  await past.settled()
+  await past.writing
   expect(added).toHaveLength(64)
-  past.add(task('later'))
-  await past.settled()
+  expect(onAdded).toHaveBeenCalledTimes(64)
+  expect(past.writing).toBeUndefined()
+  past.add(task('later'), onAdded)
+  await past.writing
   expect(added).toHaveLength(65)
 })
 

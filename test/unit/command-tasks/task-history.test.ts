@@ -1,6 +1,6 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import type { TaskManagerOptions } from '../../../src/server/index.js'
-import { memoryStore, type Store } from '../../../src/store/index.js'
+import { memoryStore, type PastTask, type Store } from '../../../src/store/index.js'
 import { pastCommandTask } from '../../../src/command-tasks/past-command-task.js'
 import { createCommandHost } from '../../support/command-host.js'
 
@@ -39,6 +39,37 @@ it('the history has each command task that has ended once, also those that are n
   await host.tasks.stored()
   expect(store.contents().commandTasks.length).toBeLessThanOrEqual(3)
 })
+
+it.each(['has', 'does not take'])(
+  'the rows of a task stay in the store until the history has it (it %s it)',
+  async (word) => {
+    const memory = memoryStore()
+    const adding: (() => void)[] = []
+    const add = vi.fn(async (tasks: readonly PastTask[]) => {
+      await new Promise<void>((resolve) => adding.push(resolve))
+      if (word === 'does not take') throw new Error('no room')
+      await memory.history?.add(tasks)
+    })
+    const history = { ...(memory.history as NonNullable<Store['history']>), add }
+    const host = hostOn({ ...memory, history }, { maxRetained: 0, onError: () => undefined })
+    host.connect()
+    const rows = (): number[] => [memory.contents().commandTasks.length, memory.contents().commands.length]
+    for (const name of ['a', 'b']) {
+      host.submit(name)
+      await host.settle()
+      host.calls.at(-1)?.finish()
+      await host.settle()
+    }
+    expect(host.tasks.listTasks()).toEqual([])
+    expect(rows()).toEqual([2, 2])
+    adding.shift()?.()
+    await host.settle()
+    adding.shift()?.()
+    await host.settle()
+    // A row of the last task stands for its place.
+    await vi.waitFor(() => expect(rows()).toEqual(word === 'has' ? [1, 0] : [2, 2]))
+  },
+)
 
 it('the history is written before the store is closed', async () => {
   const order: string[] = []
