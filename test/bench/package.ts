@@ -8,6 +8,7 @@ interface EntryPoints {
   './bullmq': typeof import('agent-tasks/bullmq')
   './machines': typeof import('agent-tasks/machines')
   './page': typeof import('agent-tasks/page')
+  './postgres': typeof import('agent-tasks/postgres')
   './server': typeof import('agent-tasks/server')
   './store': typeof import('agent-tasks/store')
   './testing': typeof import('agent-tasks/testing')

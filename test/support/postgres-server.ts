@@ -31,6 +31,9 @@ export interface PostgresServer {
   close(): Promise<void>
 }
 
+/** Whether its programs are installed. */
+export const hasPostgres = (): boolean => newestVersion() !== undefined
+
 /** Starts a server; it answers when this resolves. @throws when it is not installed */
 export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
   const programs = findPrograms()
@@ -140,10 +143,14 @@ async function answers(url: string, server: ChildProcess): Promise<boolean> {
 
 /** The folder of its newest version. @throws when there is none, with what installs it */
 function findPrograms(): string {
-  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS) : []
-  const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
+  const newest = newestVersion()
   if (newest === undefined) throw new Error('There is no PostgreSQL. Install it with: apt-get install -y postgresql')
   return join(PROGRAMS, newest, 'bin')
+}
+
+function newestVersion(): string | undefined {
+  const versions = existsSync(PROGRAMS) ? readdirSync(PROGRAMS) : []
+  return versions.sort((a, b) => Number(b) - Number(a))[0]
 }
 
 /** The server refuses to run as root: the user of Debian's package runs it. */

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { StoredTask } from 'agent-tasks/store'
+import type { AsyncTaskManager } from 'agent-tasks'
+import type { PastTask, StoredTask } from 'agent-tasks/store'
 import { importEntry } from '../package.js'
 import type { Subject } from '../subject.js'
 
@@ -31,6 +32,15 @@ export async function durableLives({ atOnce }: { readonly atOnce: number }, chec
   const { sqliteStore } = await importEntry(checkout, './store')
   const folder = newFolder()
   const manager = new AsyncTaskManager({ maxAsyncTasks: atOnce, store: sqliteStore(join(folder, 'tasks.db')) })
+  return livesOf(manager, atOnce, () => remove(folder))
+}
+
+/** The lives of a manager's tasks; `close` runs when it was disposed. */
+export async function livesOf(
+  manager: AsyncTaskManager,
+  atOnce: number,
+  close: () => void | Promise<void>,
+): Promise<Subject> {
   await manager.recovered
   const ends: (() => void)[] = []
   const runner = () => new Promise<typeof OUTPUT>((resolve) => ends.push(() => resolve(OUTPUT)))
@@ -38,16 +48,67 @@ export async function durableLives({ atOnce }: { readonly atOnce: number }, chec
     run: async (times) => {
       for (let done = 0; done < times; done += 1) {
         for (let n = 0; n < atOnce; n += 1) manager.launch({ subagentName: 'agent', goalPrompt: GOAL }, runner)
-        await new Promise(setImmediate)
+        await whenStored(manager)
         for (const end of ends.splice(0)) end()
-        await new Promise(setImmediate)
+        await whenStored(manager)
         const lease = manager.lease()
         await lease?.stored
         lease?.acknowledge()
-        await new Promise(setImmediate)
+        await whenStored(manager)
       }
       return undefined
     },
+    close: async () => {
+      await manager.dispose()
+      await close()
+    },
+  }
+}
+
+/** A run has started, and its end is known, in the turn after the write. */
+async function whenStored(manager: AsyncTaskManager): Promise<void> {
+  await manager.stored()
+  await new Promise(setImmediate)
+}
+
+/** Timers of 1 ms, each after the last, while tasks live in a store whose commits block the thread for longer. Durations are in ms. */
+export async function timerBesideTasks(
+  { tasksPerSecond, commitMs }: { readonly tasksPerSecond: number; readonly commitMs: number },
+  checkout: string,
+): Promise<Subject> {
+  const { AsyncTaskManager } = await importEntry(checkout, '.')
+  const { sqliteStore } = await importEntry(checkout, './store')
+  const folder = newFolder()
+  const file = sqliteStore(join(folder, 'tasks.db'))
+  const slowly = new Int32Array(new SharedArrayBuffer(4))
+  const write: typeof file.write = (changes) => {
+    Atomics.wait(slowly, 0, 0, commitMs)
+    return file.write(changes)
+  }
+  const manager = new AsyncTaskManager({ maxAsyncTasks: -1, store: { ...file, write } })
+  await manager.recovered
+  const live = async (): Promise<void> => {
+    const { id } = manager.launch({ subagentName: 'agent', goalPrompt: GOAL }, () => Promise.resolve(OUTPUT))
+    await manager.waitFor([id])
+    const lease = manager.lease()
+    await lease?.stored
+    lease?.acknowledge()
+  }
+  const durations: number[] = []
+  return {
+    run: async (times) => {
+      const lives: Promise<void>[] = []
+      const launches = setInterval(() => lives.push(live()), 1000 / tasksPerSecond)
+      for (let done = 0; done < times; done += 1) {
+        const start = performance.now()
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        durations.push(performance.now() - start)
+      }
+      clearInterval(launches)
+      await Promise.all(lives)
+      return undefined
+    },
+    takeDurations: () => durations.splice(0),
     close: async () => {
       await manager.dispose()
       remove(folder)
@@ -186,21 +247,29 @@ export function oneCommit(): Subject {
   }
 }
 
+/** What a store has: tasks of its history, and tasks that a manager keeps. */
 interface Stored {
-  readonly retained: number
+  readonly past: number
   readonly owed: number
 }
 
-function* tasksOf({ retained, owed }: Stored): Generator<StoredTask> {
-  for (let n = 1; n <= retained; n += 1) yield storedTask(n, 'delivered')
-  for (let n = 1; n <= owed; n += 1) yield storedTask(retained + n, 'owed')
+const pastTasks = ({ past }: Stored): StoredTask[] =>
+  Array.from({ length: past }, (_, n) => storedTask(n + 1, 'delivered'))
+const owedTasks = ({ past, owed }: Stored): StoredTask[] =>
+  Array.from({ length: owed }, (_, n) => storedTask(past + n + 1, 'owed'))
+
+function toPastTask({ id, owner, status, completedAt = 0, record }: StoredTask): PastTask {
+  return { id, kind: 'task', owner, name: 'agent', status, completedAt, record }
 }
 
 async function fill(file: string, stored: Stored, checkout: string): Promise<void> {
   const { sqliteStore } = await importEntry(checkout, './store')
-  const store = sqliteStore(file)
+  // The tasks are as old as the epoch.
+  const store = sqliteStore(file, { retention: { maxTasks: Infinity, maxAgeMs: Infinity } })
   store.open()
-  await store.write(Array.from(tasksOf(stored), (put) => ({ table: 'tasks', put })))
+  await store.write(owedTasks(stored).map((put) => ({ table: 'tasks', put })))
+  const past = pastTasks(stored).map(toPastTask)
+  while (past.length > 0) await store.history?.add(past.splice(0, 1000))
   store.close()
 }
 
@@ -214,7 +283,7 @@ export async function recovery(stored: Stored, checkout: string): Promise<Subjec
   return {
     run: async () => {
       const start = performance.now()
-      const manager = new AsyncTaskManager({ maxAsyncTasks: stored.retained, store: sqliteStore(file) })
+      const manager = new AsyncTaskManager({ maxAsyncTasks: -1, store: sqliteStore(file) })
       await manager.recovered
       const ms = performance.now() - start
       if (manager.getPendingNotifications().length !== stored.owed) throw new Error('not everything was recovered')
@@ -238,20 +307,23 @@ export async function rowsRead(stored: Stored, checkout: string): Promise<Subjec
       const tasks = rows.map(({ body }) => JSON.parse(String(body)) as StoredTask)
       const ms = performance.now() - start
       database.close()
-      if (tasks.length !== stored.retained + stored.owed) throw new Error('not everything was read')
+      if (tasks.length !== stored.owed) throw new Error('not everything was read')
       return ms
     },
     close: () => remove(folder),
   }
 }
 
-/** The size of the file, in bytes a task. */
+/** The size of the files, in bytes a task. */
 export async function fileSize(stored: Stored, checkout: string): Promise<Subject> {
   const folder = newFolder()
   const file = join(folder, 'tasks.db')
   await fill(file, stored, checkout)
   return {
-    run: () => statSync(file).size / (stored.retained + stored.owed),
+    run: () => {
+      const bytes = [file, `${file}-history`].reduce((sum, each) => sum + statSync(each).size, 0)
+      return bytes / (stored.past + stored.owed)
+    },
     close: () => remove(folder),
   }
 }
@@ -260,7 +332,7 @@ export async function fileSize(stored: Stored, checkout: string): Promise<Subjec
 export const rowBytes = (stored: Stored): Subject => ({
   run: () => {
     let bytes = 0
-    for (const task of tasksOf(stored)) bytes += Buffer.byteLength(JSON.stringify(task))
-    return bytes / (stored.retained + stored.owed)
+    for (const task of [...pastTasks(stored), ...owedTasks(stored)]) bytes += Buffer.byteLength(JSON.stringify(task))
+    return bytes / (stored.past + stored.owed)
   },
 })
