@@ -9,7 +9,7 @@ import { AsyncTaskManager, functionRunner, processRunner, type OutputRunner, typ
 import { openStore } from 'agent-tasks/store'
 import { createRandom } from '../../bench/soak/random.js'
 import { crashStore, isOnServer } from './crash-store.js'
-import { END, MAX_ATTEMPTS } from './judge.js'
+import { BEGIN, END, MAX_ATTEMPTS } from './judge.js'
 
 const [folder = '', seed = '0', mode, last] = process.argv.slice(2)
 const isLast = last === 'finish'
@@ -53,6 +53,7 @@ const subagents: Readonly<Record<string, RunnerDefinition>> = {
   repeatedProgram: repeated(program),
 }
 
+note('transcript', BEGIN)
 process.send?.('starting')
 const manager = new AsyncTaskManager({
   store: await openStore(crashStore(folder)),

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 /** How many runs a task may have. */
 export const MAX_ATTEMPTS = 3
 
-/** The line of a transcript for a clean end of its host. */
+/** The lines of a transcript for the start of a host, and for its clean end. */
+export const BEGIN = 'begin'
 export const END = 'end'
 
 /** The figures of one series of rounds; the last group are faults. */
@@ -28,7 +29,7 @@ export interface Faults {
   readonly lost: readonly string[]
   /** Told more than once, without the mark of a possible repeat; where there is a transcript, told more than once at all. */
   readonly unmarked: readonly string[]
-  /** Told before a clean end and after it, or after a message that repeated them was accepted. */
+  /** Told by a host that ended cleanly, and again after it, or after a message that repeated them was accepted. */
   readonly unconfirmed: readonly string[]
   /** Told although they were cancelled. */
   readonly toldCancelled: readonly string[]
@@ -46,7 +47,7 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
   }
   const launched = linesOf('launches')
   const transcript = linesOf('transcript')
-  const messages = transcript.filter((line) => line !== END).map((line) => line.split(' ').slice(1))
+  const messages = transcript.filter((line) => line !== BEGIN && line !== END).map((line) => line.split(' ').slice(1))
   const tellings = new Map<string, { readonly isMarked: boolean }[]>()
   for (const [id = '', , mark] of messages.flat().map((task) => task.split('='))) {
     tellings.set(id, [...(tellings.get(id) ?? []), { isMarked: mark === 'repeat' }])
@@ -91,10 +92,15 @@ export function judge(folder: string, isBlind: boolean): { readonly figures: Fig
 
 /** The tasks that are told although no message was uncertain of them any more. */
 function toldAgain(transcript: readonly string[], accepted: ReadonlySet<string>): string[] {
+  // What an earlier host has told is uncertain until this one has repeated it.
   const told = new Set<string>()
   const confirmed = new Set<string>()
   const faults: string[] = []
   for (const line of transcript) {
+    if (line === BEGIN) {
+      told.clear()
+      continue
+    }
     if (line === END) {
       for (const id of told) confirmed.add(id)
       continue

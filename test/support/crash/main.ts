@@ -2,7 +2,7 @@
  * `npm run crash -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a real host with SIGKILL at random moments, N times, also while it takes over what the last one left; some end cleanly. Half
  * of the rounds go on with one store, whose hosts look into their transcript after a crash; the others with a second one, whose hosts cannot.
  * At the end it compares what was launched with the transcripts: nothing may be lost; nothing may be told twice, or only as a possible repeat
- * where there is no transcript, and never after a clean end, or after the repeat was accepted; no attempt may run twice; the history must have each
+ * where there is no transcript, and never after a clean end of the host that told it, or after the repeat was accepted; no attempt may run twice; the history must have each
  * task that has ended once; no program may be left, and no process of others touched.
  */
 import { fork } from 'node:child_process'
