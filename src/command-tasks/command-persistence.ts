@@ -132,19 +132,21 @@ export class CommandPersistence {
    */
   forget(task: CommandTask): void {
     if (this.#withdrawn.has(task)) return
-    this.past.add(pastCommandTask(task.record), () => this.#removeRows(task))
+    const row = forgottenRow(task)
+    const commands = task.commands.flatMap(({ completedAt }, index) =>
+      completedAt === undefined ? [] : [commandRowId(task.id, index)],
+    )
+    this.past.add(pastCommandTask(task.record), () => this.#removeRows(row, commands))
   }
 
-  #removeRows(task: CommandTask): void {
-    const { id, place, commands } = task
-    commands.forEach(({ completedAt }, index) => {
-      if (completedAt !== undefined) this.#rows.prune('commands', commandRowId(id, index))
-    })
-    if (place === this.#lastPlace) {
-      this.#placeholder = id
-      this.#rows.put('commandTasks', id, forgottenRow(task))
+  /** @param row stands for the task if it has the last place */
+  #removeRows(row: StoredCommandTask, commands: readonly string[]): void {
+    for (const id of commands) this.#rows.prune('commands', id)
+    if (row.seq === this.#lastPlace) {
+      this.#placeholder = row.id
+      this.#rows.put('commandTasks', row.id, row)
       this.#writer.flush()
-    } else this.#rows.prune('commandTasks', id)
+    } else this.#rows.prune('commandTasks', row.id)
   }
 
   /** The workers that were registered in an earlier process; they are not kept here. */
@@ -198,7 +200,7 @@ export class CommandPersistence {
 
   /** Ends the use of the store, when what can be written is, also to the history. The rest is lost. */
   async close(): Promise<void> {
-    await this.past.writing
+    await this.past.flush()
     await this.#writer.close()
     await this.#close()
   }

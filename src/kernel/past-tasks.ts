@@ -14,6 +14,9 @@ import {
   type TaskHistory,
 } from '../store/history/task-history.js'
 
+/** So many tasks, or so much of them in bytes of JSON (1 MiB), are added together: one transaction for each task costs five times as much. */
+const BATCH = { tasks: 50, bytes: 1024 * 1024 } as const
+
 /** What may wait while the history is written, in bytes of JSON (64 MiB). */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
@@ -43,13 +46,18 @@ export class PastTasks {
     return this.#history !== undefined
   }
 
-  /** Resolves when what was added is written; undefined when it is. It never rejects. */
-  get writing(): Promise<void> | undefined {
-    return this.#writing
+  /** Writes what waits. Resolves when it is written; never rejects. */
+  async flush(): Promise<void> {
+    const history = this.#history
+    if (history !== undefined && this.#waiting.length > 0) {
+      this.#writing ??= Promise.resolve().then(() => this.#write(history))
+    }
+    await this.#writing
   }
 
   /**
-   * Adds a task with those of the same tick. What cannot be written, or has to wait with too much, is reported, and is not in the history.
+   * Adds a task, with the next ones or when the history is read. What cannot be written, or has to wait with too much, is reported, and is not in the
+   * history.
    * @param onAdded called when the history has the task, and at once where there is no history. It must not throw
    */
   add(task: PastTask, onAdded: () => void): void {
@@ -65,7 +73,7 @@ export class PastTasks {
     }
     this.#waiting.push({ task, onAdded })
     this.#waitingBytes += bytes
-    this.#writing ??= Promise.resolve().then(() => this.#write(history))
+    if (this.#waiting.length >= BATCH.tasks || this.#waitingBytes >= BATCH.bytes) void this.flush()
   }
 
   async #write(history: TaskHistory): Promise<void> {
@@ -103,7 +111,7 @@ export class PastTasks {
       limit: wanted.limit + 1,
       ...(cursor !== undefined && { before: placeOf(cursor, 'query.before') }),
     }
-    await this.#writing
+    await this.flush()
     const past = (await this.#history?.query(query)) ?? []
     const found = withKept(past, kept, query)
     const tasks = found.slice(0, wanted.limit)

@@ -22,10 +22,11 @@ export class AsyncTaskHistory implements Feature {
   pruned(entry: TaskEntry): void {
     const { persistence } = this.#registry
     if (persistence === undefined) return
-    const forget = (): void => persistence.forget(entry)
-    if (this.#past.areKept && hasEnded(entry.record.status) && !persistence.isWithdrawn(entry)) {
-      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), forget)
-    } else forget()
+    const { id, status } = entry.record
+    if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
+      // It keeps nothing of the entry.
+      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), () => persistence.forget(id))
+    } else persistence.forget(id)
   }
 
   /** Finds out whether an id that was given to a new task is that of a past one; undefined where there is no history. */

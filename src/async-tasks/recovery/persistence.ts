@@ -217,8 +217,8 @@ export class Persistence implements DeliveryObserver {
   }
 
   /** The record of a task is not kept any longer: its row goes with the next write. */
-  forget(entry: TaskEntry): void {
-    this.#sync.prune('tasks', entry.record.id)
+  forget(id: string): void {
+    this.#sync.prune('tasks', id)
   }
 
   /** The time of a task has passed: it is not run again. */
@@ -366,7 +366,7 @@ export class Persistence implements DeliveryObserver {
 
   /** Ends the possession of the store, when what can be written is, also to the history. The rest is lost. */
   async close(): Promise<void> {
-    await this.past.writing
+    await this.past.flush()
     await this.#writer.close()
     await this.#close()
   }

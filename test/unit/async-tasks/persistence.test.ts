@@ -220,7 +220,7 @@ it('K6: the row of an ended task has its program and the message that delivered 
   persistence.noteChange(entry)
   expect((await tasks())[0]).toMatchObject({ delivery: 'delivered', record: { deliveredBy: 'm' } })
   persistence.note({ type: 'transition', entry, transition: { kind: 'history', taskId: 'a' } } as never)
-  persistence.forget(entry)
+  persistence.forget('a')
   // It goes with the next write.
   expect([persistence.isSettled(), (await tasks()).length]).toEqual([true, 1])
   persistence.launch(entryOf('b', { status: 'running' }), { attempt: 1, deadlineAt: undefined, run: {} })

@@ -150,7 +150,7 @@ describe('a history that cannot be written', () => {
   it('is reported, and loses nothing that is owed', async () => {
     const onError = vi.fn()
     const failing = create({ store: storeWith(() => Promise.reject(new Error('no room'))), onError })
-    await runTasks(failing, 30)
+    await runTasks(failing, 80)
     await vi.waitFor(() =>
       expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: 'no room' }), { source: 'store' }),
     )
@@ -243,13 +243,29 @@ it('what waits for a history is limited in bytes, and what is not in it is repor
   expect(onError.mock.calls.length).toBe(7)
   expect(String(onError.mock.calls[0]?.[0])).toContain('Task t63 is not in the history')
   release()
-  await past.writing
+  await past.flush()
   expect(added).toHaveLength(64)
   expect(onAdded).toHaveBeenCalledTimes(64)
-  expect(past.writing).toBeUndefined()
   past.add(task('later'), onAdded)
-  await past.writing
+  await past.flush()
   expect(added).toHaveLength(65)
+})
+
+it('tasks are added to the history in batches of fifty, and the rest when it is read or closed', async () => {
+  const memory = memoryStore()
+  const add = vi.fn((tasks: readonly PastTask[]) => memory.history?.add(tasks) ?? Promise.resolve())
+  const made = create({ store: storeWith(add, memory) })
+  const ids = await runTasks(made, 90)
+  await vi.waitFor(() => expect(add.mock.calls.map(([tasks]) => tasks.length)).toEqual([50]))
+  // A crash now loses none of them.
+  const next = create({ store: memory.copy() })
+  await next.manager.recovered
+  expect(await allPages(next.manager)).toEqual([...ids].reverse())
+  await made.manager.history()
+  expect(add.mock.calls.map(([tasks]) => tasks.length)).toEqual([50, 29])
+  await made.manager.dispose()
+  const added = add.mock.calls.flatMap(([tasks]) => tasks.map(({ id }) => id))
+  expect(new Set(added).size).toBe(added.length)
 })
 
 it('a page has what is being written to the history', async () => {
@@ -282,6 +298,7 @@ describe('A4: an id that a past task has', () => {
     const memory = memoryStore()
     const made = create({ store: change(memory), maxAsyncTasks: 1, onError: () => undefined, ...options })
     await runTasks(made, 20)
+    await made.manager.history()
     const runs: string[] = []
     const counted = functionRunner(({ goalPrompt }) => {
       runs.push(goalPrompt)

@@ -36,7 +36,7 @@ it('the history has each command task that has ended once, also those that are n
   expect((await host.tasks.history({ instanceId: 'other' })).tasks).toEqual([])
   await expect(host.tasks.history({ owner: 'x' } as object)).rejects.toThrow('query.owner')
   // Nothing of them is left in the rows that a process reads when it starts.
-  await host.tasks.stored()
+  await host.dispose()
   expect(store.contents().commandTasks.length).toBeLessThanOrEqual(3)
 })
 
@@ -62,10 +62,11 @@ it.each(['has', 'does not take'])(
     }
     expect(host.tasks.listTasks()).toEqual([])
     expect(rows()).toEqual([2, 2])
-    adding.shift()?.()
+    const page = host.tasks.history()
     await host.settle()
+    expect(rows()).toEqual([2, 2])
     adding.shift()?.()
-    await host.settle()
+    await page
     // A row of the last task stands for its place.
     await vi.waitFor(() => expect(rows()).toEqual(word === 'has' ? [1, 0] : [2, 2]))
   },
