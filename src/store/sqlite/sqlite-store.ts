@@ -3,6 +3,7 @@
  * returns (WAL, `synchronous=FULL`: https://sqlite.org/pragma.html#pragma_synchronous).
  */
 import { resolve } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { systemClock, type Clock } from '../../clock.js'
 import { aClock, anObject, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
 import { sqliteHistory } from '../history/sqlite-history.js'
@@ -101,8 +102,11 @@ export function sqliteFile(path: string): FileStore {
         throw toStoreError(file, error)
       }
     },
-    // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
-    write: async (changes) => writeNow(changes),
+    write: async (changes) => {
+      writeNow(changes)
+      // A commit blocks the thread: timers and sockets have their turn before the next one, which then has what they change.
+      await nextTurn()
+    },
     writeNow,
     close: () => {
       open?.close()

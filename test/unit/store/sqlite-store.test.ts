@@ -455,6 +455,19 @@ describe('the migration of an older layout', () => {
   })
 })
 
+it('timers and sockets have their turn between two writes that follow each other', async () => {
+  const store = sqliteStore(file)
+  store.open()
+  let turns = 0
+  setImmediate(() => (turns += 1))
+  await store.write([{ table: 'tasks', put: task('a') }])
+  expect(turns).toBe(1)
+  setImmediate(() => (turns += 1))
+  await store.write([{ table: 'tasks', put: task('b') }])
+  expect(turns).toBe(2)
+  store.close()
+})
+
 describe('the rows of a store', () => {
   it('are removed by their whole ids, whatever characters these have', async () => {
     await createStore(...['a\0b', 'a', 'say "it"', 'back\\slash'].map((id) => task(id)))
