@@ -14,6 +14,8 @@ export type RegistryNotification =
   | { readonly type: 'answer'; readonly entry: TaskEntry; readonly questionId: string; readonly answer: TaskAnswer }
   /** A task has exceeded a budget, or its time: its run is asked to conclude, or to stop. */
   | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
+  /** A task has moved from the foreground to the background. */
+  | { readonly type: 'detached'; readonly entry: TaskEntry }
   /** A question is owed to this owner (again). */
   | { readonly type: 'questions.owed'; readonly owner: string }
 
@@ -89,6 +91,11 @@ export class Journal {
   /** A task has reached a limit. */
   limit(entry: TaskEntry, state: 'wrapping' | 'stopping'): void {
     this.#publish({ type: 'limit', entry, state })
+  }
+
+  /** A task has moved to the background. */
+  detached(entry: TaskEntry): void {
+    this.#publish({ type: 'detached', entry })
   }
 
   questionOwed(owner: string): void {

@@ -129,6 +129,8 @@ interface TaskFields extends CommandFields {
   readonly attempt?: number
   /** How many messages to its run were accepted; absent when there were none. */
   readonly messagesSent?: number
+  /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
+  readonly isForeground?: true
   /** The task whose run launched it; it may have ended. */
   readonly parentId?: string
   /** How many tasks are above it: 1 for a task that the run of another one launched. Absent for the others. */
@@ -293,7 +295,7 @@ export interface TaskAdmission {
   readonly timeoutMs?: number | undefined
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
-  /** The caller waits for the task in place: it takes no slot. */
+  /** The caller waits for the task in place: it takes no slot, unless it is a command. */
   readonly isForeground?: boolean | undefined
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool | undefined

@@ -21,10 +21,14 @@ export type AdmissionRefusal =
 /** The answer to `task.register`. */
 export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
 
+/** What came of a move to the background. `background`: the task was there already. */
+export type Detachment = 'detached' | 'no-room' | 'background' | 'ended'
+
 /** An event that has an answer, by its type. */
 export interface RegistryAnswers {
   readonly 'task.register': Admission
   readonly 'task.resume': TaskEntry
+  readonly 'task.detach': Detachment
   readonly 'reservation.take': boolean
   readonly 'reservation.cancel': boolean
   readonly 'lease.take': Lease | undefined
@@ -81,6 +85,13 @@ export type RegistryEvent =
       readonly error: string
       /** Replaces one that has aborted. */
       readonly abortController: AbortController | undefined
+    }
+  | {
+      /** A task in the foreground moves to the background. */
+      readonly type: 'task.detach'
+      readonly entry: TaskEntry
+      /** It may take a slot above the maximum: nobody waits for it any longer. */
+      readonly mayExceed: boolean
     }
   /** The launch of a task could not be stored: it fails without having started, and owes nothing. */
   | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }

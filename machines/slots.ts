@@ -1,6 +1,6 @@
 /** The slots of a concurrency limit, and the reservations that hold some of them (A3). Each pool of tasks has a limit of its own. */
 import { DueTimes } from './due-times.js'
-import type { SlotPool } from './records.js'
+import type { AsyncTaskInfo, SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'
 import { TaskQueue, type QueueLimits } from './task-queue.js'
 
@@ -33,11 +33,20 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
+  /** The slots of which a task takes one in the background. */
+  ofTask(record: AsyncTaskInfo): Slots {
+    return this.of(poolOf(record), record.depth)
+  }
+
   /** Those for which launches may wait; those of children by their depth. */
   all(): Slots[] {
     return [this.task, ...this.#children, this.command]
   }
 }
+
+/** What a limit counts a task as. */
+export const poolOf = ({ kind, parentId }: AsyncTaskInfo): SlotPool =>
+  kind ?? (parentId === undefined ? 'task' : 'child')
 
 /** Counts what runs against the maximum. */
 export class Slots {
@@ -78,6 +87,11 @@ export class Slots {
   /** How many slots the tasks of an owner hold, ended tasks whose runs have not settled included. */
   countOf(owner: string): number {
     return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => record.owner === owner).length
+  }
+
+  /** Whether a task holds a slot here. */
+  holds(entry: TaskEntry): boolean {
+    return this.#untilEnd.has(entry) || this.#untilRelease.has(entry)
   }
 
   hasRoom(): boolean {

@@ -77,6 +77,16 @@ export class TaskQueue {
     if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
   }
 
+  /** A task goes on waiting in another queue. False when it does not wait here. */
+  moveTo(other: TaskQueue, entry: TaskEntry): boolean {
+    const place = this.#places.get(entry)
+    if (place === undefined) return false
+    const isDelayed = this.isDelayed(entry)
+    this.remove(entry)
+    other.add(entry, place, isDelayed)
+    return true
+  }
+
   /** The task that is next to take a slot. */
   peek(): TaskEntry | undefined {
     for (;;) {

@@ -29,6 +29,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     parentId,
     depth,
     abortController,
+    isForeground,
     kind,
     command = [],
   } = admission
@@ -45,6 +46,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(parentId !== undefined && { parentId, depth }),
     ...(budget !== undefined && { budget }),
     ...(abortController !== undefined && { abortController }),
+    ...(isForeground === true && { isForeground }),
     ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
   }) as ActiveTaskInfo & { readonly status: S }
 }
@@ -248,6 +250,11 @@ export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): Asyn
 export function withQuestions(record: AsyncTaskInfo, questions: readonly TaskQuestion[]): AsyncTaskInfo {
   const { questions: _, ...fields } = record
   return Object.freeze(questions.length === 0 ? fields : { ...fields, questions }) as AsyncTaskInfo
+}
+
+/** The record of a task for which its caller does not wait any longer. */
+export function backgroundRecord({ isForeground: _, ...record }: AsyncTaskInfo): AsyncTaskInfo {
+  return Object.freeze(record)
 }
 
 /** Freezes a record. A failed one keeps what its run threw, which copies of its fields do not have. */

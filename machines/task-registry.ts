@@ -1,7 +1,8 @@
 /**
  * The parent of every task: it admits tasks, keeps their records and the ledger of what is owed, and prunes.
  *
- * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run.
+ * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops
+ *     waiting for its task in the foreground.
  * R2  An id that a retained record holds is never admitted again.
  * R3  A task that ends leaves a frozen record in the same transition, and its actor is let go.
  * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
@@ -27,6 +28,7 @@ import type { AsyncTaskInfo, QueueTicket, Settlement, TaskAdmission, TaskBudget,
 import type {
   Admission,
   AdmissionRefusal,
+  Detachment,
   RegistryAnswers,
   RegistryEffect,
   RegistryEvent,
@@ -38,6 +40,7 @@ import { addSpent, budgetMessage, overspent, type Spending } from './spending.js
 import { endedLease, isTerminal, type TaskEntry } from './task-entry.js'
 import {
   admittedRecord,
+  backgroundRecord,
   changedRecord,
   notedRecord,
   requeuedRecord,
@@ -252,8 +255,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   ): Admission => {
     const { timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
-    const waits = isLaunched && isForeground !== true && reservationId === undefined && !slots.hasRoom()
-    const isCounted = isForeground === true && launching === undefined
+    // A command takes its slot in either place.
+    const isSlotless = isForeground === true && pool !== 'command'
+    const waits = isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom()
+    const isCounted = isSlotless && launching === undefined
     const refusal =
       refusalOf(admission, reservationId, waits) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
@@ -269,7 +274,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (waits && ticket !== undefined) {
       enqueue(entry, slots, ticket, 0)
     } else {
-      if (isForeground !== true) slots.take(entry, isLaunched)
+      if (!isSlotless) slots.take(entry, isLaunched)
       else if (isCounted) foreground.take(entry, isLaunched)
       begin(entry, timeoutMs)
     }
@@ -350,6 +355,24 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     restoreSpent(record)
     prepare(entry)
     return entry
+  }
+
+  /** A task moves to the background: to the pool that a launch in the background would have taken a slot of. */
+  const detach = ({ entry, mayExceed }: EventOf<'task.detach'>): Detachment => {
+    const { record } = entry
+    if (isTerminal(record)) return 'ended'
+    if (record.isForeground !== true) return 'background'
+    const slots = parts.slots.ofTask(record)
+    const holdsNone = holdsSlot(record.status) && !slots.holds(entry)
+    if (holdsNone && !mayExceed && !slots.hasRoom()) return 'no-room'
+    foreground.release(entry)
+    if (holdsNone) slots.take(entry, true)
+    // Between two of its runs it waits, from now on for a slot of that pool.
+    const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
+    if (hasMoved && !slots.queue.isDelayed(entry)) limitWait(entry, slots)
+    entry.record = backgroundRecord(record)
+    journal.detached(entry)
+    return 'detached'
   }
 
   /** What is due now. A slot that is free goes to what waits before its longest wait is over. */
@@ -445,6 +468,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           answer = entry
           break
         }
+        case 'task.detach':
+          startNext(scope)
+          answer = detach(event)
+          break
         case 'task.note': {
           const { entry, fields } = event
           if (!holdsSlot(entry.record.status)) return snapshot

@@ -13,3 +13,11 @@ export function deprecate(code: string, message: string): void {
   if (isNode) process.emitWarning(message, { type: 'DeprecationWarning', code })
   else console.error(`${code}: ${message}`)
 }
+
+/** Warns of the former name of `backgroundAfterSeconds`. */
+export function deprecateMaxBlocking(): void {
+  deprecate(
+    'AGENT_TASKS_MAX_BLOCKING_SECONDS',
+    'The next version will ignore maxBlockingSeconds: write backgroundAfterSeconds.',
+  )
+}

@@ -53,6 +53,7 @@ export { AsyncTaskReminderService } from './async-tasks/delivery/reminder-servic
 export type { QuestionRef } from '../machines/owed-questions.js'
 export type { FollowUpCall } from './async-tasks/output/follow-ups.js'
 export type { Asking, QuestionAsker } from './async-tasks/questions/question-askers.js'
+export type { DetachResult } from './async-tasks/detaching.js'
 export type { SendResult } from './async-tasks/questions/messages.js'
 export type { LeasedReminder, ReminderServiceOptions } from './async-tasks/delivery/reminder-service.js'
 export { AsyncTaskAutoTrigger } from './async-tasks/delivery/auto-trigger.js'

@@ -14,7 +14,7 @@ export interface Feature {
   readonly wrapUp?: (entry: TaskEntry, excess: string) => void
   /** A task that has waited has a slot: its run starts. */
   readonly start?: (entry: TaskEntry) => void
-  /** The questions of a task have changed, or its status has, and it has not ended. */
+  /** The questions of a task have changed, or its status has, or it has moved to the background, and it has not ended. */
   readonly changed?: (entry: TaskEntry) => void
   /** A task has ended; the streams have been notified. */
   readonly ended?: (entry: TaskEntry, transition: TaskTransition) => void

@@ -52,6 +52,7 @@ import { checkHeir, inheritFromLost, parentOf } from './families/families.js'
 import { waitUntilIdle } from './delivery/idle-wait.js'
 import { queuePlaces } from './limits/queue-places.js'
 import { takeLease, type TaskLease } from './delivery/leases.js'
+import { detachTask, type DetachResult } from './detaching.js'
 import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './questions/messages.js'
 import { OutputLog, outputLogs, type OutputChunk } from './output/output-log.js'
@@ -290,7 +291,7 @@ export class AsyncTaskManager {
 
   /**
    * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`. With `whenFull: 'queue'` a task for
+   * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`; a command takes its slot there, too. With `whenFull: 'queue'` a task for
    * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
    *
    * With a store the run starts when the launch is stored (`stored`). A launch that cannot be stored fails its task, with the code `NOT_STORED`: it
@@ -339,6 +340,16 @@ export class AsyncTaskManager {
     const { reason } = parseInput(cancelOptionsSchema(), toCancelOptions(options), 'options')
     const entry = this.registry.history.get(id)
     return entry !== undefined && this.registry.cancel(entry, toCancelReason(reason))
+  }
+
+  /**
+   * Moves a task from the foreground to the background: it takes a slot, as a task that was launched there. A call of a tool that waits for it
+   * returns, and its result is then owed. A caller that launched it with `isForeground` and waits for it itself goes on waiting.
+   * @returns whether it was moved; if not, the reason: it is unknown, has ended, or is in the background
+   * @throws TaskLimitError when no slot is free; nothing has changed then
+   */
+  detachTask(id: string): DetachResult {
+    return detachTask(this.registry, id)
   }
 
   /**

@@ -403,7 +403,8 @@ export class TaskRegistry {
       return
     }
     if (this.notifications$.observed) this.notifications$.next(notification)
-    if (notification.type === 'questions') this.#features.run('changed', notification.entry)
+    const { type } = notification
+    if (type === 'questions' || type === 'detached') this.#features.run('changed', notification.entry)
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 

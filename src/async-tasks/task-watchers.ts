@@ -2,7 +2,7 @@
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
-/** Called after the status of a task or its open questions have changed, or when everything is disposed. It must not throw. */
+/** Called after the status of a task, its open questions or its place have changed, or when everything is disposed. It must not throw. */
 export type TaskWatcher = () => void
 
 export class TaskWatchers implements Feature {

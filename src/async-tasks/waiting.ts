@@ -31,6 +31,8 @@ export interface WordedWaitOptions extends WaitOptions {
   readonly hold?: HoldLease | undefined
   /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
   readonly endsOnQuestion?: boolean
+  /** The wait also ends when one of the tasks is in the background. */
+  readonly endsInBackground?: boolean
   /** Asks a person the questions of the tasks. The wait does not end on a question while it is asked. */
   readonly asker?: QuestionAsker | undefined
 }
@@ -42,6 +44,7 @@ const optionsSchema = lazily(() =>
     timeoutMs: z.number().min(0).optional(),
     signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
     endsOnQuestion: z.boolean().default(false),
+    endsInBackground: z.boolean().default(false),
     asker: z.custom<QuestionAsker>((value) => typeof value === 'object', 'an object').optional(),
     hold: z.custom<HoldLease>((value) => typeof value === 'function', 'a function').optional(),
     onSettled: z
@@ -62,7 +65,7 @@ export async function waitForTasks(
 ): Promise<WaitResult> {
   const ids = [...new Set(parseInput(idsSchema(), taskIds, 'ids'))]
   const options = parseInput(optionsSchema(), waitOptions, 'options')
-  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, asker, hold } = options
+  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, endsInBackground, asker, hold } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
@@ -71,7 +74,13 @@ export async function waitForTasks(
     const entry = registry.history.get(taskId)
     if (entry !== undefined) registry.use(taskWatchers).changed(entry)
   })
-  const isOver = overWhen(found, mode, (entry) => endsOnQuestion && isAsking(entry) && !isAsked(entry, asking))
+  const isOver = overWhen(
+    found,
+    mode,
+    (entry) =>
+      (endsOnQuestion && isAsking(entry) && !isAsked(entry, asking)) ||
+      (endsInBackground && entry.record.isForeground !== true),
+  )
   try {
     // A subscriber may have aborted the signal when it was notified of the lease.
     if (!found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {

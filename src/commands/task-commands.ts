@@ -1,4 +1,4 @@
-/** The slash commands /tasks and /task, which list background tasks, end them, answer them and send to them. */
+/** The slash commands /tasks, /task and /background, which list tasks, end them, answer them, send to them and move them to the background. */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
@@ -7,6 +7,7 @@ import { toTree } from '../async-tasks/families/families.js'
 import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { questionWords, writtenAnswer } from '../async-tasks/questions/question-texts.js'
+import { TaskLimitError } from '../errors.js'
 import { iconOf } from '../../machines/task-status.js'
 import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
@@ -38,10 +39,12 @@ const LIST_CHARS = 18_000
 
 const END_USAGE = 'Usage: /task end <task_id>'
 const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
+const BACKGROUND_USAGE = 'Usage: /background [task_id]'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>` and `/task send <task_id> <text>`.
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>` and
+ * `/background [task_id]`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -83,8 +86,17 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
       usage: ['Usage: /task list', END_USAGE, ANSWER_USAGE, SEND_USAGE].join('\n'),
       subcommands: [list, end, answer, send],
     }),
+    defineCommand({
+      name: 'background',
+      description: 'Move a task that a call waits for to the background',
+      run: (args) => moveToBackground(options, args),
+      complete: (partial) => runningIds(options, partial, ({ isForeground }) => isForeground === true),
+    }),
   ]
 }
+
+/** A task, or what to say when there is none or several. */
+type FoundTask = { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult }
 
 function listTasks(options: TaskCommandsOptions): CommandResult {
   const { owner } = options
@@ -155,12 +167,37 @@ function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
     : { type: 'error', text: toOneLine(`Not sent: ${result.reason}`) }
 }
 
+function moveToBackground(options: TaskCommandsOptions, args: string): CommandResult {
+  const found = args === '' ? onlyForeground(options) : findNamed(options, args, hasNotEnded)
+  if ('refusal' in found) return found.refusal
+  const { id } = found.task
+  try {
+    const result = givenManager(options).detachTask(id)
+    return result.detached
+      ? { type: 'info', text: `Task ${toOneLine(id)} continues in the background.` }
+      : { type: 'error', text: toOneLine(result.reason) }
+  } catch (error) {
+    if (!(error instanceof TaskLimitError)) throw error
+    return { type: 'error', text: `Task ${toOneLine(id)} stays in the foreground: ${error.message}.` }
+  }
+}
+
+/** The task that is meant when none is named. */
+function onlyForeground(options: TaskCommandsOptions): FoundTask {
+  const manager = givenManager(options)
+  const [task, ...others] = manager.getActiveTasks(options.owner).filter(({ isForeground }) => isForeground === true)
+  if (task === undefined) return { refusal: { type: 'error', text: 'No task is in the foreground.' } }
+  if (others.length === 0) return { task }
+  const lines = taskLines(manager, [task, ...others])
+  return { refusal: { type: 'error', text: `Several tasks are in the foreground. ${BACKGROUND_USAGE}\n${lines}` } }
+}
+
 /** The task that was named, or what to say when there is none or several. */
 function findNamed(
   options: TaskCommandsOptions,
   idOrPrefix: string,
   canBeMeant: (task: AsyncTaskInfo) => boolean,
-): { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult } {
+): FoundTask {
   const { owner } = options
   const manager = givenManager(options)
   const found = lookUpTask(manager, idOrPrefix, owner, canBeMeant)
@@ -170,9 +207,13 @@ function findNamed(
 }
 
 function ambiguity(manager: AsyncTaskManager, candidates: readonly AsyncTaskInfo[]): CommandResult {
+  return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${taskLines(manager, candidates)}` }
+}
+
+function taskLines(manager: AsyncTaskManager, tasks: readonly AsyncTaskInfo[]): string {
   const shortOf = shortTaskIds(manager)
-  const lines = candidates.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName}) - ${task.status}`))
-  return { type: 'error', text: `Ambiguous task ID. Did you mean:\n${boundLines(lines, LIST_CHARS)}` }
+  const lines = tasks.map((task) => toOneLine(`- ${shortOf(task)} (${task.subagentName}) - ${task.status}`))
+  return boundLines(lines, LIST_CHARS)
 }
 
 const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandResult => ({

@@ -63,6 +63,11 @@ export interface AgentTasksOptions<
    * the background, and its end is owed.
    */
   readonly onForegroundAbort?: ForegroundAbort
+  /**
+   * How long a call of a tool waits for a task that it runs in place, in seconds: then the task continues in the background, and the call returns with
+   * a text that says so. -1 (default) for no limit.
+   */
+  readonly backgroundAfterSeconds?: number
   /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /**

@@ -1,6 +1,7 @@
 /** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands, wired together. */
 import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
 import type { BusySource } from '../async-tasks/delivery/busy.js'
+import type { DetachResult } from '../async-tasks/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
@@ -72,6 +73,12 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
     goal: string,
     options?: LaunchOptions,
   ): TaskHandle<OutputOf<Known[Name]>>
+  /**
+   * Moves a task that a call of a tool waits for to the background (`AsyncTaskManager.detachTask`): the call returns, and the result is owed.
+   * @returns whether it was moved; if not, the reason: it is unknown, has ended, or is in the background
+   * @throws TaskLimitError when no slot is free; nothing has changed then
+   */
+  readonly detach: (id: string) => DetachResult
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
@@ -89,7 +96,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
-  /** The slash commands for people: `/tasks` and `/task`. */
+  /** The slash commands for people: `/tasks`, `/task` and `/background`. */
   readonly commands: readonly SlashCommand[]
   /** Returns `manager`. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
@@ -231,6 +238,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   return {
     launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
     manager,
+    detach: (id) => manager.detachTask(id),
     history: (query) => manager.history(query),
     reminders,
     tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),

@@ -8,6 +8,7 @@
 import type { Observable } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
 import type { AsyncTaskInfo, OutputObject, TaskAnswer } from '../../machines/records.js'
+import type { DetachResult } from '../async-tasks/detaching.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { SendResult } from '../async-tasks/questions/messages.js'
 import { outputOf, type TaskOutputEvent } from '../async-tasks/output/output-stream.js'
@@ -45,6 +46,12 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * @throws InvalidInputError for a reason that is no text; nothing has changed then
    */
   cancel(reason?: CancelOptions | string): boolean
+  /**
+   * Moves the task to the background, if it was launched with `isForeground` (`AsyncTaskManager.detachTask`).
+   * @returns whether it was moved; if not, the reason
+   * @throws TaskLimitError when no slot is free; nothing has changed then
+   */
+  detach(): DetachResult
   /**
    * Sends a message to the run of the task (`context.messages`).
    * @returns whether it was accepted; if not, the reason
@@ -102,9 +109,12 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
     return this.#isRetained && this.#manager.cancelTask(this.id, reason)
   }
 
+  detach(): DetachResult {
+    return this.#isRetained ? this.#manager.detachTask(this.id) : { detached: false, reason: this.#ended }
+  }
+
   send(message: string): SendResult {
-    if (this.#isRetained) return this.#manager.sendToTask(this.id, message)
-    return { sent: false, reason: `Task ${this.id} has ended: it is ${this.record.status}.` }
+    return this.#isRetained ? this.#manager.sendToTask(this.id, message) : { sent: false, reason: this.#ended }
   }
 
   answer(questionId: string, answer: TaskAnswer | AnswerValue): boolean {
@@ -113,6 +123,10 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 
   [Symbol.asyncIterator](): AsyncIterator<TaskHandleEvent, undefined> {
     return eventsOf(this.#manager.reads, this.#entry)
+  }
+
+  get #ended(): string {
+    return `Task ${this.id} has ended: it is ${this.record.status}.`
   }
 
   /** Its record may have been pruned, and another task may have its id. */

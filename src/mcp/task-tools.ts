@@ -31,13 +31,13 @@ export function createTaskTools(
 
 function settingOf(backend: Backend, owner: string): ToolSetting {
   const { manager, commandTasks, instances, subagents, config } = backend
-  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds } = config
+  const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds } = config
   const owned = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
   const listed = [...subagents].map(([name, { description }]) => ({ name, description }))
   return {
     owned,
     shown: owned,
-    launching: { defaultTimeoutSeconds, maxTimeoutSeconds, maxBlockingSeconds },
+    launching: { defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds },
     subagents: { resolveSubagent: (name) => subagents.get(name), listSubagents: () => listed },
     taskManager: commandTasks,
     instances,

@@ -84,6 +84,12 @@ export const taskActions: Readonly<Record<string, Action>> = {
       return NOT_STORED
     }
   },
+  detach: (sources, entry, body) => {
+    parseInput(nothingSchema(), body, 'body')
+    if (entry.kind !== 'async') return conflict('NOT_DETACHED', 'A command task is in the background always.')
+    const result = sources.manager?.detachTask(entry.record.id)
+    return result?.detached === true ? done() : conflict('NOT_DETACHED', result?.reason ?? 'There is no such task.')
+  },
   'run-again': async (sources, entry, body) => {
     parseInput(nothingSchema(), body, 'body')
     const again = await runAgain(sources, entry)

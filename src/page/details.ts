@@ -84,7 +84,12 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
     ...(images.length > 0 && { images }),
     ...(answers.length > 0 && { answers }),
     events: state.journal.eventsOf(entry.key),
-    can: { cancel: !entry.isEnded, runAgain: whyNot === undefined, ...defined({ whyNot }) },
+    can: {
+      cancel: !entry.isEnded,
+      detach: entry.kind === 'async' && !entry.isEnded && entry.record.isForeground === true,
+      runAgain: whyNot === undefined,
+      ...defined({ whyNot }),
+    },
   }
   if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
   return { ...common, ...(await commandDetail(sources, entry, values)) }

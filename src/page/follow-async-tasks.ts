@@ -125,9 +125,15 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     }),
     reads.notifications$.subscribe((notification) => {
       if (notification.type === 'answer') answered = notification
-      if (notification.type !== 'limit') return
+      if (notification.type !== 'limit' && notification.type !== 'detached') return
       const entry = find(notification.entry.record.id)
       if (entry === undefined || entry.isEnded) return
+      if (notification.type === 'detached') {
+        entry.set(notification.entry.record)
+        journal.update(entry, { at: now(), event: 'moved to the background' })
+        options.onOther()
+        return
+      }
       const { state } = notification
       journal.update(entry, { at: now(), event: state, state })
       options.onOther()

@@ -178,6 +178,8 @@ export interface PageTaskDetail {
   readonly children?: readonly string[]
   readonly can: {
     readonly cancel: boolean
+    /** Whether it is in the foreground, and can move to the background. */
+    readonly detach: boolean
     readonly runAgain: boolean
     /** Why it cannot be run again, in words. */
     readonly whyNot?: string
@@ -330,7 +332,7 @@ export interface ChangesEvent {
 
 /**
  * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
- * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
+ * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
  * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`).
  */
 export interface ActionDone {

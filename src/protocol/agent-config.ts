@@ -3,6 +3,7 @@
  * has a description.
  */
 import { z } from 'zod'
+import { deprecateMaxBlocking } from '../deprecation.js'
 import { RETRY_REASONS } from './retry-policy.js'
 import { strictObject } from './strict-object.js'
 
@@ -283,6 +284,9 @@ const tasksSchema = strictObject({
     .describe('The polling interval that clients are asked to use, in ms.'),
 }).describe('The Tasks extension (io.modelcontextprotocol/tasks).')
 
+/** In seconds: less than most clients wait for an answer. */
+const DEFAULT_BACKGROUND_AFTER = 45
+
 /** The whole file. */
 export const agentConfigSchema = strictObject({
   $schema: z.string().optional().describe('The JSON Schema of this file, for editors.'),
@@ -305,12 +309,15 @@ export const agentConfigSchema = strictObject({
   maxTimeoutSeconds: seconds
     .default(1800)
     .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
-  maxBlockingSeconds: seconds
-    .default(45)
-    .describe(
+  backgroundAfterSeconds: seconds.optional().meta({
+    default: DEFAULT_BACKGROUND_AFTER,
+    description:
       'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
-        'Most clients give up a call after 60 seconds.',
-    ),
+      'Most clients give up a call after 60 seconds.',
+  }),
+  maxBlockingSeconds: seconds
+    .optional()
+    .meta({ deprecated: true, description: 'The former name of backgroundAfterSeconds, which takes precedence.' }),
   maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The maximum length of a result, in characters.'),
   subagents: z
     .array(subagentSchema)
@@ -356,6 +363,13 @@ export const agentConfigSchema = strictObject({
     subagents.forEach(({ timeoutSeconds }, index) => {
       if (timeoutSeconds !== undefined && isTooLong(timeoutSeconds)) report(['subagents', index, 'timeoutSeconds'])
     })
+  })
+  .transform(({ maxBlockingSeconds, backgroundAfterSeconds, ...config }) => {
+    if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
+    return {
+      ...config,
+      backgroundAfterSeconds: backgroundAfterSeconds ?? maxBlockingSeconds ?? DEFAULT_BACKGROUND_AFTER,
+    }
   })
   .meta({ title: 'Configuration of agent-tasks' })
 

@@ -77,7 +77,7 @@ export const launchInputSchema = lazily(() =>
     kind: z.literal('command').optional(),
     /** The program and its arguments, for a command. */
     command: z.array(z.string()).readonly().optional(),
-    /** Whether the caller waits for the run: it takes no slot then, and is not refused at the limit. */
+    /** Whether the caller waits for the run: it takes no slot then, unless it is a command, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
     params: jsonObject().optional(),
@@ -168,7 +168,7 @@ const attemptSchema = lazily(() =>
 type FieldOf<R> = R extends unknown ? keyof R : never
 
 /** What a journal keeps of a task: all but what belongs to its process. */
-type JournalField = Exclude<FieldOf<AsyncTaskInfo>, 'abortController' | 'cause' | 'questions'>
+type JournalField = Exclude<FieldOf<AsyncTaskInfo>, 'abortController' | 'cause' | 'isForeground' | 'questions'>
 
 /** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>

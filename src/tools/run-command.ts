@@ -19,6 +19,7 @@ import {
   type AllowedCommand,
   type CommandPolicy,
 } from './command-policy.js'
+import { backgroundAfterSchema, earlierOf } from './background-after.js'
 import { launchedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
@@ -55,6 +56,7 @@ export const runCommandSchema = lazily(() =>
     /** Variables to set. */
     env: z.record(text(), text()).optional(),
     timeout_seconds: timeoutSecondsSchema(),
+    background_after_seconds: backgroundAfterSchema(),
     /** Whether to run it in the background. */
     async: z.boolean().optional(),
   }),
@@ -139,7 +141,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         commands.shell === true ? readLine(command) : { line: commandLine([command, ...args]) }
       return `Run${isAsync === true || isBackground === true ? ' in the background' : ''}: ${previewText(line, 200)}`
     },
-    run: async ({ async: asked = false, timeout_seconds, ...given }, context) => {
+    run: async ({ async: asked = false, timeout_seconds, background_after_seconds, ...given }, context) => {
       const { line: command, isBackground } =
         commands.shell === true ? readLine(given.command) : { line: given.command, isBackground: false }
       const isAsync = asked || isBackground
@@ -162,8 +164,8 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         },
         timeout,
         context,
-        takesSlot: true,
         ...shared,
+        backgroundAfterSeconds: earlierOf(shared.backgroundAfterSeconds, background_after_seconds),
       }
       try {
         const runner = runnerOf(allowed, manager)

@@ -5,6 +5,7 @@ import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machi
 import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
+import { leaveInBackground } from '../async-tasks/detaching.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { FamilyError, limitReason, ReservationError, TaskLimitError } from '../errors.js'
@@ -26,10 +27,8 @@ export interface TaskCall {
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
-  /** See `TimeoutSettings`. */
-  readonly maxBlockingSeconds: number | undefined
-  /** Whether it takes a slot also while its caller waits for it. Default false. */
-  readonly takesSlot?: boolean
+  /** After how long the task continues in the background, in seconds. */
+  readonly backgroundAfterSeconds: number | undefined
   /** See `ForegroundOptions`. */
   readonly onForegroundAbort: ForegroundAbort | undefined
 }
@@ -168,9 +167,9 @@ export function foregroundLimit(max: number): ToolResult {
 }
 
 /**
- * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot, and no message
- * carries its end besides this result. The task continues in the background when its run asks a question, when the call has taken as
- * long as it may, and when nobody can receive its result any more.
+ * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot unless it is a command, and no message
+ * carries its end besides this result. The task continues in the background when someone moves it there, when its run asks a question, when the call
+ * has taken as long as it may, and when nobody can receive its result any more.
  */
 export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
@@ -192,14 +191,15 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
       return shown
     },
     endsOnQuestion: true,
+    endsInBackground: true,
     asker,
     hold,
     ...defined({ signal: leaving }),
-    ...(call.maxBlockingSeconds !== undefined && { timeoutMs: call.maxBlockingSeconds * 1000 }),
+    ...(call.backgroundAfterSeconds !== undefined && { timeoutMs: call.backgroundAfterSeconds * 1000 }),
   }
   // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
   const { id, end, updates } = manager.reads.batch(() => {
-    const task = manager.launch({ ...call.input, isForeground: call.takesSlot !== true }, runner)
+    const task = manager.launch({ ...call.input, isForeground: true }, runner)
     const updates =
       onUpdate && manager.output$(task.id).subscribe(({ text: written, cursor }) => onUpdate({ text: written, cursor }))
     return { id: task.id, end: manager.waitFor([task.id], waiting), updates }
@@ -227,6 +227,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     if (detach?.aborted !== true) return keptInBackground(call, id)
     return errorResult('aborted', `Task ${id} continues in the background: nobody can receive the result of this call.`)
   } finally {
+    leaveInBackground(manager, id)
     updates?.unsubscribe()
     cancelOnAbort?.removeEventListener('abort', onAbort)
   }
@@ -251,9 +252,12 @@ function keptInBackground({ manager, timeout }: TaskCall, id: string): ToolResul
 }
 
 function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult {
+  const why =
+    task.isForeground === true
+      ? `has not ended within ${call.backgroundAfterSeconds ?? 0} s: it continues in the background`
+      : 'continues in the background: it was moved there while this call waited for it'
   const text =
-    `Task ${task.id} has not ended within ${call.maxBlockingSeconds ?? 0} s, the longest that a call may take: it continues in the ` +
-    `background. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
+    `Task ${task.id} ${why}. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task continues in the background: **${task.subagentName}** (\`${task.id}\`)`,

@@ -1,7 +1,6 @@
 /** The deadline of a task that a tool starts: the requested one, the default, and the limit. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
-import { InvalidSettingError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseSetting, settingDefinitions } from '../async-tasks/settings.js'
 import { anything, type OptionTypes } from '../protocol/option-checks.js'
@@ -50,10 +49,7 @@ export interface TimeoutSettings {
   readonly defaultTimeoutSeconds?: TimeoutSetting
   /** The longest deadline; longer ones are reduced to it. Default 1800. */
   readonly maxTimeoutSeconds?: TimeoutSetting
-  /**
-   * How long a call waits for a task that it runs in place, in seconds: then the task continues in the background, and the call returns
-   * with a text that says so. For hosts that give up a call after some time. -1 (default) for no limit.
-   */
+  /** @deprecated The former name of `backgroundAfterSeconds`, which takes precedence. */
   readonly maxBlockingSeconds?: number
 }
 
@@ -85,16 +81,6 @@ export function timeoutPolicy(settings: TimeoutSettings): (asked: number | undef
     const { standard, limit } = readSettings(settings)
     return effectiveTimeout(asked, standard, limit)
   }
-}
-
-/**
- * The checked `maxBlockingSeconds`; undefined for no limit.
- * @throws InvalidSettingError for anything but -1 or a number of seconds > 0
- */
-export function blockingLimit({ maxBlockingSeconds = -1 }: TimeoutSettings): number | undefined {
-  if (maxBlockingSeconds === -1) return undefined
-  if (Number.isFinite(maxBlockingSeconds) && maxBlockingSeconds > 0) return maxBlockingSeconds
-  throw new InvalidSettingError('maxBlockingSeconds', maxBlockingSeconds, 'a number of seconds > 0, or -1 for no limit')
 }
 
 function effectiveTimeout(asked: number | undefined, standard: number, limit: number): EffectiveTimeout {

@@ -4,8 +4,9 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
 import { defined } from '../defined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { aFunction, aName, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
-import { blockingLimit, timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
+import { anything, aFunction, aName, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import { backgroundAfter } from './background-after.js'
+import { timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 
 /** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
 export interface FollowUps {
@@ -44,10 +45,17 @@ export interface ForegroundOptions {
    * background, and its end is owed.
    */
   readonly onForegroundAbort?: ForegroundAbort
+  /**
+   * How long a call waits for a task that it runs in place, in seconds: then the task continues in the background, and the call returns
+   * with a text that says so. For hosts that give up a call after some time. -1 (default) for no limit.
+   */
+  readonly backgroundAfterSeconds?: number
 }
 
+/** `backgroundAfter` checks the number. */
 export const foregroundOptionTypes: OptionTypes<ForegroundOptions> = {
   onForegroundAbort: { expected: "'keep' or 'cancel'", accepts: (value) => value === 'keep' || value === 'cancel' },
+  backgroundAfterSeconds: anything,
 }
 
 const followUpTypes: OptionTypes<FollowUps> = { cancel: aString, answer: aFollowUpCall, read: aFollowUpCall }
@@ -87,7 +95,7 @@ export function readLaunchOptions(options: LaunchOptions) {
   const { owner, onForegroundAbort } = options
   return {
     ...readToolOptions(options),
-    maxBlockingSeconds: blockingLimit(options),
+    backgroundAfterSeconds: backgroundAfter(options),
     onForegroundAbort,
     /** The owner and the deadline of the task that a call launches. */
     inputOf: ({ seconds }: EffectiveTimeout): Pick<LaunchTaskInput, 'owner' | 'timeoutMs'> =>

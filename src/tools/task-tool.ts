@@ -6,6 +6,7 @@ import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/output/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
 import { preview } from '../text/preview.js'
+import { backgroundAfterSchema, earlierOf } from './background-after.js'
 import { BaseDeclarativeTool } from './declarative-tool.js'
 import { withLookupLimits } from './lookup-limits.js'
 import {
@@ -46,6 +47,7 @@ export const taskSchema = lazily(() =>
       .optional()
       .describe('The variables it should emit: a description of each, by name.'),
     timeout_seconds: timeoutSecondsSchema(),
+    background_after_seconds: backgroundAfterSchema(),
     context: z.record(z.string(), z.unknown()).optional().describe('Further data for the subagent, by name.'),
     async: z
       .boolean()
@@ -107,7 +109,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
-    run: ({ async: isAsync = false, timeout_seconds, ...params }, context) => {
+    run: ({ async: isAsync = false, timeout_seconds, background_after_seconds, ...params }, context) => {
       const timeout = timeoutOf(timeout_seconds)
       const further = furtherInput({ ...params, ...defined({ cwd }) })
       const call = {
@@ -121,6 +123,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         timeout,
         context,
         ...shared,
+        backgroundAfterSeconds: earlierOf(shared.backgroundAfterSeconds, background_after_seconds),
       }
       const limits = {
         manager: call.manager,
@@ -183,6 +186,7 @@ export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
       tool_whitelist: 'The only tools it may use.',
       expected_outputs: 'What it should return, by name.',
       context: '',
+      background_after_seconds: 'Without async: then it continues in the background.',
       async: 'true: in the background.',
     },
   },

@@ -15,8 +15,8 @@ const UNSTORABLE = 'The store could not hold the output.'
 export const programIn = ({ program }: StoredJson): Pick<StoredTask, 'run'> =>
   program === undefined ? {} : { run: { program } }
 
-/** A record without what only this process can use, and without an output that JSON cannot hold: its write would never succeed. */
-export function storedRecord({ abortController: _, ...record }: AsyncTaskInfo): StoredJson {
+/** A record without what belongs to this process (the callers that wait for a task end with it), and without an output that JSON cannot hold: its write would never succeed. */
+export function storedRecord({ abortController: _, isForeground: _place, ...record }: AsyncTaskInfo): StoredJson {
   if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
   const { output, lateOutput: _late, ...fields }: StoredJson = record
   return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
@@ -29,7 +29,7 @@ const REDUCED_CHARS = 1000
 const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
 
 /** The numbers and short texts of a record that cannot be stored: who owes what to whom, and a note in place of the rest. */
-export function reducedRecord({ status, ...record }: AsyncTaskInfo): StoredJson {
+export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskInfo): StoredJson {
   const fields = Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
     if (typeof value === 'string') return [[name, NAMES.has(name) ? value : cutText(value, REDUCED_CHARS)]]
     return (typeof value === 'number' && Number.isFinite(value)) || typeof value === 'boolean' ? [[name, value]] : []

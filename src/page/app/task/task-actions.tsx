@@ -5,6 +5,7 @@ import { usePage } from '../page-state.js'
 import { CopyButton } from '../shell/copy-button.js'
 import { visible } from '../text/visible.js'
 import { CancelDialog } from './cancel-dialog.js'
+import { MoveToBackground } from './move-to-background.js'
 import { RunAgain } from './run-again.js'
 
 interface Props {
@@ -24,6 +25,7 @@ export function TaskActions({ task, detail }: Props) {
   return (
     <div class="actions" role="group" aria-label="Actions">
       <RunAgain task={task} can={can} />
+      {can.detach && task.endedAt === undefined && <MoveToBackground taskKey={task.key} />}
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
       <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
       {canCancel && (

@@ -1,0 +1,36 @@
+/** Moves tasks from the foreground to the background. */
+import { poolOf } from '../../machines/slots.js'
+import { TaskLimitError } from '../errors.js'
+import { preview } from '../text/preview.js'
+import type { TaskRegistry } from './registry.js'
+
+/** Whether a task was moved to the background; if not, the reason, in words. */
+export type DetachResult = { readonly detached: true } | { readonly detached: false; readonly reason: string }
+
+/**
+ * Moves a task to the background: the call that waits for it returns, and the task takes the slot of a launch in the background.
+ * @throws TaskLimitError when no slot is free; nothing has changed then
+ */
+export function detachTask(registry: TaskRegistry, id: string): DetachResult {
+  const entry = registry.history.get(id)
+  if (entry === undefined) return { detached: false, reason: `There is no task ${preview(id)}.` }
+  const name = `Task ${preview(id)}`
+  switch (registry.ask({ type: 'task.detach', entry, mayExceed: false })) {
+    case 'detached':
+      return { detached: true }
+    case 'no-room': {
+      const { record } = entry
+      throw new TaskLimitError(registry.pools.ofTask(record).max, undefined, poolOf(record))
+    }
+    case 'background':
+      return { detached: false, reason: `${name} is in the background already.` }
+    default:
+      return { detached: false, reason: `${name} has ended: it is ${entry.record.status}.` }
+  }
+}
+
+/** A call stops waiting for its task, which goes on in the background if it has not ended: also above the limit. */
+export function leaveInBackground({ registry }: { readonly registry: TaskRegistry }, id: string): void {
+  const entry = registry.history.get(id)
+  if (entry?.record.isForeground === true) registry.ask({ type: 'task.detach', entry, mayExceed: true })
+}

@@ -1,0 +1,38 @@
+/** When a call stops waiting for the task that it runs in place, which then continues in the background. */
+import { z } from 'zod'
+import { deprecateMaxBlocking } from '../deprecation.js'
+import { InvalidSettingError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+
+/** The parameter of the tools that run a task in place. */
+export const backgroundAfterSchema = lazily(() =>
+  z
+    .number()
+    .positive()
+    .max(2 ** 31)
+    .optional()
+    .describe('Without async: after this many seconds the task continues in the background.'),
+)
+
+interface BackgroundAfterSettings {
+  readonly backgroundAfterSeconds?: number
+  readonly maxBlockingSeconds?: number
+}
+
+/**
+ * The checked option, in seconds; undefined for no limit.
+ * @throws InvalidSettingError for anything but -1 or a number of seconds > 0
+ */
+export function backgroundAfter(settings: BackgroundAfterSettings): number | undefined {
+  const { maxBlockingSeconds, backgroundAfterSeconds = maxBlockingSeconds ?? -1 } = settings
+  if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
+  if (backgroundAfterSeconds === -1) return undefined
+  if (Number.isFinite(backgroundAfterSeconds) && backgroundAfterSeconds > 0) return backgroundAfterSeconds
+  const name = settings.backgroundAfterSeconds === undefined ? 'maxBlockingSeconds' : 'backgroundAfterSeconds'
+  throw new InvalidSettingError(name, backgroundAfterSeconds, 'a number of seconds > 0, or -1 for no limit')
+}
+
+/** The time of one call: the option limits what the call asks for. */
+export function earlierOf(option: number | undefined, asked: number | undefined): number | undefined {
+  return option === undefined || asked === undefined ? (option ?? asked) : Math.min(option, asked)
+}
