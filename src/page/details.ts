@@ -86,14 +86,16 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
     events: state.journal.eventsOf(entry.key),
     can: {
       cancel: !entry.isEnded,
-      detach: entry.kind === 'async' && !entry.isEnded && entry.record.isForeground === true,
       runAgain: whyNot === undefined,
+      ...(isInForeground(entry) && { detach: true }),
       ...defined({ whyNot }),
     },
   }
   if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
   return { ...common, ...(await commandDetail(sources, entry, values)) }
 }
+
+const isInForeground = (entry: PageEntry): boolean => entry.kind === 'async' && entry.record.isForeground === true
 
 function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | undefined) {
   const whole = recordOf(sources, entry)

@@ -178,8 +178,8 @@ export interface PageTaskDetail {
   readonly children?: readonly string[]
   readonly can: {
     readonly cancel: boolean
-    /** Whether it is in the foreground, and can move to the background. */
-    readonly detach: boolean
+    /** It is in the foreground, and can move to the background. */
+    readonly detach?: boolean
     readonly runAgain: boolean
     /** Why it cannot be run again, in words. */
     readonly whyNot?: string

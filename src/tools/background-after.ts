@@ -8,8 +8,8 @@ import { lazily } from '../protocol/lazily.js'
 export const backgroundAfterSchema = lazily(() =>
   z
     .number()
-    .positive()
     .max(2 ** 31)
+    .refine((seconds) => seconds > 0, 'a number of seconds > 0')
     .optional()
     .describe('Without async: after this many seconds the task continues in the background.'),
 )

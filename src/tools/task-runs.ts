@@ -256,8 +256,7 @@ function continuedInBackground(call: TaskCall, task: AsyncTaskInfo): ToolResult 
     task.isForeground === true
       ? `has not ended within ${call.backgroundAfterSeconds ?? 0} s: it continues in the background`
       : 'continues in the background: it was moved there while this call waited for it'
-  const text =
-    `Task ${task.id} ${why}. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
+  const text = `Task ${task.id} ${why}. wait_for_async_tasks waits for its result, and check_async_tasks shows its progress.`
   return {
     llmContent: withNote(text, call.timeout),
     returnDisplay: `Task continues in the background: **${task.subagentName}** (\`${task.id}\`)`,

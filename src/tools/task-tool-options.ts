@@ -4,7 +4,15 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../async-tasks/output/follow-ups.js'
 import { defined } from '../defined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { anything, aFunction, aName, aString, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
+import {
+  anything,
+  aFunction,
+  aName,
+  aString,
+  optionsOf,
+  required,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
 import { backgroundAfter } from './background-after.js'
 import { timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 

@@ -186,7 +186,7 @@ export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
       tool_whitelist: 'The only tools it may use.',
       expected_outputs: 'What it should return, by name.',
       context: '',
-      background_after_seconds: 'Without async: then it continues in the background.',
+      background_after_seconds: 'Without async: it continues in the background after this many seconds.',
       async: 'true: in the background.',
     },
   },

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { completeCommandLine, runCommandLine } from '../../../src/commands/command.js'
 import { createTaskCommands } from '../../../src/commands/task-commands.js'
-import { settle, setUpHost } from '../tools/tool-host.js'
+import { controlledRun, settle, setUpHost } from '../tools/tool-host.js'
 
 function setUp(owner?: string) {
   const host = setUpHost()
@@ -231,12 +231,58 @@ it('a question that is named needs an answer, and its number is no answer', asyn
   await manager.dispose()
 })
 
+describe('/background', () => {
+  const launch = ({ manager }: ReturnType<typeof setUp>, id: string, more: object = { isForeground: true }) =>
+    manager.launch({ id, subagentName: 'helper', goalPrompt: 'g', ...more }, controlledRun().run)
+
+  it('W3: without an id moves the only foreground task of the owner', () => {
+    const host = setUp('main')
+    expect(host.run('/background')).toEqual({ type: 'error', text: 'No task is in the foreground.' })
+    launch(host, 'in-background', {})
+    launch(host, 'of-another', { isForeground: true, owner: 'sub' })
+    launch(host, 'a')
+    expect(host.run('/background')).toEqual({ type: 'info', text: 'Task a continues in the background.' })
+    expect(host.manager.getTask('a')).not.toHaveProperty('isForeground')
+    expect(host.manager.getTask('of-another')?.isForeground).toBe(true)
+    expect(host.run('/background')).toEqual({ type: 'error', text: 'No task is in the foreground.' })
+  })
+
+  it('W3: says which tasks are in the foreground when there are several, and moves the one that is named', () => {
+    const host = setUp()
+    for (const id of ['alpha', 'beta']) launch(host, id)
+    launch(host, 'gamma', {})
+    expect(host.run('/background')).toEqual({
+      type: 'error',
+      text: 'Several tasks are in the foreground. Usage: /background [task_id]\n- alpha (helper) - running\n- beta (helper) - running',
+    })
+    expect(host.complete('/background ')).toEqual(['alpha', 'beta'])
+    expect(host.run('/background be')).toEqual({ type: 'info', text: 'Task beta continues in the background.' })
+    expect(host.complete('/background ')).toEqual(['alpha'])
+  })
+
+  it('W3: says why it moves nothing: no such task, in the background already, ended, or no slot', () => {
+    const host = setUp()
+    const { manager, run } = host
+    manager.setMaxAsyncTasks(1)
+    launch(host, 'gamma', {})
+    launch(host, 'alpha')
+    const error = (text: string) => ({ type: 'error', text })
+    expect(run('/background nobody')).toEqual(error('Task not found: nobody'))
+    expect(run('/background gamma')).toEqual(error('Task "gamma" is in the background already.'))
+    expect(run('/background')).toEqual(error('Task alpha stays in the foreground: Max async tasks (1) reached.'))
+    expect(manager.getTask('alpha')?.isForeground).toBe(true)
+    manager.cancelTask('alpha')
+    expect(run('/background alpha')).toEqual(error('Task "alpha" has ended: it is cancelled.'))
+  })
+})
+
 it('commands are plain objects', () => {
   const { commands, register } = setUp()
   register('a')
   expect(commands.map(({ name, subcommands }) => [name, subcommands?.map((sub) => sub.name)])).toEqual([
     ['tasks', ['list']],
     ['task', ['list', 'end', 'answer', 'send']],
+    ['background', undefined],
   ])
   for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
     expect(command.description).toMatch(/^\w+/)

@@ -279,7 +279,8 @@ describe('what a call may name', () => {
 describe('with a shell', () => {
   it('F1: a call is one command line', async () => {
     const { run_command } = setUp({ shell: true })
-    expect(Object.keys(run_command.inputSchema.shape)).toEqual(['command', 'cwd', 'env', 'timeout_seconds', 'async'])
+    const names = ['command', 'cwd', 'env', 'timeout_seconds', 'background_after_seconds', 'async']
+    expect(Object.keys(run_command.inputSchema.shape)).toEqual(names)
     const { llmContent } = await run_command.execute({ command: 'echo "a b" | tr a-z A-Z' })
     expect(JSON.parse(llmContent)).toMatchObject({
       final_message: 'A B',

@@ -367,6 +367,7 @@ describe('the parameters', () => {
       'tool_whitelist',
       'expected_outputs',
       'timeout_seconds',
+      'background_after_seconds',
       'context',
       'async',
     ])

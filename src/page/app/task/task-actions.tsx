@@ -25,7 +25,7 @@ export function TaskActions({ task, detail }: Props) {
   return (
     <div class="actions" role="group" aria-label="Actions">
       <RunAgain task={task} can={can} />
-      {can.detach && task.endedAt === undefined && <MoveToBackground taskKey={task.key} />}
+      {can.detach === true && task.endedAt === undefined && <MoveToBackground taskKey={task.key} />}
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
       <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
       {canCancel && (
