@@ -130,6 +130,35 @@ describe('a launch', () => {
   })
 })
 
+describe('detach', () => {
+  it('W3: moves a task that was launched in the foreground, and says why it moves another', async () => {
+    const { tasks, manager, runs } = setUp({ maxAsyncTasks: 2 })
+    const handle = tasks.launch('worker', 'work', { isForeground: true })
+    expect(handle.record.isForeground).toBe(true)
+    expect(handle.detach()).toEqual({ detached: true })
+    expect(handle.record).not.toHaveProperty('isForeground')
+    expect(manager.actor.getSnapshot().slots).toBe(1)
+    const reason = `Task "${handle.id}" is in the background already.`
+    expect([handle.detach(), tasks.detach(handle.id)]).toEqual([
+      { detached: false, reason },
+      { detached: false, reason },
+    ])
+    await settle()
+    runs[0]?.resolve('done')
+    await handle.result
+    expect(handle.detach()).toMatchObject({ detached: false, reason: expect.stringContaining('has ended') as string })
+  })
+
+  it('W3: says that the task has ended, also when its record was pruned', () => {
+    const { tasks } = setUp({ maxAsyncTasks: 0 })
+    const abortController = new AbortController()
+    abortController.abort()
+    const handle = tasks.launch('worker', 'work', { isForeground: true, abortController })
+    const reason = `Task ${handle.id} has ended: it is cancelled.`
+    expect(handle.detach()).toEqual({ detached: false, reason })
+  })
+})
+
 it('has the manager and the reminders as properties', () => {
   const { tasks } = setUp()
   expect(tasks.manager).toBe(tasks.getAsyncTaskManager())

@@ -9,7 +9,7 @@ import { overHttp, overStdio, textOf } from './clients.js'
 const PROGRESS = { _meta: { progressToken: 'p' } }
 
 describe('a task that runs in place', () => {
-  it('continues in the background after maxBlockingSeconds, says so, and its result comes with the next answer', async () => {
+  it('continues in the background after backgroundAfterSeconds, says so, and its result comes with the next answer', async () => {
     const { ask, initialize, clock, end } = overStdio()
     await initialize()
     const running = ask(1, 'tools/call', { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' } })
@@ -22,6 +22,49 @@ describe('a task that runs in place', () => {
     expect(structuredContent).toMatchObject({ status: 'running', async: true })
     end(structuredContent!['task_id'] as string, 'the answer')
     expect(textOf(await ask(4, 'tools/call', { name: 'list_instances' }))).toContain('the answer')
+  })
+})
+
+describe('a task that runs in place and is detached', () => {
+  it('W3: its call is answered at once, and its result comes with the next answer, once', async () => {
+    const { call, manager, end } = await overHttp()
+    const running = call('task', { subagent_name: 'slow', goal_prompt: 'g' })
+    await until(() => manager.getAllTasks().length === 1)
+    const { id } = manager.getAllTasks()[0]!
+    expect(manager.detachTask(id)).toEqual({ detached: true })
+    const { structuredContent, ...answer } = await running
+    expect(textOf(answer)).toContain(`Task ${id} continues in the background`)
+    expect(structuredContent).toMatchObject({ task_id: id, status: 'running', async: true })
+    end(id, 'the answer')
+    const answers = [await call('list_instances'), await call('list_instances')]
+    expect(answers.map((each) => textOf(each).includes('the answer'))).toEqual([true, false])
+  })
+
+  it('W3: counts for its client as a task in the background, whose limit it may exceed when it was moved by time', async () => {
+    const { ask, initialize, clock } = overStdio({ maxAsyncTasks: 1 })
+    await initialize()
+    const task = (id: number, more: object) =>
+      ask(id, 'tools/call', { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g', ...more } })
+    await task(1, { async: true })
+    const running = task(2, { background_after_seconds: 10 })
+    await ask(3, 'ping', {})
+    clock.advance(10_000)
+    expect(textOf(await running)).toContain('has not ended within 10 s')
+    expect(textOf(await task(4, { async: true }))).toContain('Max async tasks (1) reached')
+  })
+
+  it.each([
+    [{ maxBlockingSeconds: 10 }, 10],
+    [{ maxBlockingSeconds: 10, backgroundAfterSeconds: 20 }, 20],
+    [{ backgroundAfterSeconds: 30 }, 30],
+    [{}, 45],
+  ])('W3: %j in the configuration means %d s', async (config, seconds) => {
+    const { ask, initialize, clock } = overStdio(config)
+    await initialize()
+    const running = ask(1, 'tools/call', { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' } })
+    await ask(2, 'ping', {})
+    clock.advance(seconds * 1000)
+    expect(textOf(await running)).toContain(`has not ended within ${seconds} s`)
   })
 })
 

@@ -169,6 +169,51 @@ describe('message', () => {
   })
 })
 
+describe('move to the background', () => {
+  it('W3: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
+    const { manager, run, get, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
+    const detail = () => get(`tasks/async:${id}`)
+    const { body: before } = await detail()
+    expect(before['can']).toMatchObject({ cancel: true, detach: true })
+    expect(await post(`tasks/async:${id}/detach`)).toMatchObject({ status: 200, body: {} })
+    expect(manager.getTask(id)).not.toHaveProperty('isForeground')
+    const { body } = await detail()
+    expect(body['can']).not.toHaveProperty('detach')
+    expect(body['events']).toContainEqual(
+      expect.objectContaining({ event: 'moved to the background', state: 'running' }),
+    )
+    expect((body['task'] as { seq: number }).seq).toBeGreaterThan((before['task'] as { seq: number }).seq)
+    expect(await post(`tasks/async:${id}/detach`)).toMatchObject({ status: 409, body: { code: 'NOT_DETACHED' } })
+  })
+
+  it('W3: says that no slot is free, and changes nothing', async () => {
+    const { manager, run, get, post } = await withHost(0)
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
+    expect(await post(`tasks/async:${id}/detach`)).toMatchObject({
+      status: 409,
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (0) reached' },
+    })
+    expect((await get(`tasks/async:${id}`)).body['can']).toMatchObject({ detach: true })
+    expect(await post(`tasks/async:${id}/detach`, { now: true })).toMatchObject({ status: 400 })
+  })
+
+  it('W3: is nothing for a command task', async () => {
+    const { taskManager, post } = await withInstance()
+    const submitted = taskManager.submitTask({
+      type: 'task_submit',
+      task_name: 't',
+      instanceId: 'calc',
+      commands: [{ tool_name: 'hang', args: {} }],
+    })
+    if ('error' in submitted) expect.unreachable()
+    expect(await post(`tasks/command:${submitted.taskId}/detach`)).toMatchObject({
+      status: 409,
+      body: { code: 'NOT_DETACHED' },
+    })
+  })
+})
+
 describe('run again', () => {
   it('launches another task with the same input, for the same owner', async () => {
     const { manager, post } = await withHost()

@@ -276,6 +276,31 @@ describe('what a call may name', () => {
   })
 })
 
+describe('a command that is detached', () => {
+  it('W3: goes on in the slot that it has, and its call returns with its id', async () => {
+    const host = setUp({ maxCommands: 1 })
+    const pending = host.sh('echo begun; sleep 60')
+    const { id } = host.manager.getAllTasks()[0]!
+    await host.printed(id, 'begun')
+    expect(host.manager.getTask(id)?.isForeground).toBe(true)
+    expect(host.detach(id)).toEqual({ detached: true })
+    expect(await pending).toMatchObject({
+      llmContent: expect.stringContaining(`Task ${id} continues in the background`) as string,
+      metadata: { agentId: id, async: true },
+    })
+    expect((await host.sh('echo two')).error?.type).toBe('limit_reached')
+    host.manager.cancelTask(id)
+  })
+
+  it('W3: goes on in the background after the seconds of its call', async () => {
+    const host = setUp()
+    const { llmContent } = await host.sh('sleep 60', { background_after_seconds: 0.05 })
+    expect(llmContent).toContain('has not ended within 0.05 s: it continues in the background')
+    expect(lastOf(host)).toMatchObject({ status: 'running', kind: 'command' })
+    expect(lastOf(host)).not.toHaveProperty('isForeground')
+  })
+})
+
 describe('with a shell', () => {
   it('F1: a call is one command line', async () => {
     const { run_command } = setUp({ shell: true })

@@ -92,7 +92,7 @@ describe('a task in place', () => {
 
   it('passes on what its run writes while the call waits, and nothing after that', async () => {
     const researcher = controlledRun<SubagentRequest>()
-    const { tool, clock } = setUp(researcher.run, { maxBlockingSeconds: 10 })
+    const { tool, clock } = setUp(researcher.run, { backgroundAfterSeconds: 10 })
     const onUpdate = vi.fn()
     const call = tool.execute({ subagent_name: 'researcher', goal_prompt: 'find out' }, { onUpdate })
     const { context } = await researcher.started
