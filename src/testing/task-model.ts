@@ -78,6 +78,8 @@ export interface ModelRecord {
   questions?: readonly { readonly id: string }[]
   /** How many messages to its run were accepted. */
   messagesSent?: number
+  /** Its caller waits for it. */
+  isForeground?: true
 }
 
 /** A run that has failed and was repeated. */
@@ -333,11 +335,26 @@ export function admit(
   status: 'running' | 'queued' = 'running',
 ): void {
   if (reservationId !== undefined) ledger.reservations.delete(reservationId)
-  task.record = { ...task.record, status, seq: ++ledger.seq }
+  task.record = { ...task.record, status, seq: ++ledger.seq, ...(isForeground && { isForeground }) }
   ledger.tasks.push(task)
-  task.pool = isForeground ? 'none' : task.record.parentId === undefined ? 'task' : `child ${task.record.depth ?? 1}`
+  task.pool = isForeground ? 'none' : backgroundPool(task)
   if (status === 'running') takeSlot(ledger, task)
   emit(ledger, task, { kind: 'status', from: null, to: status })
+}
+
+const backgroundPool = ({ record: { parentId, depth = 1 } }: ModelTask): ModelPool =>
+  parentId === undefined ? 'task' : `child ${depth}`
+
+/** Moves a task to the background. False, with nothing changed, when no slot is free. */
+export function detach(ledger: Ledger, task: ModelTask): boolean {
+  const pool = backgroundPool(task)
+  const isRunning = task.record.status === 'running'
+  if (isRunning && pool === 'task' && !hasRoom(ledger)) return false
+  const { isForeground: _, ...record } = task.record
+  task.record = record
+  task.pool = pool
+  if (isRunning) takeSlot(ledger, task)
+  return true
 }
 
 function takeSlot(ledger: Ledger, task: ModelTask): void {
@@ -408,7 +425,7 @@ export function settle(
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
   const children = end.status === 'cancelled' ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
   const named = children.length > 0 && { runningChildren: children }
-  const { questions: _, ...fields } = task.record
+  const { questions: _, isForeground: _place, ...fields } = task.record
   task.record = { ...fields, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
   closeQuestions(ledger, task)
   if (!task.isLaunched) releaseSlot(ledger, task)

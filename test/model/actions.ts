@@ -85,6 +85,7 @@ export type Action =
   | { readonly do: 'withdraw'; readonly asked: Nth }
   | { readonly do: 'answer'; readonly task: Target; readonly question: number }
   | { readonly do: 'send'; readonly task: Target }
+  | { readonly do: 'detach'; readonly task: Target }
   | { readonly do: 'take'; readonly run: Nth }
   | {
       readonly do: 'wait'
@@ -258,6 +259,7 @@ const talk: fc.Arbitrary<Action>[] = [
   action('ask', { run: nth }),
   action('answer', { task: runningTask, question: fc.integer({ min: 1, max: 3 }) }),
   action('send', { task: anyTask }),
+  action('detach', { task: anyTask }),
   action('take', { run: nth }),
 ]
 const runs = [begin, action('spend', { run: nth }), ...talk]

@@ -335,6 +335,21 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return { task, registered }
   }
 
+  /** Moves a task from the foreground to the background (W3). */
+  function detach(id: string): object {
+    const refuse = (reason: string): object => ({ detached: false, reason })
+    const task = model.find(ledger, id)
+    const name = JSON.stringify(id)
+    if (!task) return refuse(`There is no task ${name}.`)
+    startNext()
+    if (!model.isActive(task)) return refuse(`Task ${name} has ended: it is ${task.record.status}.`)
+    if (task.record.isForeground !== true) return refuse(`Task ${name} is in the background already.`)
+    if (!model.detach(ledger, task)) throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    if (task.record.status === 'queued' && !task.isDelayed) setDeadline(task, 'wait')
+    startNext()
+    return { detached: true }
+  }
+
   const parentOf = (target: Target | undefined): ModelTask | undefined => target && model.find(ledger, idOf(target))
 
   /** Three generations below the first, and at most twenty tasks of one run. */
@@ -1025,6 +1040,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       return answerQuestion(asked.find((one) => one.task === task && one.id === `question-${action.question}`))
     },
     send: (action) => send(idOf(action.task)),
+    detach: (action) => batch(() => detach(idOf(action.task))),
     take: (action) => withRun(action.run, (run) => run.hasBegun && takes.push(take(of(run.task).inbox, run))),
     return: (action) => withRun(action.run, (run) => finish(run, { type: 'returned', index: action.value })),
     reject: (action) => withRun(action.run, (run) => finish(run, { type: 'threw', index: action.reason })),

@@ -369,6 +369,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
         action: 'accept',
         content: { answer: 'yes' },
       }),
+    detach: (action) => manager.detachTask(idOf(action.task)),
     send: (action) => {
       sent += 1
       return manager.sendToTask(idOf(action.task), `message ${sent}`)
