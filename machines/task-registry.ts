@@ -204,7 +204,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 
   /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
   const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
-    const slots = pools().find((pool) => pool.release(entry)) ?? slotless
+    const [slots = slotless] = pools().filter((pool) => pool.release(entry))
     const endedAt = journal.now()
     deadlines.delete(entry)
     countRun(entry)
@@ -364,9 +364,11 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (record.isForeground !== true) return 'background'
     const slots = parts.slots.ofTask(record)
     const holdsNone = holdsSlot(record.status) && !slots.holds(entry)
-    if (holdsNone && !mayExceed && !slots.hasRoom()) return 'no-room'
-    foreground.release(entry)
+    const exceeds = holdsNone && !slots.hasRoom()
+    if (exceeds && !mayExceed) return 'no-room'
     if (holdsNone) slots.take(entry, true)
+    // Above the maximum it keeps its place in the foreground, too: the limit of those bounds how many do.
+    if (!exceeds) foreground.release(entry)
     // Between two of its runs it waits, from now on for a slot of that pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
     if (hasMoved && !slots.queue.isDelayed(entry)) limitWait(entry, slots)

@@ -23,7 +23,12 @@ export interface RegistryReads {
   readonly ledger: Pick<Ledger, 'countOf' | 'isDelivering' | 'isOwing' | 'lease' | 'owed' | 'questions' | 'running'>
   /** The entries of the retained tasks, by id. */
   readonly history: Pick<History, 'get'>
-  readonly pools: { readonly command: SlotReads; readonly foreground: SlotReads; readonly all: () => SlotReads[] }
+  readonly pools: {
+    readonly task: SlotReads
+    readonly command: SlotReads
+    readonly foreground: SlotReads
+    readonly all: () => SlotReads[]
+  }
   /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
   /** A feature of the registry; it is made at the first call. */

@@ -55,7 +55,8 @@ export class ClientSlots {
       },
       inPlace: {
         max: MAX_IN_PLACE,
-        countOf: (owner) => pools.foreground.countOf(owner),
+        // Those that went on in the background above the limit of their client still count.
+        countOf: (owner) => pools.foreground.countOf(owner) + excess(pools.task.countOf(owner), maxAsyncTasks),
         refuse: () => foregroundLimit(MAX_IN_PLACE),
       },
       command: {
@@ -99,6 +100,8 @@ export class ClientSlots {
     if (task !== undefined && !isTerminal(task) && isAsync === true) this.#background.add(task.id)
   }
 }
+
+const excess = (count: number, max: number): number => (max === -1 ? 0 : Math.max(0, count - max))
 
 function backgroundRefusal({ maxAsyncTasks, maxWaiting }: ClientLimits): ToolResult {
   const max = maxAsyncTasks + maxWaiting

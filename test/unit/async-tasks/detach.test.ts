@@ -1,5 +1,6 @@
 /** A foreground task that moves to the background: the slots of each pool, what is refused, and what the next process has of it. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { leaveInBackground } from '../../../src/async-tasks/detaching.js'
 import { registryOf } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskManager, TaskLimitError, type AsyncTaskManagerOptions, type RetryPolicy } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
@@ -158,6 +159,35 @@ describe('a foreground task that is detached', () => {
     expect(seen).toEqual([true])
     await manager.dispose()
     expect(detach('a').detached).toBe(false)
+  })
+})
+
+describe('a foreground task whose call stops waiting for it', () => {
+  it('W3: above the limit counts as one of the foreground, too, until its run has settled', async () => {
+    const { launch, runs, slots, manager } = setUp({ maxForegroundTasks: 1 })
+    await launch('in-background')
+    await launch('a', foreground)
+    leaveInBackground(manager, 'a')
+    expect(manager.getTask('a')).not.toHaveProperty('isForeground')
+    expect(slots()).toEqual({ ...none, task: 2, foreground: 1 })
+    await expect(launch('b', foreground)).rejects.toThrow('Max foreground tasks (1) reached')
+    manager.cancelTask('a')
+    expect(slots()).toEqual({ ...none, task: 2, foreground: 1 })
+    await runs[1]?.end()
+    expect(slots()).toEqual({ ...none, task: 1 })
+    await launch('b', foreground)
+  })
+
+  it('W3: waits for its next run without any slot', async () => {
+    const { launch, runs, slots, manager } = setUp()
+    await launch('in-background')
+    await launch('a', { ...foreground, retry })
+    leaveInBackground(manager, 'a')
+    await runs[1]?.fail(rateLimit)
+    expect(slots()).toEqual({ ...none, task: 1 })
+    leaveInBackground(manager, 'a')
+    leaveInBackground(manager, 'nobody')
+    expect(slots()).toEqual({ ...none, task: 1 })
   })
 })
 

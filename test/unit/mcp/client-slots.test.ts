@@ -1,6 +1,7 @@
 /** What each client may have at once: what takes a slot, and what frees it. */
 import { AsyncTaskManager } from 'agent-tasks'
 import { expect, it } from 'vitest'
+import { leaveInBackground } from '../../../src/async-tasks/detaching.js'
 import { ClientSlots, MAX_IN_PLACE, type ClientLimits } from '../../../src/mcp/client-slots.js'
 import type { ToolResult } from '../../../src/tools/tool.js'
 
@@ -234,3 +235,22 @@ it('a call in the background has its slot until its result says what it has laun
   await first
   expect(await next()).toBe(DONE)
 })
+
+it('W3: in place counts what went on in the background above the limit of its client', async () => {
+  const manager = new AsyncTaskManager(-1)
+  const slots = slotsOf(manager)
+  const inPlace = async (): Promise<ToolResult> =>
+    slots.launch('inPlace', 'alice', () => {
+      const input = { subagentName: 'slow', goalPrompt: 'g', owner: 'alice', isForeground: true }
+      const { id } = manager.launch(input, (_input, { signal }) => untilAborted(signal))
+      leaveInBackground(manager, id)
+      return Promise.resolve({ ...DONE, metadata: { agentId: id, async: true } })
+    })
+  // One has the slot of its client.
+  for (let index = 0; index <= MAX_IN_PLACE; index += 1) expect(await inPlace()).not.toHaveProperty('error')
+  expect(await inPlace()).toMatchObject({ error: { type: 'limit_reached' } })
+  await manager.dispose()
+})
+
+const untilAborted = (signal: AbortSignal) =>
+  new Promise<Record<string, never>>((resolve) => signal.addEventListener('abort', () => resolve({})))

@@ -179,7 +179,7 @@ describe('the time after which a task continues in the background', () => {
     clock.advance(10_000)
     expect((await pending).llmContent).toContain('has not ended within 10 s: it continues in the background. wait_for')
     expect(last()).not.toHaveProperty('isForeground')
-    expect(left()).toEqual({ ...nothingLeft, task: 2 })
+    expect(left()).toEqual({ ...nothingLeft, task: 2, foreground: 1 })
     expect(manager.canLaunchAsync().allowed).toBe(false)
   })
 
