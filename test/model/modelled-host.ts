@@ -335,7 +335,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return { task, registered }
   }
 
-  /** Moves a task from the foreground to the background (W3). */
+  /** Moves a task from the foreground to the background (F16). */
   function detach(id: string): object {
     const refuse = (reason: string): object => ({ detached: false, reason })
     const task = model.find(ledger, id)

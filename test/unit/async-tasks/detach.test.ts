@@ -27,7 +27,7 @@ function setUp(options: AsyncTaskManagerOptions = {}) {
 }
 
 describe('a foreground task that is detached', () => {
-  it('W3: leaves the slots of the foreground, takes one of the background, and frees it when its run has settled', async () => {
+  it('F16: leaves the slots of the foreground, takes one of the background, and frees it when its run has settled', async () => {
     const { launch, runs, slots, detach, manager } = setUp({ maxForegroundTasks: 1 })
     await launch('a', foreground)
     expect(manager.getTask('a')?.isForeground).toBe(true)
@@ -42,7 +42,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'completed', delivery: 'owed' })
   })
 
-  it('W3: is refused with the limit of its pool when no slot is free, and nothing changes', async () => {
+  it('F16: is refused with the limit of its pool when no slot is free, and nothing changes', async () => {
     const { launch, slots, detach, manager } = setUp()
     await launch('in-background')
     await launch('a', foreground)
@@ -51,7 +51,7 @@ describe('a foreground task that is detached', () => {
     expect([slots(), manager.getTask('a'), manager.actor.getSnapshot().seq]).toEqual(before)
   })
 
-  it('W3: takes no slot for which another task waits', async () => {
+  it('F16: takes no slot for which another task waits', async () => {
     const { launch, runs, slots, detach, started } = setUp({ whenFull: 'queue' })
     await launch('in-background')
     await launch('waits')
@@ -63,7 +63,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual({ ...none, task: 1, foreground: 1 })
   })
 
-  it('W3: has one answer each for a task that is unknown, has ended, or is in the background', async () => {
+  it('F16: has one answer each for a task that is unknown, has ended, or is in the background', async () => {
     const { launch, runs, detach } = setUp({ maxAsyncTasks: 2 })
     await launch('a', foreground)
     await launch('b')
@@ -75,7 +75,7 @@ describe('a foreground task that is detached', () => {
     expect(detach('a')).toEqual({ detached: false, reason: 'Task "a" has ended: it is completed.' })
   })
 
-  it('W3: takes a slot of children where the run of a task has launched it', async () => {
+  it('F16: takes a slot of children where the run of a task has launched it', async () => {
     const { launch, runs, runner, slots, detach, manager } = setUp({ maxChildTasks: 1 })
     await launch('p')
     const child = (id: string, more: object = {}) =>
@@ -93,7 +93,7 @@ describe('a foreground task that is detached', () => {
     expect(children.inUse).toBe(0)
   })
 
-  it('W3: keeps its slot where it is a command, which has had one from its launch on', async () => {
+  it('F16: keeps its slot where it is a command, which has had one from its launch on', async () => {
     const { launch, runs, slots, detach } = setUp({ maxCommands: 1 })
     await launch('a', command)
     expect(slots()).toEqual({ ...none, command: 1 })
@@ -104,7 +104,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual(none)
   })
 
-  it('W3: between two runs goes on waiting, for a slot of the background', async () => {
+  it('F16: between two runs goes on waiting, for a slot of the background', async () => {
     const { launch, runs, pass, slots, detach, started } = setUp({ queue: { maxWaitMs: 1_000 } })
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -117,7 +117,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual({ ...none, task: 1 })
   })
 
-  it('W3: that waits for a slot between two runs does so for no longer than the queue allows', async () => {
+  it('F16: that waits for a slot between two runs does so for no longer than the queue allows', async () => {
     const { launch, runs, pass, detach, manager } = setUp({ queue: { maxWaitMs: 1_000 } })
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -128,7 +128,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
   })
 
-  it('W3: holds its slot, when it is cancelled, until its run has stopped', async () => {
+  it('F16: holds its slot, when it is cancelled, until its run has stopped', async () => {
     const { launch, runs, slots, detach, manager } = setUp()
     await launch('a', foreground)
     detach('a')
@@ -138,7 +138,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual(none)
   })
 
-  it('W3: ends no wait that its caller makes itself, which takes its result', async () => {
+  it('F16: ends no wait that its caller makes itself, which takes its result', async () => {
     const { launch, runs, detach, manager } = setUp()
     await launch('a', foreground)
     const wait = manager.waitFor(['a'])
@@ -149,7 +149,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getPendingNotifications()).toEqual([])
   })
 
-  it('W3: can be detached by one who is notified of it, and is over when the manager is disposed', async () => {
+  it('F16: can be detached by one who is notified of it, and is over when the manager is disposed', async () => {
     const { launch, manager, detach } = setUp()
     const seen: unknown[] = []
     manager.transitions$.subscribe(({ kind, taskId }) => {
@@ -163,7 +163,7 @@ describe('a foreground task that is detached', () => {
 })
 
 describe('a foreground task whose call stops waiting for it', () => {
-  it('W3: above the limit counts as one of the foreground, too, until its run has settled', async () => {
+  it('F16: above the limit counts as one of the foreground, too, until its run has settled', async () => {
     const { launch, runs, slots, manager } = setUp({ maxForegroundTasks: 1 })
     await launch('in-background')
     await launch('a', foreground)
@@ -178,7 +178,7 @@ describe('a foreground task whose call stops waiting for it', () => {
     await launch('b', foreground)
   })
 
-  it('W3: waits for its next run without any slot', async () => {
+  it('F16: waits for its next run without any slot', async () => {
     const { launch, runs, slots, manager } = setUp()
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -212,7 +212,7 @@ describe('a foreground task in a store', () => {
   }
   const repeated: RetryPolicy = { attempts: 3, on: ['interrupted'] }
 
-  it.each(['detached', 'not detached'])('W3: is recovered in the background after a crash: %s', async (how) => {
+  it.each(['detached', 'not detached'])('F16: is recovered in the background after a crash: %s', async (how) => {
     const { next, rows } = await crashed(async ({ launch, detach }) => {
       await launch('a', { ...foreground, retry: repeated })
       if (how === 'detached') detach('a')
@@ -223,7 +223,7 @@ describe('a foreground task in a store', () => {
     expect(slotsOf(next)).toEqual({ ...none, task: 1 })
   })
 
-  it('W3: is recovered in the pool that its row names', async () => {
+  it('F16: is recovered in the pool that its row names', async () => {
     const { next, rows } = await crashed(async ({ launch, runs, runner, detach }) => {
       await launch('p', { retry: repeated })
       const child = { id: 'c', subagentName: 'agent', goalPrompt: 'g', isForeground: true, retry: repeated }
@@ -242,7 +242,7 @@ describe('a foreground task in a store', () => {
     expect(slotsOf(next)).toEqual({ ...none, task: 1, command: 1 })
   })
 
-  it('W3: is restored from its record as one whose run was lost', async () => {
+  it('F16: is restored from its record as one whose run was lost', async () => {
     const { launch, manager } = setUp()
     await launch('a', foreground)
     const restored = AsyncTaskManager.restore(manager.getAllTasks(), { clock: createManualClock() })

@@ -170,7 +170,7 @@ describe('message', () => {
 })
 
 describe('move to the background', () => {
-  it('W3: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
+  it('F16: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
     const { manager, run, get, post } = await withHost()
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
     const detail = () => get(`tasks/async:${id}`)
@@ -187,7 +187,7 @@ describe('move to the background', () => {
     expect(await post(`tasks/async:${id}/detach`)).toMatchObject({ status: 409, body: { code: 'NOT_DETACHED' } })
   })
 
-  it('W3: says that no slot is free, and changes nothing', async () => {
+  it('F16: says that no slot is free, and changes nothing', async () => {
     const { manager, run, get, post } = await withHost(0)
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
     expect(await post(`tasks/async:${id}/detach`)).toMatchObject({
@@ -198,7 +198,7 @@ describe('move to the background', () => {
     expect(await post(`tasks/async:${id}/detach`, { now: true })).toMatchObject({ status: 400 })
   })
 
-  it('W3: is nothing for a command task', async () => {
+  it('F16: is nothing for a command task', async () => {
     const { taskManager, post } = await withInstance()
     const submitted = taskManager.submitTask({
       type: 'task_submit',
