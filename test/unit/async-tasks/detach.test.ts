@@ -128,6 +128,21 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
   })
 
+  it('F16: that waited for a place in the foreground waits for a slot from then on, as long as the queue allows', async () => {
+    const { launch, runs, pass, detach, manager } = setUp({ maxForegroundTasks: 1, queue: { maxWaitMs: 1_000 } })
+    await launch('in-background')
+    await launch('a', { ...foreground, retry })
+    await runs[1]?.fail(rateLimit)
+    await launch('b', foreground)
+    await pass(5_000)
+    expect(manager.getTask('a')?.status).toBe('queued')
+    detach('a')
+    await pass(999)
+    expect(manager.getTask('a')?.status).toBe('queued')
+    await pass(1)
+    expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
+  })
+
   it('F16: holds its slot, when it is cancelled, until its run has stopped', async () => {
     const { launch, runs, slots, detach, manager } = setUp()
     await launch('a', foreground)
