@@ -109,7 +109,8 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
   const lines = toTree(tasks).flatMap(({ task, level }) => {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
-    const place = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
+    const waiting = places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
+    const place = task.isForeground === true ? `${waiting}, in the foreground` : waiting
     // Names and goals come from a model, and this is for a person's terminal.
     return [
       `${iconOf(task.status)} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,

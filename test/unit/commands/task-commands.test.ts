@@ -251,6 +251,11 @@ describe('/background', () => {
     const host = setUp()
     for (const id of ['alpha', 'beta']) launch(host, id)
     launch(host, 'gamma', {})
+    expect(host.run('/tasks')?.text).toBe(
+      ['alpha', 'beta', 'gamma']
+        .map((id) => `[RUNNING] [${id}] helper (0s${id === 'gamma' ? '' : ', in the foreground'}) - g`)
+        .join('\n'),
+    )
     expect(host.run('/background')).toEqual({
       type: 'error',
       text: 'Several tasks are in the foreground. Usage: /background [task_id]\n- alpha (helper) - running\n- beta (helper) - running',
