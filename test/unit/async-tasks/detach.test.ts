@@ -14,8 +14,7 @@ const retry: RetryPolicy = { attempts: 3, on: ['rate-limited'], backoff: { initi
 
 /** How many slots of each pool are in use. */
 function slotsOf(manager: AsyncTaskManager) {
-  const { task, command, foreground, ...pools } = registryOf(manager).pools
-  void pools
+  const { task, command, foreground } = registryOf(manager).pools
   return { task: task.inUse, command: command.inUse, foreground: foreground.inUse }
 }
 
