@@ -309,15 +309,17 @@ export const agentConfigSchema = strictObject({
   maxTimeoutSeconds: seconds
     .default(1800)
     .describe('The longest deadline that a task may set, in seconds; -1 for no limit.'),
-  backgroundAfterSeconds: seconds.optional().meta({
-    default: DEFAULT_BACKGROUND_AFTER,
-    description:
+  backgroundAfterSeconds: seconds
+    .optional()
+    .meta({ default: DEFAULT_BACKGROUND_AFTER })
+    .describe(
       'How long a call waits for a task that it runs in place, in seconds: then the task continues in the background. -1 for no limit. ' +
-      'Most clients give up a call after 60 seconds.',
-  }),
+        'Most clients give up a call after 60 seconds.',
+    ),
   maxBlockingSeconds: seconds
     .optional()
-    .meta({ deprecated: true, description: 'The former name of backgroundAfterSeconds, which takes precedence.' }),
+    .meta({ deprecated: true })
+    .describe('The former name of backgroundAfterSeconds, which takes precedence.'),
   maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The maximum length of a result, in characters.'),
   subagents: z
     .array(subagentSchema)
@@ -368,6 +370,7 @@ export const agentConfigSchema = strictObject({
     if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
     return {
       ...config,
+      /** How long a call waits for a task that it runs in place, in seconds; -1 for no limit. */
       backgroundAfterSeconds: backgroundAfterSeconds ?? maxBlockingSeconds ?? DEFAULT_BACKGROUND_AFTER,
     }
   })
