@@ -8,7 +8,7 @@
  *     returned is kept as its late output.
  * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
  * T6  A question is open until it is answered, once. Question ids are never reused, and only a run that is within its limits asks.
- * T7  A task that waits for a slot can start, fail or be cancelled: nothing that an earlier run reports changes it.
+ * T7  A task that waits, for a slot or for other tasks, can start, fail or be cancelled: nothing that an earlier run reports changes it.
  * T8  A task that exceeds a budget may complete until it is stopped, and is not run again. Then it fails as an overdue one does, with a message
  *     that names the budget.
  *
@@ -179,7 +179,7 @@ export const asyncTaskMachine = setup({
       states: {
         queued: {
           description:
-            'It waits for a slot, or for the time of its next run. It holds no slot, and ignores what an earlier run returns.',
+            'It waits for a slot, for other tasks, or for the time of its next run. It holds no slot, and ignores what an earlier run returns.',
           on: {
             'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
             'task.complete': { description: 'An earlier run returned: nothing changes.' },

@@ -127,6 +127,10 @@ interface TaskFields extends CommandFields {
   readonly timeoutMs?: number
   /** Which run of the task this is, from the second one on. */
   readonly attempt?: number
+  /** The tasks that had to end before it could start; absent for none. */
+  readonly after?: readonly string[]
+  /** Those of `after` that have not ended yet; only while it waits for them. */
+  readonly waitsFor?: readonly string[]
   /** How many messages to its run were accepted; absent when there were none. */
   readonly messagesSent?: number
   /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
@@ -305,6 +309,10 @@ export interface TaskAdmission {
   readonly depth?: number | undefined
   /** It waits when there is no slot. Default: it is refused. */
   readonly ticket?: QueueTicket | undefined
+  /** The tasks that have to end before it starts. */
+  readonly after?: readonly string[] | undefined
+  /** Those of them that have not ended. Its place is held back while there is such a list, also an empty one: it needs a ticket then. */
+  readonly waitsFor?: readonly string[] | undefined
   /** What its runs may use. */
   readonly budget?: TaskBudget | undefined
   /** It runs a program. Default: a subagent. */

@@ -8,6 +8,7 @@ import type {
   SlotPool,
   TaskAdmission,
   TaskAnswer,
+  TaskFailure,
   TaskQuestion,
 } from './records.js'
 import type { Spending } from './spending.js'
@@ -62,6 +63,8 @@ export type RegistryEvent =
       readonly pool: SlotPool
       /** How it waits; needed for one that is queued. */
       readonly ticket: QueueTicket
+      /** Other tasks have to end first: its place is held back until `task.waits`. */
+      readonly isHeld: boolean
       /** Its place among all tasks; undefined for the one that its record has. */
       readonly place: number | undefined
       /** Called inside the transition, before the task can start; it calls no host code. */
@@ -95,6 +98,7 @@ export type RegistryEvent =
     }
   /** The launch of a task could not be stored: it fails without having started, and owes nothing. */
   | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }
+  | WaitEvent
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
   /** A running task has something new in its record. */
   | { readonly type: 'task.note'; readonly entry: TaskEntry; readonly fields: NotedFields }
@@ -140,6 +144,13 @@ export type RegistryEvent =
   | { readonly type: 'retries.due' }
   | { readonly type: 'registry.dispose' }
 
+/** What becomes of a task whose place is held back. */
+export type WaitEvent =
+  /** It waits for these tasks from now on; for none, only a slot is missing. */
+  | { readonly type: 'task.waits'; readonly entry: TaskEntry; readonly ids: readonly string[] }
+  /** What it waits for will not come: it fails, unless it has ended by the end of this change. */
+  | { readonly type: 'task.unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }
+
 /** The reports of a task's actor about itself (`AsyncTaskHost`). */
 export type TaskReport =
   | { readonly type: 'task.questions'; readonly taskId: string; readonly questions: readonly TaskQuestion[] }
@@ -159,3 +170,5 @@ export type RegistryEffect =
   | { readonly type: 'wrapping'; readonly entry: TaskEntry; readonly excess: string }
   /** A task that has waited has a slot: its run starts. */
   | { readonly type: 'started'; readonly entry: TaskEntry }
+  /** What the task waits for will not come: it fails. */
+  | { readonly type: 'unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }

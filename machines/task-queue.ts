@@ -1,4 +1,7 @@
-/** The tasks of one pool that wait for a slot: by priority, and within one by registration (F8). */
+/**
+ * The tasks of one pool that wait for a slot: by priority, and within one by registration (F8). A place may be held back for other reasons, too: then
+ * its task takes no slot before all of them have been given up.
+ */
 import { BinaryHeap } from './binary-heap.js'
 import type { QueueTicket } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
@@ -13,6 +16,9 @@ export interface QueueLimits {
   readonly maxWaitMs: number | undefined
 }
 
+/** Why a place is held back although a slot may be free: the back-off of a repeated run, or tasks that have to end first. */
+export type HoldReason = 'delay' | 'dependencies'
+
 interface Place extends QueueTicket {
   readonly entry: TaskEntry
 }
@@ -26,8 +32,8 @@ const isBefore = (a: Place, b: Place): boolean =>
 export class TaskQueue {
   readonly limits: QueueLimits
   readonly #places = new Map<TaskEntry, Place>()
-  /** Places that are waiting for the time of their next attempt. */
-  readonly #delayed = new Set<TaskEntry>()
+  /** The places that are held back. */
+  readonly #held = new Map<TaskEntry, Set<HoldReason>>()
   #ready = new BinaryHeap<Place>(isBefore)
   #bytes = 0
 
@@ -49,29 +55,36 @@ export class TaskQueue {
     return this.size < this.limits.max && this.#bytes + bytes <= this.limits.maxBytes
   }
 
-  /** @param isDelayed it takes no slot before `setReady` */
-  add(entry: TaskEntry, ticket: QueueTicket, isDelayed = false): void {
+  /** @param reasons it takes no slot before `release` was called for each of them */
+  add(entry: TaskEntry, ticket: QueueTicket, reasons: readonly HoldReason[] = []): void {
     const place = { entry, priority: ticket.priority, bytes: ticket.bytes }
     this.#places.set(entry, place)
     this.#bytes += place.bytes
-    if (isDelayed) this.#delayed.add(entry)
+    if (reasons.length > 0) this.#held.set(entry, new Set(reasons))
     else this.#ready.push(place)
   }
 
-  isDelayed(entry: TaskEntry): boolean {
-    return this.#delayed.has(entry)
+  /** Whether a place is held back, for this reason or for any. */
+  isHeld(entry: TaskEntry, reason?: HoldReason): boolean {
+    const reasons = this.#held.get(entry)
+    return reasons !== undefined && (reason === undefined || reasons.has(reason))
   }
 
-  setReady(entry: TaskEntry): void {
+  /** A place is not held back for this reason any longer. True when it was the last one: only a slot is missing now. */
+  release(entry: TaskEntry, reason: HoldReason): boolean {
+    const reasons = this.#held.get(entry)
     const place = this.#places.get(entry)
-    if (this.#delayed.delete(entry) && place !== undefined) this.#ready.push(place)
+    if (place === undefined || reasons?.delete(reason) !== true || reasons.size > 0) return false
+    this.#held.delete(entry)
+    this.#ready.push(place)
+    return true
   }
 
   remove(entry: TaskEntry): void {
     const place = this.#places.get(entry)
     if (place === undefined) return
     this.#places.delete(entry)
-    this.#delayed.delete(entry)
+    this.#held.delete(entry)
     this.#bytes -= place.bytes
     // An empty queue keeps nothing of the tasks that have waited.
     if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
@@ -81,9 +94,9 @@ export class TaskQueue {
   moveTo(other: TaskQueue, entry: TaskEntry): boolean {
     const place = this.#places.get(entry)
     if (place === undefined) return false
-    const isDelayed = this.isDelayed(entry)
+    const reasons = [...(this.#held.get(entry) ?? [])]
     this.remove(entry)
-    other.add(entry, place, isDelayed)
+    other.add(entry, place, reasons)
     return true
   }
 
@@ -96,14 +109,15 @@ export class TaskQueue {
     }
   }
 
-  /** Everything that waits, the next first. */
+  /** Everything that waits, the next first, without what waits for other tasks to end. */
   inOrder(): TaskEntry[] {
     const order = (a: Place, b: Place): number => (isBefore(a, b) ? -1 : 1)
-    return [...this.#places.values()].sort(order).map(({ entry }) => entry)
+    const places = [...this.#places.values()].filter(({ entry }) => !this.isHeld(entry, 'dependencies'))
+    return places.sort(order).map(({ entry }) => entry)
   }
 
   #dropStale(): void {
     this.#ready = new BinaryHeap(isBefore)
-    for (const place of this.#places.values()) if (!this.#delayed.has(place.entry)) this.#ready.push(place)
+    for (const place of this.#places.values()) if (!this.#held.has(place.entry)) this.#ready.push(place)
   }
 }

@@ -32,6 +32,8 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     isForeground,
     kind,
     command = [],
+    after,
+    waitsFor,
   } = admission
   return Object.freeze({
     id,
@@ -45,6 +47,8 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(parentId !== undefined && { parentId, depth }),
     ...(budget !== undefined && { budget }),
+    ...(after !== undefined && { after: Object.freeze([...after]) }),
+    ...(waitsFor !== undefined && waitsFor.length > 0 && { waitsFor: Object.freeze([...waitsFor]) }),
     ...(abortController !== undefined && { abortController }),
     ...(isForeground === true && { isForeground }),
     ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
@@ -54,6 +58,12 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
 /** The record of a task that waited, and has started. */
 export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: number): RunningTaskInfo {
   return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
+}
+
+/** The record of a task that waits for these tasks from now on; without any, the field is absent. */
+export function waitingRecord(record: AsyncTaskInfo, ids: readonly string[]): AsyncTaskInfo {
+  const { waitsFor: _, ...fields } = record
+  return Object.freeze(ids.length === 0 ? fields : { ...fields, waitsFor: Object.freeze([...ids]) })
 }
 
 /** How many earlier runs of a task are kept in its record. */
@@ -216,10 +226,11 @@ export function endedRecord(
   }
 }
 
-/** What the record of an ended task keeps of its runs; nothing for most. */
-function historyOf({ startedAt, attempt, attempts, budget, spent }: AsyncTaskInfo): object | undefined {
-  if (startedAt === undefined && attempt === undefined && budget === undefined && spent === undefined) return undefined
+/** What the record of an ended task keeps of its wait and of its runs; nothing for most. */
+function historyOf({ after, startedAt, attempt, attempts, budget, spent }: AsyncTaskInfo): object | undefined {
+  if ([after, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
   return {
+    ...(after !== undefined && { after }),
     ...(startedAt !== undefined && { startedAt }),
     ...(attempt !== undefined && { attempt }),
     ...(attempts !== undefined && { attempts }),

@@ -33,9 +33,11 @@ import type {
   RegistryEffect,
   RegistryEvent,
   TaskReport,
+  WaitEvent,
 } from './registry-events.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import { Slots, type SlotPools } from './slots.js'
+import type { HoldReason } from './task-queue.js'
 import { addSpent, budgetMessage, overspent, type Spending } from './spending.js'
 import { endedLease, isTerminal, type TaskEntry } from './task-entry.js'
 import {
@@ -45,6 +47,7 @@ import {
   notedRecord,
   requeuedRecord,
   startedRecord,
+  waitingRecord,
   withQuestions,
 } from './task-record.js'
 import { holdsSlot } from './task-status.js'
@@ -73,6 +76,8 @@ export interface RegistryParts {
   readonly onSpent?: (owner: string, amount: Spending) => void
   /** The tasks of an owner pass to another one: it has gone. */
   readonly onReleased?: (owner: string) => void
+  /** A task has ended; its run may not have settled. `apply` changes what waits for it, in the same transition. */
+  readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
   /** A record has changed without a notification. */
   readonly onNoted?: (entry: TaskEntry) => void
   /** Describes what the actor of a task failed with. */
@@ -150,7 +155,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     waits: boolean,
   ): AdmissionRefusal | undefined => {
     if (history.get(id) !== undefined) return 'id-in-use'
-    if (reservationId !== undefined) return slots.hasReservation(reservationId) ? undefined : 'no-reservation'
+    if (reservationId !== undefined && !slots.hasReservation(reservationId)) return 'no-reservation'
     if (waits && ticket === undefined) return 'no-room'
     if (waits && ticket !== undefined && !parts.slots.of(pool, depth).queue.hasRoom(ticket.bytes)) return 'queue-full'
     return undefined
@@ -169,11 +174,24 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     budgets.start(entry, now)
   }
 
-  /** It waits for a slot, from the end of its delay on. */
-  const enqueue = (entry: TaskEntry, slots: Slots, ticket: QueueTicket, delayMs: number, waitedMs = 0): void => {
-    slots.queue.add(entry, ticket, delayMs > 0)
+  /** It waits for a slot, from the end of its delay on, and once nothing else holds its place back. */
+  const enqueue = (
+    entry: TaskEntry,
+    slots: Slots,
+    ticket: QueueTicket,
+    { delayMs = 0, waitedMs = 0, isHeld = false }: EnqueueOptions = {},
+  ): void => {
+    const reasons: HoldReason[] = []
+    if (delayMs > 0) reasons.push('delay')
+    if (isHeld) reasons.push('dependencies')
+    slots.queue.add(entry, ticket, reasons)
     if (delayMs > 0) delays.set(entry, elapsed() + delayMs)
-    else limitWait(entry, slots, waitedMs)
+    if (reasons.length === 0) limitWait(entry, slots, waitedMs)
+  }
+
+  /** The place of a task is not held back for this reason any longer: when only a slot is missing, its longest wait begins. */
+  const releasePlace = (entry: TaskEntry, reason: HoldReason): void => {
+    for (const slots of pools()) if (slots.queue.release(entry, reason)) limitWait(entry, slots)
   }
 
   /** @param waitedMs how long it has waited in an earlier process */
@@ -209,7 +227,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     deadlines.delete(entry)
     countRun(entry)
     entry.graceMs = graceMs
-    enqueue(entry, slots, ticket, delayMs)
+    enqueue(entry, slots, ticket, { delayMs })
     families.release(entry)
     ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
   }
@@ -255,9 +273,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   ): Admission => {
     const { timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
+    const isHeld = admission.waitsFor !== undefined
     // A command takes its slot in either place.
     const isSlotless = isForeground === true && pool !== 'command'
-    const waits = isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom()
+    const waits = isHeld || (isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom())
     const isCounted = isSlotless && launching === undefined
     const refusal =
       refusalOf(admission, reservationId, waits) ??
@@ -272,7 +291,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
     if (waits && ticket !== undefined) {
-      enqueue(entry, slots, ticket, 0)
+      enqueue(entry, slots, ticket, { isHeld })
     } else {
       if (!isSlotless) slots.take(entry, isLaunched)
       else if (isCounted) foreground.take(entry, isLaunched)
@@ -300,6 +319,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     ledger.end(entry, settlement, isCancelled ? undefined : families.liveChildren(entry))
     families.release(entry)
     if (isCancelled) effects.push({ type: 'cancelled', entry, reason: settlement.cancelReason })
+    parts.onEnded?.(entry, applyWait)
   }
 
   /** What the actor of a task has reported. */
@@ -337,7 +357,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 
   /** A task of an earlier process whose run goes on. */
   const resume = (event: EventOf<'task.resume'>, parent: AnyActorRef): TaskEntry => {
-    const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, pool, ticket, place, prepare } = event
+    const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, isHeld, pool, ticket, place, prepare } = event
     const { budget, spent } = record
     const entry = newEntry(record, createTask(record, parent), graceMs, place)
     const slots = parts.slots.of(pool, record.depth)
@@ -345,7 +365,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000 + ranMs)
     if (record.status === 'queued') {
-      enqueue(entry, slots, ticket, delayMs, waitedMs)
+      enqueue(entry, slots, ticket, { delayMs, waitedMs, isHeld })
     } else {
       slots.take(entry, true)
       begin(entry, remainingMs)
@@ -371,7 +391,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (!exceeds) foreground.release(entry)
     // Between two of its runs it waits, from now on for a slot of that pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
-    if (hasMoved && !slots.queue.isDelayed(entry)) limitWait(entry, slots)
+    if (hasMoved && !slots.queue.isHeld(entry)) limitWait(entry, slots)
     entry.record = backgroundRecord(record)
     journal.detached(entry)
     return 'detached'
@@ -408,14 +428,20 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const endDelays = (): void => {
     if (delays.size === 0) return
     const now = elapsed()
-    for (let entry = delays.take(now); entry !== undefined; entry = delays.take(now)) {
-      for (const slots of pools()) if (slots.queue.isDelayed(entry)) makeReady(entry, slots)
-    }
+    for (let entry = delays.take(now); entry !== undefined; entry = delays.take(now)) releasePlace(entry, 'delay')
   }
 
-  const makeReady = (entry: TaskEntry, slots: Slots): void => {
-    slots.queue.setReady(entry)
-    limitWait(entry, slots)
+  /** What a task waits for has changed, or will not come. */
+  const applyWait = (event: WaitEvent): void => {
+    const { entry } = event
+    if (entry.record.status !== 'queued') return
+    if (event.type === 'task.unmet') {
+      effects.push({ type: 'unmet', entry, failure: event.failure })
+      return
+    }
+    entry.record = waitingRecord(entry.record, event.ids)
+    parts.onNoted?.(entry)
+    if (event.ids.length === 0) releasePlace(entry, 'dependencies')
   }
 
   /** The tasks whose run time, or whose time to wrap up, is used up. */
@@ -508,6 +534,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           scope.defer(() => entry.ref?.send({ type: 'task.fail', error, errorCode }))
           break
         }
+        case 'task.waits':
+        case 'task.unmet':
+          applyWait(event)
+          break
         case 'task.delivered':
           for (const id of event.taskIds) {
             const entry = history.get(id)
@@ -600,6 +630,16 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type: Type }>
 
 type TaskRef = NonNullable<TaskEntry['ref']>
+
+/** How a task waits. */
+interface EnqueueOptions {
+  /** How long before it may start, in ms. */
+  readonly delayMs?: number
+  /** How long it has waited for a slot in an earlier process, in ms. */
+  readonly waitedMs?: number
+  /** Other tasks have to end first. */
+  readonly isHeld?: boolean
+}
 
 /** What the actor of a task is created with. */
 type TaskIdentity = Pick<TaskAdmission, 'id' | 'subagentName' | 'timeoutMs'>

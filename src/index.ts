@@ -75,6 +75,7 @@ export type {
   RunContext,
   RunDurability,
   RunFunction,
+  DependencyResult,
   RunInput,
   Runner,
   RunnerDefinition,

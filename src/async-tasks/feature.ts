@@ -1,11 +1,12 @@
 /** Features: what is done at the changes of tasks besides keeping their records. */
 import type { TaskTransition } from '../../machines/records.js'
+import type { WaitEvent } from '../../machines/registry-events.js'
 import type { Spending } from '../../machines/spending.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 
 /**
  * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
- * `spent` and `released` run inside the transition: they call no code of the host.
+ * `ending`, `spent` and `released` run inside the transition: they call no code of the host.
  */
 export interface Feature {
   /** The run is to stop: its task was cancelled, or has reached a limit. */
@@ -16,6 +17,10 @@ export interface Feature {
   readonly start?: (entry: TaskEntry) => void
   /** The questions of a task have changed, or its status has, or it has moved to the background, and it has not ended. */
   readonly changed?: (entry: TaskEntry) => void
+  /** A task ends. @param apply changes what waits for it, in the same transition */
+  readonly ending?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
+  /** Whether the record of a task must be kept although it owes nothing. */
+  readonly keeps?: (entry: TaskEntry) => boolean
   /** A task has ended; the streams have been notified. */
   readonly ended?: (entry: TaskEntry, transition: TaskTransition) => void
   /** The record of a task was pruned. @param at when, in ms since the epoch */
@@ -55,6 +60,11 @@ export class Features<Registry> {
     return feature
   }
 
+  /** Whether a feature must keep the record of a task. */
+  keep(entry: TaskEntry): boolean {
+    return this.#byHook.get('keeps')?.some((feature) => feature.keeps?.(entry)) === true
+  }
+
   /** Runs the hooks of one kind. */
   run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
     for (const feature of this.#byHook.get(hook) ?? []) {
@@ -68,6 +78,8 @@ const HOOKS = Object.keys({
   wrapUp: true,
   start: true,
   changed: true,
+  ending: true,
+  keeps: true,
   ended: true,
   pruned: true,
   spent: true,

@@ -1,5 +1,6 @@
 /** The features of every manager, in the order of their hooks. */
 import { abortLinks } from './families/abort-link.js'
+import { dependencies } from './dependencies/dependencies.js'
 import { deliveryStandings } from './delivery/delivery-standings.js'
 import type { Feature, FeatureMaker } from './feature.js'
 import { messaging } from './questions/inbox.js'
@@ -24,6 +25,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   abortLinks,
   messaging,
   runFiles,
+  dependencies,
   runs,
   wrappingUp,
   spentByOwner,

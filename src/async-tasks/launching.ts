@@ -23,6 +23,8 @@ import type { Telemetry } from '../protocol/telemetry.js'
 import { listen } from './families/abort-link.js'
 import { admissionError } from './limits/admission-errors.js'
 import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families/families.js'
+import { dependencies, isHeldBack } from './dependencies/dependencies.js'
+import { pendingIds, toStoredWait } from './dependencies/stored-wait.js'
 import { taskHistory } from './history/past-tasks.js'
 import { storedRun } from './recovery/interrupted-runs.js'
 import { DEFAULT_GRACE_MS, type AsyncTaskManagerOptions } from './manager-options.js'
@@ -97,25 +99,39 @@ export class Launcher implements RunHost {
     parent: TaskEntry | undefined,
   ): ActiveTaskInfo {
     const { registry } = this
-    const { params: given, whenFull, priority, retry, budget } = input
+    const { params: given, whenFull, priority, retry, budget, onFailedDependency = 'fail' } = input
     const params = given && toWholePlainData(given)
     if (given !== undefined && params === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
+    const after = afterOf(input)
     const definition = toFlatRunner(runner, 'runner')
-    const waits = whenFull === undefined ? this.#isQueueing : whenFull === 'queue'
+    const waits = after !== undefined || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
     const policy = retry ?? definition.retry
     const ticket =
       waits || policy !== undefined
-        ? { priority: priority ?? 0, bytes: jsonBytes({ goal: input.goalPrompt, params }, Infinity) }
+        ? {
+            priority: priority ?? 0,
+            bytes: jsonBytes({ goal: input.goalPrompt, params, ...defined({ after }) }, Infinity),
+          }
         : undefined
     const allowed = smallerBudget(definition.budget, budget)
     return registry.batch(() => {
       const id = input.id ?? this.#manager.createTaskId(input.subagentName)
+      const { owner = DEFAULT_OWNER } = input
+      const wait = after && registry.use(dependencies).plan(after, onFailedDependency, { id, owner, parent })
+      const stored = wait && toStoredWait(wait)
       const admission: TaskAdmission = {
         ...this.#toAdmission(input, id, input.abortController ?? this.newController(id)),
-        run: registry.persistence && { ...storedRun(definition, params), ...defined({ retry, priority }) },
+        ...(wait !== undefined && {
+          after: [...wait.results.keys()],
+          ...(isHeldBack(wait) && { waitsFor: pendingIds(wait) }),
+        }),
+        run: registry.persistence && {
+          ...storedRun(definition, params),
+          ...defined({ retry, priority, after: stored }),
+        },
         ticket: waits ? ticket : undefined,
         budget: Object.freeze(allowed),
         ...(parent && childFields(parent, input.kind)),
@@ -126,6 +142,7 @@ export class Launcher implements RunHost {
       const start = { runner: definition, graceMs: admission.graceMs, params }
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
       if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
+      if (wait !== undefined) registry.use(dependencies).begin(entry, wait)
       const run = registry.persistence === undefined ? startRun : startStored
       const past = input.id === undefined ? undefined : registry.use(taskHistory).check(input.id)
       registry.afterLaunch(entry, holdsSlot(registered.status) ? () => run(this, entry, start) : () => undefined, past)
@@ -218,4 +235,11 @@ export class Launcher implements RunHost {
       pool: kind,
     }
   }
+}
+
+/** The tasks that a launch waits for. @throws InvalidInputError for a call that waits for its task itself */
+function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] | undefined {
+  if (after.length === 0) return undefined
+  if (isForeground !== true) return after
+  throw new InvalidInputError('input.after', after, 'nothing for a task that its caller waits for (isForeground)')
 }

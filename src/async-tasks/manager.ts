@@ -615,6 +615,8 @@ export class AsyncTaskManager {
     this.#launcher.close()
     this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
+      // What waits for others is cancelled with them: it does not fail because of them.
+      registry.cancelAll(registry.ledger.queued().filter(({ record }) => record.waitsFor !== undefined))
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()

@@ -152,7 +152,7 @@ export class TaskRegistry {
     )
     this.history = new History(
       () => historyLimit(this.pools.task.max),
-      (entry) => this.persistence?.isCarried(entry) === true,
+      (entry) => this.persistence?.isCarried(entry) === true || this.#features.keep(entry),
       textBytes,
     )
     this.ledger = new Ledger({
@@ -180,6 +180,7 @@ export class TaskRegistry {
         error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, the longest that it may.`,
         errorCode: 'QUEUE_TIMEOUT',
       },
+      onEnded: (entry, apply) => this.#features.run('ending', entry, apply),
       onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
       onReleased: (owner) => this.#onReleased(owner),
       onNoted: (entry) => this.persistence?.noteChange(entry),
@@ -369,6 +370,9 @@ export class TaskRegistry {
     switch (effect.type) {
       case 'started':
         this.#afterStart(() => this.#features.run('start', entry))
+        return
+      case 'unmet':
+        entry.ref?.send({ type: 'task.fail', ...effect.failure })
         return
       case 'wrapping':
         this.#features.run('wrapUp', entry, effect.excess)

@@ -10,6 +10,7 @@ import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { Inbox, inboxes, NO_MESSAGES } from './questions/inbox.js'
+import { resultsFor } from './dependencies/dependencies.js'
 import { parseInput } from '../protocol/parse.js'
 import { endedError, type CurrentRun } from './families/families.js'
 import { listen } from './families/abort-link.js'
@@ -61,7 +62,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
   }
   const { id, subagentName, goalPrompt, attempt = 1, kind } = entry.record
-  const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params }) }
+  const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params, results: resultsFor(entry) }) }
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   const context = (abort: { readonly signal: AbortSignal }): RunContext => ({

@@ -78,7 +78,7 @@ export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo
  * Short ids that are unique among all retained tasks, of every owner. A task keeps the one that it was shown under, so that it means
  * no other task while its record is kept; only a later task whose whole id is that text takes it over.
  */
-export function shortTaskIds(manager: TaskSource): (task: AsyncTaskInfo) => string {
+export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'id'>) => string {
   const listed = manager.registry.use(listedIds)
   const short = shortIds(manager.getAllTasks().map((task) => task.id))
   return ({ id }) => {

@@ -12,6 +12,7 @@ import type {
   TaskBudget,
   TaskProgress,
 } from '../../machines/records.js'
+import type { TerminalStatus } from '../../machines/task-status.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
@@ -157,6 +158,24 @@ export interface RunInput {
   readonly goalPrompt: string
   /** Further input, if the launch had some. */
   readonly params?: Readonly<Record<string, unknown>>
+  /** How the tasks ended that it has waited for (`after`), by their ids; absent when there were none. */
+  readonly results?: Readonly<Record<string, DependencyResult>>
+}
+
+/** How a task ended that another one has waited for. All of them together are about as long as a message may be. */
+export interface DependencyResult {
+  /** How it ended. */
+  readonly status: TerminalStatus
+  /** What it returned, if it completed. Of a long output there is a preview, as `final_message`. */
+  readonly output?: OutputObject
+  /** Why it failed. */
+  readonly error?: string
+  /** The code of its failure. */
+  readonly errorCode?: string
+  /** Why it was cancelled. */
+  readonly cancelReason?: string
+  /** Its output or its error was cut. */
+  readonly isCut?: boolean
 }
 
 /** Finds what runs the tasks of a subagent, or what has this name as `foundAs`; undefined when there is none. */

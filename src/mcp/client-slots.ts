@@ -61,7 +61,9 @@ export class ClientSlots {
       },
       command: {
         max: maxCommands,
-        countOf: (owner) => pools.command.countOf(owner),
+        // One that waits for other tasks counts as well: it takes a slot when they have ended.
+        countOf: (owner) =>
+          pools.command.countOf(owner) + manager.getQueuedTasks(owner).filter(({ kind }) => kind === 'command').length,
         refuse: () => commandRefusal(maxCommands),
       },
     }

@@ -158,7 +158,7 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     subagent: subagentName,
     goal: previewText(goalPrompt, maxMessageChars),
     status,
-    ...defined({ parentId: task.parentId }),
+    ...defined({ parentId: task.parentId, after: task.after, waitsFor: task.waitsFor }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
     ...defined({ progress, questions, cancelReason }),

@@ -19,8 +19,8 @@ export interface KeptEnd {
   readonly cause?: KeptValue
 }
 
-/** How many of the tasks that its run has launched are listed. */
-const MAX_CHILDREN = 200
+/** How many of the tasks that its run has launched are listed, and of those that wait for it. */
+const MAX_LISTED = 200
 
 /** The most of an error, in bytes. */
 const MAX_ERROR_BYTES = 40_000
@@ -39,6 +39,8 @@ export class AsyncEntry implements JournalEntry {
   kept: KeptEnd | undefined
   /** The tasks that its run has launched. */
   readonly children: string[] = []
+  /** The tasks that were to run after it. */
+  readonly neededBy: string[] = []
   readonly #title: string
   #hasStarted: boolean
 
@@ -59,8 +61,16 @@ export class AsyncEntry implements JournalEntry {
   }
 
   addChild(key: string): void {
-    if (this.children.length >= MAX_CHILDREN) return
-    this.children.push(key)
+    this.#list(this.children, key)
+  }
+
+  addNeededBy(key: string): void {
+    this.#list(this.neededBy, key)
+  }
+
+  #list(keys: string[], key: string): void {
+    if (keys.length >= MAX_LISTED) return
+    keys.push(key)
     this.heldBytes += heldBytes(key)
   }
 

@@ -2,7 +2,7 @@
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { defined } from '../defined.js'
 import type { Task } from '../protocol/command-tasks.js'
-import type { AsyncEntry } from './async-entry.js'
+import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
 import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
 import { shownWords } from './command-words.js'
@@ -99,7 +99,7 @@ const isInForeground = (entry: PageEntry): boolean => entry.kind === 'async' && 
 
 function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | undefined) {
   const whole = recordOf(sources, entry)
-  const { kept, children } = entry
+  const { kept, children, neededBy } = entry
   const record = whole ?? entry.record
   const isErrorCut = whole === undefined && kept?.error?.isCut === true
   const { error, cancelReason, questions, attempts, budget, spent, timeoutMs, kind, command } = record
@@ -124,6 +124,8 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
       },
     }),
     ...(children.length > 0 && { children }),
+    ...(record.after !== undefined && { after: record.after.map(asyncKey) }),
+    ...(neededBy.length > 0 && { neededBy }),
     copyAs: copySubagent(record, whole === undefined && kept?.goal.isCut === true),
   }
 }

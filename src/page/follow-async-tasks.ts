@@ -49,6 +49,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     const entry = new AsyncEntry(record, stateOf(record, retained?.ref?.getSnapshot()))
     journal.add(entry)
     if (record.parentId !== undefined) find(record.parentId)?.addChild(entry.key)
+    for (const id of record.after ?? []) find(id)?.addNeededBy(entry.key)
     return entry
   }
   const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {

@@ -40,7 +40,9 @@ export async function runAgain(sources: Sources, entry: PageEntry): Promise<Agai
     const { manager, launched } = found
     const owner = livingOwner(sources, manager, entry)
     const { input, params, runner } = launched
-    const { id: _, abortController: _controller, parentId: _parent, isForeground: _place, ...same } = input
+    const { id: _, abortController: _controller, parentId: _parent, isForeground: _place, ...wanted } = input
+    // What it waited for has ended, and may be forgotten.
+    const { after: _after, onFailedDependency: _failed, ...same } = wanted
     const { id } = manager.launch({ ...same, ...defined({ params }), owner }, runner)
     await manager.stored()
     return { key: asyncKey(id) }

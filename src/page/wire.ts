@@ -176,6 +176,10 @@ export interface PageTaskDetail {
   readonly events: readonly TaskEvent[]
   /** The children that its run has launched, by key. */
   readonly children?: readonly string[]
+  /** The tasks that have to end before it starts, by key. */
+  readonly after?: readonly string[]
+  /** The tasks that wait for it, or have waited for it, by key: the first 200. */
+  readonly neededBy?: readonly string[]
   readonly can: {
     readonly cancel: boolean
     /** It is in the foreground, and can move to the background. */

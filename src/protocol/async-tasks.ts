@@ -15,6 +15,15 @@ export type WhenFull = 'refuse' | 'queue'
 /** What may happen. */
 export const WHEN_FULL = ['refuse', 'queue'] as const satisfies readonly WhenFull[]
 
+/** What happens to a task when one that it waits for fails, or is cancelled. */
+export type OnFailedDependency = 'fail' | 'run'
+
+/** What may happen. */
+export const ON_FAILED_DEPENDENCY = ['fail', 'run'] as const satisfies readonly OnFailedDependency[]
+
+/** The most tasks that one may wait for. */
+export const MAX_AFTER = 100
+
 /** Ids. */
 const name = lazily(() => z.string().min(1).max(512))
 
@@ -89,6 +98,10 @@ export const launchInputSchema = lazily(() =>
     priority: z.int().optional(),
     /** When it is run again instead of failing. Default: what its definition says. */
     retry: z.custom<RetryPolicy>((value) => aRetryPolicy.accepts(value), aRetryPolicy.expected).optional(),
+    /** The tasks that have to end before it starts; each must be one that its owner sees. It waits for them without a slot. Default: none. */
+    after: z.array(name()).max(MAX_AFTER).readonly().optional(),
+    /** What happens when one of them fails or is cancelled: the task fails at once (`DEPENDENCY_FAILED`), or runs when all have ended. Default: `fail`. */
+    onFailedDependency: z.enum(ON_FAILED_DEPENDENCY).optional(),
     /** What its runs may use, in all. Default: what its definition says. */
     budget: budgetSchema().optional(),
   }),
@@ -168,7 +181,10 @@ const attemptSchema = lazily(() =>
 type FieldOf<R> = R extends unknown ? keyof R : never
 
 /** What a journal keeps of a task: all but what belongs to its process. */
-type JournalField = Exclude<FieldOf<AsyncTaskInfo>, 'abortController' | 'cause' | 'isForeground' | 'questions'>
+type JournalField = Exclude<
+  FieldOf<AsyncTaskInfo>,
+  'abortController' | 'cause' | 'isForeground' | 'questions' | 'waitsFor'
+>
 
 /** A task record of a journal. */
 export const restorableRecordSchema = lazily(() =>
@@ -206,6 +222,8 @@ export const restorableRecordSchema = lazily(() =>
       depth: z.number().int().min(1).optional(),
       /** The tasks that its run had launched and that had not ended. */
       runningChildren: z.array(name()).readonly().optional(),
+      /** The tasks that had to end before it could start. */
+      after: z.array(name()).max(MAX_AFTER).readonly().optional(),
       /** Its earlier runs. */
       attempts: z.array(attemptSchema()).max(10).readonly().optional(),
       /** What its runs could use. */

@@ -80,6 +80,10 @@ export interface ModelRecord {
   messagesSent?: number
   /** Its caller waits for it. */
   isForeground?: true
+  /** The tasks that had to end before it could start. */
+  after?: readonly string[]
+  /** Those of them that have not ended, while it waits for them. */
+  waitsFor?: readonly string[]
 }
 
 /** A run that has failed and was repeated. */
@@ -111,6 +115,10 @@ export interface ModelTask {
   readonly priority: number
   /** Whether it waits for the time of its next run, and may not start. */
   isDelayed: boolean
+  /** Whether it waits for other tasks to end, and may not start. */
+  isHeld: boolean
+  /** The tasks that it waits for: their records are kept. */
+  needs: readonly ModelTask[]
   /** The lease that holds its result. */
   lease: ModelLease | undefined
   /** Leases of waits, which get its result before any reminder. */
@@ -197,6 +205,8 @@ export interface Ledger {
   readonly leases: Map<string, ModelLease>
   /** The open questions, in the order in which they were asked. */
   questions: ModelQuestion[]
+  /** The tasks that wait for others, until they have started or ended. */
+  waiting: ModelTask[]
   /** What the manager has yet to emit, in order. */
   readonly outbox: OutboxItem[]
 }
@@ -219,6 +229,7 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
     reservations: new Map(),
     leases: new Map(),
     questions: [],
+    waiting: [],
     outbox: [],
   }
 }
@@ -234,6 +245,8 @@ export function newTask(
     priority,
     pool: 'task',
     isDelayed: false,
+    isHeld: false,
+    needs: [],
     hasSlot: false,
     lease: undefined,
     claims: [],
@@ -295,8 +308,13 @@ const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * l
 
 const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
-/** Whether the history may drop it: it has ended, its handlers have run, it owes nothing, and nothing is left to read. */
-const isDroppable = (task: ModelTask): boolean => !isActive(task) && task.isHandled && !isOwed(task) && !task.isUnread
+/** Whether the history may drop it: it has ended, its handlers have run, it owes nothing, nothing is left to read, and no task waits that names it. */
+const isDroppable = (ledger: Ledger, task: ModelTask): boolean =>
+  !isActive(task) &&
+  task.isHandled &&
+  !isOwed(task) &&
+  !task.isUnread &&
+  !ledger.waiting.some(({ needs }) => needs.includes(task))
 
 // Changes
 
@@ -370,7 +388,7 @@ export function startNext(ledger: Ledger): ModelTask[] {
   const depths = new Set(queued(ledger).map(({ record: { depth = 1 } }) => depth))
   const children = Array.from(depths, (depth) => `child ${depth}` as const).sort()
   for (const pool of ['task', ...children, 'none'] as const) {
-    const next = queueOf(ledger, pool).find(({ isDelayed }) => !isDelayed)
+    const next = queueOf(ledger, pool).find(({ isDelayed, isHeld }) => !isDelayed && !isHeld)
     if (next === undefined || (pool === 'task' && !hasRoom(ledger))) continue
     takeSlot(ledger, next)
     next.record = { ...next.record, status: 'running', seq: ++ledger.seq, startedAt: ledger.now }
@@ -425,7 +443,7 @@ export function settle(
   const delivery = !owes ? 'none' : claim ? 'leased' : 'owed'
   const children = end.status === 'cancelled' ? [] : childrenOf(ledger, task).map(({ record }) => record.id)
   const named = children.length > 0 && { runningChildren: children }
-  const { questions: _, isForeground: _place, ...fields } = task.record
+  const { questions: _, isForeground: _place, waitsFor: _waits, ...fields } = task.record
   task.record = { ...fields, ...end, ...named, delivery, completedAt: ledger.now, seq: ++ledger.seq }
   closeQuestions(ledger, task)
   if (!task.isLaunched) releaseSlot(ledger, task)
@@ -629,7 +647,7 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
 /** Drops those records of ended tasks that owe nothing which ended earliest, until they are within the limit: others do not count. */
 export function prune(ledger: Ledger): void {
   for (;;) {
-    const droppable = ledger.tasks.filter(isDroppable).sort(bySeq)
+    const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)
     const [oldest] = droppable
     if (droppable.length <= historyLimit(ledger) || oldest === undefined) return
     ledger.tasks = ledger.tasks.filter((task) => task !== oldest)

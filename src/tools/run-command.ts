@@ -20,7 +20,8 @@ import {
   type CommandPolicy,
 } from './command-policy.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
-import { launchedResult, runInPlace, type TaskCall } from './task-runs.js'
+import { afterFields, readAfter } from './task-after.js'
+import { launchedResult, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
   timeoutPolicy,
@@ -59,6 +60,10 @@ export const runCommandSchema = lazily(() =>
     background_after_seconds: backgroundAfterSchema(),
     /** Whether to run it in the background. */
     async: z.boolean().optional(),
+    /** Tasks that have to end before it starts; with `async`. */
+    after: afterFields().after.describe('With async: true: IDs of tasks that must end first.'),
+    /** What happens when one of them fails: it fails too, or runs. */
+    on_failed_dependency: afterFields().on_failed_dependency.describe(''),
   }),
 )
 
@@ -141,7 +146,15 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         commands.shell === true ? readLine(command) : { line: commandLine([command, ...args]) }
       return `Run${isAsync === true || isBackground === true ? ' in the background' : ''}: ${previewText(line, 200)}`
     },
-    run: async ({ async: asked = false, timeout_seconds, background_after_seconds, ...given }, context) => {
+    run: async (params, context) => {
+      const {
+        async: asked = false,
+        timeout_seconds,
+        background_after_seconds,
+        after,
+        on_failed_dependency,
+        ...given
+      } = params
       const { line: command, isBackground } =
         commands.shell === true ? readLine(given.command) : { line: given.command, isBackground: false }
       const isAsync = asked || isBackground
@@ -150,6 +163,9 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
       if ('expected' in allowed) return validationError(NAME, allowed.field, allowed.received, allowed.expected)
       const timeout = timeoutOf[isAsync ? 'inBackground' : 'inPlace'](timeout_seconds)
       const manager = givenManager(options)
+      const naming = { tool: NAME, manager, owner: options.owner, isAsync }
+      const named = readAfter({ after, on_failed_dependency }, naming)
+      if ('refusal' in named) return named.refusal
       const line = commands.shell === true ? request.command : commandLine(allowed.argv)
       const call: TaskCall = {
         manager,
@@ -161,6 +177,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
           graceMs: STOP_MS.task,
           whenFull: 'refuse',
           ...inputOf(timeout),
+          ...named.input,
         },
         timeout,
         context,
@@ -174,9 +191,11 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         context.onLaunched?.(task.id)
         await untilStored(manager, task.id)
         const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
-        return launchedResult(task, timeout, what)
+        return task.status === 'queued'
+          ? queuedResult(manager, task, timeout, what)
+          : launchedResult(task, timeout, what)
       } catch (error) {
-        if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps)
+        if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps, call.input, error)
         throw error
       }
     },
@@ -220,10 +239,15 @@ function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manage
   return { run, isBound: true }
 }
 
-/** The result of a call that found every slot of commands taken. */
-function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps): ToolResult {
+/** The result of a call that found every slot of commands taken, or every place for what waits. */
+function limitRefusal(
+  manager: AsyncTaskManager,
+  { cancel }: FollowUps,
+  { after }: TaskCall['input'],
+  { message }: TaskLimitError,
+): ToolResult {
   const max = manager.getMaxCommands()
-  const reason = `Max commands (${max}) reached`
+  const reason = after === undefined ? `Max commands (${max}) reached` : message
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }

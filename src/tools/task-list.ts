@@ -3,6 +3,7 @@ import { countsOf, markOf } from '../../machines/task-status.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
+import { waitsText } from '../async-tasks/dependencies/waits-text.js'
 import { toTree } from '../async-tasks/families/families.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
 import { describeSpent } from '../../machines/spending.js'
@@ -32,7 +33,11 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const shortOf = shortTaskIds(view.manager)
   const tree = toTree(tasks)
   const places = queuePlaces(view.manager.reads)
-  const placeOf = ({ id }: AsyncTaskInfo): string => (places.has(id) ? `, number ${places.get(id)} in the queue` : '')
+  const placeOf = (task: AsyncTaskInfo): string => {
+    const waits = waitsText(task, shortOf)
+    if (waits !== undefined) return `, ${waits}`
+    return places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
+  }
   const details = tree.map(({ task, level }) => {
     const icon = markOf(task.status)
     const asking = task.questions === undefined ? placeOf(task) : ', waits for an answer'

@@ -82,7 +82,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     launchedAt: isoTime(task.launchedAt),
     duration: durationOf(view, task),
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
-    ...(task.status === 'queued' && { queuePosition: view.manager.queuePosition(task.id) }),
+    ...(task.status === 'queued' && defined({ queuePosition: view.manager.queuePosition(task.id) })),
     ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
     ...defined({ attempt: task.attempt }),
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
@@ -105,11 +105,14 @@ function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, un
   return defined({ errorName, errorCode })
 }
 
-/** The tasks above and below it. */
-function familyOf({ manager }: TaskView, { id, parentId }: AsyncTaskInfo): Record<string, unknown> {
-  const children = manager.getAllTasks().filter((task) => task.parentId === id)
+/** The tasks above and below it, and those that it waits for or that wait for it. */
+function familyOf({ manager }: TaskView, { id, parentId, after, waitsFor }: AsyncTaskInfo): Record<string, unknown> {
+  const tasks = manager.getAllTasks()
+  const children = tasks.filter((task) => task.parentId === id)
+  const neededBy = tasks.filter((task) => task.waitsFor?.includes(id) === true).slice(0, MAX_CHILDREN)
   return {
-    ...defined({ parent: parentId }),
+    ...defined({ parent: parentId, after, waitsFor }),
+    ...(neededBy.length > 0 && { neededBy: neededBy.map((task) => task.id) }),
     ...(children.length > 0 && {
       children: children.slice(0, MAX_CHILDREN).map((child) => `${child.id} (${child.status})`),
       ...(children.length > MAX_CHILDREN && { moreChildren: children.length - MAX_CHILDREN }),

@@ -6,6 +6,7 @@ import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js
 import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
 import { leaveInBackground } from '../async-tasks/detaching.js'
+import { waitsText } from '../async-tasks/dependencies/waits-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { FamilyError, limitReason, ReservationError, TaskLimitError } from '../errors.js'
@@ -46,8 +47,11 @@ export async function runInBackground(
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  const reservationId = manager.tryReserveAsyncSlot({ ttlMs: Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity) })
-  if (reservationId === null && !manager.canQueue()) return limitRefusal(manager, call.followUps)
+  // What waits for other tasks takes no slot, and may always wait.
+  const isHeld = call.input.after !== undefined
+  const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
+  const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
+  if (reservationId === null && !isHeld && !manager.canQueue()) return limitRefusal(manager, call.followUps)
   try {
     const found = await findRunner()
     if (!('run' in found)) return found
@@ -93,21 +97,29 @@ function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservat
   }
 }
 
-/** The result of a call whose task waits for a slot. */
-function queuedResult(
+/** The result of a call whose task waits, for a slot or for other tasks. */
+export function queuedResult(
   manager: AsyncTaskManager,
   task: ActiveTaskInfo,
   timeout: EffectiveTimeout,
   what: string,
 ): ToolResult {
   const queuePosition = manager.queuePosition(task.id)
+  // One that it was to wait for had failed before.
+  const { error } = manager.getTask(task.id) ?? {}
+  const waits = waitsText(task)
+  const why = waits === undefined ? `No slot is free: it is number ${queuePosition} in the queue` : `It ${waits}`
   const text =
-    `Async task queued: ${what} No slot is free: it is number ${queuePosition} in the queue, and starts by itself. ` +
-    `Use 'check_async_tasks' to monitor progress.`
+    error === undefined
+      ? `Async task queued: ${what} ${why}, and starts by itself. Use 'check_async_tasks' to monitor progress.`
+      : `Async task launched: ${what} It has failed: ${error}`
   return {
     llmContent: withNote(text, timeout),
-    returnDisplay: `Async task queued: **${task.subagentName}** (\`${task.id}\`)`,
-    metadata: { ...taskMetadata(task, timeout, true), queuePosition },
+    returnDisplay: `Async task ${error === undefined ? 'queued' : 'failed'}: **${task.subagentName}** (\`${task.id}\`)`,
+    metadata: {
+      ...taskMetadata(manager.getTask(task.id) ?? task, timeout, true),
+      ...defined({ queuePosition, waitsFor: task.waitsFor }),
+    },
   }
 }
 

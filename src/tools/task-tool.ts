@@ -17,6 +17,7 @@ import {
   type SubagentEntry,
   type SubagentParams,
 } from './subagents.js'
+import { AFTER_TEXTS, afterFields, readAfter } from './task-after.js'
 import { foregroundRefusal, refusedInPlace, runInBackground, runInPlace } from './task-runs.js'
 import {
   launchOptionTypes,
@@ -53,6 +54,10 @@ export const taskSchema = lazily(() =>
       .boolean()
       .optional()
       .describe('true: run in the background; you are notified when it ends. false (default): wait for its result.'),
+    ...afterFields(),
+    after: afterFields().after.describe(
+      'With async: true: IDs of tasks that have to end first. It gets their results.',
+    ),
   }),
 )
 
@@ -109,15 +114,28 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
-    run: ({ async: isAsync = false, timeout_seconds, background_after_seconds, ...params }, context) => {
+    run: (given, context) => {
+      const {
+        async: isAsync = false,
+        timeout_seconds,
+        background_after_seconds,
+        after,
+        on_failed_dependency,
+        ...params
+      } = given
       const timeout = timeoutOf(timeout_seconds)
+      const manager = givenManager(options)
+      const naming = { tool: NAME, manager, owner: options.owner, parentId, isAsync }
+      const named = readAfter({ after, on_failed_dependency }, naming)
+      if ('refusal' in named) return named.refusal
       const further = furtherInput({ ...params, ...defined({ cwd }) })
       const call = {
-        manager: givenManager(options),
+        manager,
         input: {
           subagentName: params.subagent_name,
           goalPrompt: params.goal_prompt,
           ...inputOf(timeout),
+          ...named.input,
           ...defined({ params: further, parentId }),
         },
         timeout,
@@ -188,6 +206,7 @@ export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
       context: '',
       background_after_seconds: 'Without async: it continues in the background after this many seconds.',
       async: 'true: in the background.',
+      ...AFTER_TEXTS,
     },
   },
 }

@@ -33,6 +33,8 @@ export interface LaunchFields extends TaskFields {
     readonly backoff: { readonly initialMs: number; readonly factor: 1 }
   }
   readonly budget?: { readonly steps: number; readonly wrapUpMs: number }
+  readonly after?: readonly Target[]
+  readonly onFailedDependency?: 'run'
 }
 
 export type StreamName = 'transitions' | 'settled' | 'owed' | 'running' | 'progress' | 'actor'
@@ -244,6 +246,8 @@ const launchFields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<Lau
     priority: often(fc.nat(1)),
     retry: often(retry),
     budget: often(budget),
+    after: fc.option(fc.array(anyTask, { minLength: 1, maxLength: 2 }), { nil: undefined, freq: 2 }),
+    onFailedDependency: often(fc.constant('run' as const)),
   })
 
 const launch = action('launch', {

@@ -92,6 +92,14 @@ interface Deadline {
   readonly of: 'limit' | 'wrap-up' | 'grace' | 'back-off' | 'wait'
 }
 
+/** What a task with `after` waits for, in the order in which it names them, and what ends it. */
+interface Dependent {
+  readonly tasks: readonly ModelTask[]
+  readonly mayFail: boolean
+  /** How they ended. */
+  readonly ends: Map<ModelTask, Readonly<ModelRecord>>
+}
+
 /** A question that a run has asked. */
 interface Asked {
   readonly task: ModelTask
@@ -155,6 +163,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const idCounters = new Map<string, number>()
   /** What follows the changes of a batch, in their order: aborts, the ends of times to wrap up, and starts of runs. */
   const effects: (() => void)[] = []
+  /** What tasks with `after` wait for. */
+  const dependent = new Map<ModelTask, Dependent>()
   const asked: Asked[] = []
   const takes: ModelTake[] = []
   const spent = new Map<string | undefined, number>()
@@ -218,6 +228,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     unlink(task)
     const { inbox } = of(task)
     if (inbox) setReader(inbox, undefined)
+    stopWaiting(task)
     task.isHandled = true
     if (!isDisposed) model.prune(ledger)
   }
@@ -280,7 +291,13 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function admit(
     fields: LaunchFields,
     id: string,
-    how: { isLaunched: boolean; isForeground: boolean; reservation?: number; takesMessages?: boolean },
+    how: {
+      isLaunched: boolean
+      isForeground: boolean
+      reservation?: number
+      takesMessages?: boolean
+      waits?: Dependent
+    },
   ) {
     if (disposal) throw new Refusal('DisposedError')
     if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
@@ -290,9 +307,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
     const parent = parentOf(fields.parent)
     const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined && !parent
-    const waits = isLimited && !model.hasRoom(ledger)
+    const isHeld = how.waits !== undefined && isHeldBack(how.waits)
+    const waits = isHeld || (isLimited && !model.hasRoom(ledger))
     const waiting = model.queueOf(ledger, 'task').length
-    if (waits && fields.whenFull === undefined) throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    if (waits && fields.whenFull === undefined && !how.waits) {
+      throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
+    }
     if (waits && waiting >= maxQueued) throw new Refusal(`TaskLimitError: ${limitText(ledger.max, waiting)}`)
     if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
     const { timeoutMs, budget, retry, priority = 0 } = fields
@@ -307,11 +327,15 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         launchedAt: ledger.now,
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(budget && { budget }),
+        ...(how.waits && { after: how.waits.tasks.map(({ record }) => record.id) }),
         ...(parent && { parentId: parent.record.id, depth: (parent.record.depth ?? 0) + 1 }),
         ...(name !== undefined && { abortController: name }),
       },
       { ...how, priority },
     )
+    const pending = isHeld ? how.waits!.tasks.filter(model.isActive) : []
+    if (pending.length > 0) task.record = { ...task.record, waitsFor: pending.map(({ record }) => record.id) }
+    task.isHeld = isHeld
     model.admit(ledger, task, how.isForeground, reservationId, waits ? 'queued' : 'running')
     const registered = task.record
     const graceMs = fields.graceMs ?? settings.graceMs
@@ -328,14 +352,14 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       asked: 0,
       excess: undefined,
     })
-    setDeadline(task, waits ? 'wait' : 'limit')
+    if (!isHeld) setDeadline(task, waits ? 'wait' : 'limit')
     // A foreground task leaves the slot of its reservation to what waits.
     batch(startNext)
     if (controller) link(task, controller)
     return { task, registered }
   }
 
-  /** Moves a task from the foreground to the background (F16). */
+  /** Moves a task from the foreground to the background (F14). */
   function detach(id: string): object {
     const refuse = (reason: string): object => ({ detached: false, reason })
     const task = model.find(ledger, id)
@@ -373,6 +397,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   /** A task that has waited took a slot: its run starts, unless it has ended since. */
   function startWaited(task: ModelTask): void {
+    stopWaiting(task)
     if (model.isActive(task)) startRun(task)
     else batch(() => freeSlot(task))
   }
@@ -390,17 +415,92 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function launch(action: Action & { do: 'launch' }): ModelRecord {
     const { fields, isForeground = false, isRefused = false } = action
     if (fields.parent && !parentOf(fields.parent)) throw new Refusal('InvalidInputError')
+    if (fields.after && isForeground) throw new Refusal('InvalidInputError')
     if (isRefused) refusesNext = true
     try {
       return batch(() => {
         const id = fields.id ?? freshId('agent', (taken) => model.find(ledger, taken) !== undefined)
-        const { task, registered } = admit(fields, id, { ...action, isLaunched: true, isForeground })
+        const waits = dependentOf(fields, id)
+        const how = { ...action, isLaunched: true, isForeground, ...(waits && { waits }) }
+        const { task, registered } = admit(fields, id, how)
+        if (waits && model.isActive(task) && task.isHeld) beginToWait(task, waits)
         if (registered.status === 'running') startRun(task)
         return registered
       })
     } finally {
       refusesNext = false
     }
+  }
+
+  // Tasks that run after others (F15)
+
+  function dependentOf({ after, owner = 'main', onFailedDependency }: LaunchFields, id: string): Dependent | undefined {
+    if (!after) return undefined
+    const tasks = after.map((target) => {
+      const named = idOf(target)
+      const task = model.find(ledger, named)
+      if (!task || named === id || !isSeenBy(task, owner)) throw new Refusal('InvalidInputError')
+      return task
+    })
+    const unique = [...new Set(tasks)]
+    const ended = unique.filter((task) => !model.isActive(task))
+    const ends = new Map(ended.map((task) => [task, task.record]))
+    return { tasks: unique, mayFail: onFailedDependency === undefined, ends }
+  }
+
+  /** It owns it, or a task above it. */
+  function isSeenBy({ record }: ModelTask, owner: string): boolean {
+    if (record.owner === owner) return true
+    const above = record.owner.startsWith('run:') ? model.find(ledger, record.owner.slice(4)) : undefined
+    return above !== undefined && (above.record.depth ?? 0) < (record.depth ?? 0) && isSeenBy(above, owner)
+  }
+
+  const failedOf = ({ tasks, mayFail, ends }: Dependent): ModelTask | undefined =>
+    mayFail ? tasks.find((task) => ends.has(task) && ends.get(task)!.status !== 'completed') : undefined
+
+  const isHeldBack = (waits: Dependent): boolean =>
+    waits.ends.size < waits.tasks.length || failedOf(waits) !== undefined
+
+  function beginToWait(task: ModelTask, waits: Dependent): void {
+    dependent.set(task, waits)
+    task.needs = waits.tasks
+    ledger.waiting.push(task)
+    if (failedOf(waits)) batch(() => failUnmet(task, waits))
+  }
+
+  function failUnmet(task: ModelTask, waits: Dependent): void {
+    const { id, status, error } = waits.ends.get(failedOf(waits)!)!
+    const how = status === 'cancelled' ? 'was cancelled.' : `has failed: ${error}`
+    const text = `The task was not started, because task ${id} (subagent 'agent', goal "goal"), after which it was to run, ${how}`
+    effects.push(() => {
+      if (model.isActive(task)) end(task, { status: 'failed', error: text, errorCode: 'DEPENDENCY_FAILED' })
+    })
+  }
+
+  /** A task has ended: those that wait for it fail, go on waiting, or lack only a slot. */
+  function notifyDependents(ended: ModelTask): void {
+    for (const task of ledger.waiting) {
+      const waits = dependent.get(task)!
+      if (!model.isActive(task) || !waits.tasks.includes(ended)) continue
+      waits.ends.set(ended, ended.record)
+      if (failedOf(waits)) {
+        failUnmet(task, waits)
+        continue
+      }
+      const { waitsFor: _, ...fields } = task.record
+      const ids = waits.tasks.filter((one) => !waits.ends.has(one)).map(({ record }) => record.id)
+      task.record = ids.length === 0 ? fields : { ...fields, waitsFor: ids }
+      if (ids.length > 0) continue
+      task.isHeld = false
+      setDeadline(task, 'wait')
+    }
+  }
+
+  /** What it has waited for may be pruned. */
+  function stopWaiting(task: ModelTask): void {
+    if (!ledger.waiting.includes(task)) return
+    ledger.waiting = ledger.waiting.filter((other) => other !== task)
+    if (!isDisposed) batch(() => model.prune(ledger))
   }
 
   function startRun(task: ModelTask): void {
@@ -522,6 +622,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const isKept = (how.status === 'cancelled' || isOverdue) && tail !== '' && how.error?.endsWith(tail) !== true
     model.settle(ledger, task, { ...how, ...(isKept && { outputTail: tail }) })
     dropDeadlines(task)
+    notifyDependents(task)
     startNext()
   }
 
@@ -798,6 +899,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (disposal) return
     disposal = { runs: runs.filter(({ outcome }) => !outcome) }
     batch(() => {
+      batch(() => {
+        const waiting = model.queued(ledger).filter(({ record }) => record.waitsFor)
+        for (const task of waiting) cancelFamily(task, undefined)
+      })
       for (const task of activeOf()) cancel(task)
     })
     isDisposed = true
@@ -1171,7 +1276,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
 
   /** What needs no slot has no place among those that wait for one. */
   function placeOf(task: ModelTask): number | undefined {
-    return task.pool === 'none' ? undefined : model.queueOf(ledger, task.pool).indexOf(task) + 1
+    return task.pool === 'none' ? undefined : placeIn(model.queueOf(ledger, task.pool), task)
   }
 
   function canLaunch(): object {
@@ -1209,4 +1314,9 @@ const nameOf = ({ task, id }: ModelQuestion): object => ({ taskId: task.record.i
 function countsOf(tasks: readonly ModelTask[]): Record<string, number> {
   const owners = [...new Set(tasks.map(({ record }) => record.owner))].sort()
   return Object.fromEntries(owners.map((owner) => [owner, tasks.filter(({ record }) => record.owner === owner).length]))
+}
+
+/** What waits for other tasks has no place. */
+function placeIn(queue: readonly ModelTask[], task: ModelTask): number | undefined {
+  return task.isHeld ? undefined : queue.filter(({ isHeld }) => !isHeld).indexOf(task) + 1
 }

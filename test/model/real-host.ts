@@ -23,7 +23,7 @@ import {
   type Script,
   type StreamName,
   type Target,
-  type TaskFields,
+  type LaunchFields,
   type TopAction,
 } from './actions.js'
 import {
@@ -205,11 +205,12 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
 
   // Actions
 
-  const input = ({ controller, parent, ...fields }: TaskFields): object => ({
+  const input = ({ controller, parent, after, ...fields }: LaunchFields): object => ({
     subagentName: 'agent',
     goalPrompt: 'goal',
     ...fields,
     ...(parent && { parentId: idOf(parent) }),
+    ...(after && { after: after.map(idOf) }),
     ...(controller !== undefined && { abortController: controllerOf(controller) }),
   })
 

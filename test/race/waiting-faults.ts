@@ -30,7 +30,7 @@ export const waitingFaults: readonly WaitingFault[] = [
     description: 'the task that was launched last starts first',
     alter: ({ registry }) => {
       const { queue } = registry.pools.task
-      queue.peek = () => queue.inOrder().findLast((entry) => !queue.isDelayed(entry))
+      queue.peek = () => queue.inOrder().findLast((entry) => !queue.isHeld(entry))
     },
   },
   {

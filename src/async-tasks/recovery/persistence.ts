@@ -174,6 +174,13 @@ export class Persistence implements DeliveryObserver {
     return typeof key === 'string' ? key : undefined
   }
 
+  /** Stores something more of the run of a task. */
+  setRun(entry: TaskEntry, fields: StoredJson): void {
+    const storage = this.#storageOf(entry)
+    this.#storage.set(entry, { ...storage, run: { ...storage.run, ...fields } })
+    this.noteChange(entry)
+  }
+
   /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
   setDelay(entry: TaskEntry, delayMs: number): void {
     const storage = this.#storageOf(entry)

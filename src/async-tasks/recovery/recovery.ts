@@ -1,5 +1,7 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
 import { defined } from '../../defined.js'
+import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
+import { readStoredWait, type DependencyResults } from '../dependencies/stored-wait.js'
 import { launches, plans } from '../run-plan.js'
 import type { FindRunner } from '../../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../../machines/records.js'
@@ -25,7 +27,7 @@ import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries
 export interface Recovery {
   /** Their programs survived, and go on. */
   readonly adopted: readonly string[]
-  /** They were waiting for a slot, and wait again. */
+  /** They were waiting, for a slot or for other tasks, and wait again. */
   readonly queued: readonly string[]
   /** Their runs ended with the process: they are run again. */
   readonly retried: readonly string[]
@@ -70,8 +72,12 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
-    restoreEnded(registry, persistence, found, carried)
-    for (const each of inOrder(found)) goOn(registry, persistence, host, each)
+    registry.use(dependencies).restoring(namedTasks(found), () => {
+      restoreEnded(registry, persistence, found, carried)
+      const waiting = inOrder(found).flatMap((each) => goOn(registry, persistence, host, each) ?? [])
+      // They may wait for each other: all of them are there by now.
+      for (const wait of waiting) waitAgain(registry, wait)
+    })
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
   })
@@ -132,7 +138,8 @@ function toNextAttempt(found: FoundTask, now: number): FoundTask {
 }
 
 function nextAttempt(task: StoredTask, now: number): StoredTask {
-  const { deadlineAt: _, run: { graceMs, pool, params, key, foundAs, retry, priority, place } = {}, ...fields } = task
+  const { deadlineAt: _, run = {}, ...fields } = task
+  const { graceMs, pool, params, key, foundAs, retry, priority, place, after } = run
   const { attempts, startedAt } = task.record
   const record: StoredJson = withoutRun(task.record)
   const interrupted: TaskAttempt = {
@@ -155,7 +162,7 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
     run: {
       graceMs,
       params,
-      ...defined({ key, foundAs, pool, retry, priority, place }),
+      ...defined({ key, foundAs, pool, retry, priority, place, after }),
     },
   }
 }
@@ -190,16 +197,42 @@ function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: R
   return { ...fields, delivery: 'owed' }
 }
 
-/** Goes on with a task: with what its run has left of its time limit, which is never more than all of it. */
+/** A task that is resumed, and waits for others. */
+interface ResumedWait {
+  readonly entry: TaskEntry
+  readonly wait: DependencyResults
+}
+
+/** What a task waits for; undefined for one that has started, or lacks only a slot. */
+function heldBackBy({ task: { run = {} }, fate }: FoundTask): DependencyResults | undefined {
+  const wait = fate?.type === 'waiting' ? readStoredWait(run) : undefined
+  return wait !== undefined && isHeldBack(wait) ? wait : undefined
+}
+
+/** The tasks that others wait for. */
+const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
+  new Set(found.flatMap((each) => [...(heldBackBy(each)?.results.keys() ?? [])]))
+
+function waitAgain(registry: TaskRegistry, { entry, wait }: ResumedWait): void {
+  const entries = [...wait.results.keys()].flatMap((id) => registry.history.get(id) ?? [])
+  const byId = new Map(entries.map((named) => [named.record.id, named]))
+  registry.use(dependencies).begin(entry, { ...wait, entries: byId })
+}
+
+/**
+ * Goes on with a task: with what its run has left of its time limit, which is never more than all of it.
+ * @returns the task, if it waits for others
+ */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
   host: RecoveryHost,
-  { task, fate, isChanged = false }: FoundTask,
-): void {
-  if (fate === undefined || fate.type === 'interrupted') return
+  found: FoundTask,
+): ResumedWait | undefined {
+  const { task, fate, isChanged = false } = found
+  if (fate === undefined || fate.type === 'interrupted') return undefined
   const { id, deadlineAt, run = {} } = task
-  const { questions: _, ...fields } = task.record as unknown as ActiveTaskInfo
+  const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
   const record = Object.freeze({ ...fields, abortController: host.newController(id) })
   const ranMs = fate.type === 'followed' ? ranFor(persistence, task, registry.clock.now()) : 0
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
@@ -208,7 +241,10 @@ function goOn(
   const runner = fate.definition
   const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
-  const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal: record.goalPrompt, params }) }
+  const wait = heldBackBy(found)
+  const results = readStoredWait(run)
+  const { goalPrompt: goal, after } = record
+  const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal, params, ...defined({ after }) }) }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
   const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
@@ -220,11 +256,13 @@ function goOn(
     remainingMs,
     delayMs,
     waitedMs,
+    isHeld: wait !== undefined,
     pool: poolOf(run),
     ticket,
     place: placeOf(run),
     prepare: (prepared) => {
       persistence.restore(prepared, task, isChanged)
+      if (results !== undefined) registry.use(dependencies).restore(prepared, results)
       const { subagentName, goalPrompt, timeoutMs } = record
       launches.set(prepared, {
         input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs }) },
@@ -234,9 +272,10 @@ function goOn(
       if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
     },
   })
-  if (entry === undefined) return
+  if (entry === undefined) return undefined
   if (fate.type === 'waiting') host.link(entry)
   else host.goOn(entry, { ...start, isResumed: fate.type === 'followed' })
+  return wait && { entry, wait }
 }
 
 /** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */

@@ -26,7 +26,7 @@ function setUp(options: AsyncTaskManagerOptions = {}) {
 }
 
 describe('a foreground task that is detached', () => {
-  it('F16: leaves the slots of the foreground, takes one of the background, and frees it when its run has settled', async () => {
+  it('F14: leaves the slots of the foreground, takes one of the background, and frees it when its run has settled', async () => {
     const { launch, runs, slots, detach, manager } = setUp({ maxForegroundTasks: 1 })
     await launch('a', foreground)
     expect(manager.getTask('a')?.isForeground).toBe(true)
@@ -41,7 +41,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'completed', delivery: 'owed' })
   })
 
-  it('F16: is refused with the limit of its pool when no slot is free, and nothing changes', async () => {
+  it('F14: is refused with the limit of its pool when no slot is free, and nothing changes', async () => {
     const { launch, slots, detach, manager } = setUp()
     await launch('in-background')
     await launch('a', foreground)
@@ -50,7 +50,7 @@ describe('a foreground task that is detached', () => {
     expect([slots(), manager.getTask('a'), manager.actor.getSnapshot().seq]).toEqual(before)
   })
 
-  it('F16: takes no slot for which another task waits', async () => {
+  it('F14: takes no slot for which another task waits', async () => {
     const { launch, runs, slots, detach, started } = setUp({ whenFull: 'queue' })
     await launch('in-background')
     await launch('waits')
@@ -62,7 +62,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual({ ...none, task: 1, foreground: 1 })
   })
 
-  it('F16: has one answer each for a task that is unknown, has ended, or is in the background', async () => {
+  it('F14: has one answer each for a task that is unknown, has ended, or is in the background', async () => {
     const { launch, runs, detach } = setUp({ maxAsyncTasks: 2 })
     await launch('a', foreground)
     await launch('b')
@@ -74,7 +74,7 @@ describe('a foreground task that is detached', () => {
     expect(detach('a')).toEqual({ detached: false, reason: 'Task "a" has ended: it is completed.' })
   })
 
-  it('F16: takes a slot of children where the run of a task has launched it', async () => {
+  it('F14: takes a slot of children where the run of a task has launched it', async () => {
     const { launch, runs, runner, slots, detach, manager } = setUp({ maxChildTasks: 1 })
     await launch('p')
     const child = (id: string, more: object = {}) =>
@@ -92,7 +92,7 @@ describe('a foreground task that is detached', () => {
     expect(children.inUse).toBe(0)
   })
 
-  it('F16: keeps its slot where it is a command, which has had one from its launch on', async () => {
+  it('F14: keeps its slot where it is a command, which has had one from its launch on', async () => {
     const { launch, runs, slots, detach } = setUp({ maxCommands: 1 })
     await launch('a', command)
     expect(slots()).toEqual({ ...none, command: 1 })
@@ -103,7 +103,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual(none)
   })
 
-  it('F16: between two runs goes on waiting, for a slot of the background', async () => {
+  it('F14: between two runs goes on waiting, for a slot of the background', async () => {
     const { launch, runs, pass, slots, detach, started } = setUp({ queue: { maxWaitMs: 1_000 } })
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -116,7 +116,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual({ ...none, task: 1 })
   })
 
-  it('F16: that waits for a slot between two runs does so for no longer than the queue allows', async () => {
+  it('F14: that waits for a slot between two runs does so for no longer than the queue allows', async () => {
     const { launch, runs, pass, detach, manager } = setUp({ queue: { maxWaitMs: 1_000 } })
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -127,7 +127,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
   })
 
-  it('F16: that waited for a place in the foreground waits for a slot from then on, as long as the queue allows', async () => {
+  it('F14: that waited for a place in the foreground waits for a slot from then on, as long as the queue allows', async () => {
     const { launch, runs, pass, detach, manager } = setUp({ maxForegroundTasks: 1, queue: { maxWaitMs: 1_000 } })
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -142,7 +142,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'QUEUE_TIMEOUT' })
   })
 
-  it('F16: holds its slot, when it is cancelled, until its run has stopped', async () => {
+  it('F14: holds its slot, when it is cancelled, until its run has stopped', async () => {
     const { launch, runs, slots, detach, manager } = setUp()
     await launch('a', foreground)
     detach('a')
@@ -152,7 +152,7 @@ describe('a foreground task that is detached', () => {
     expect(slots()).toEqual(none)
   })
 
-  it('F16: ends no wait that its caller makes itself, which takes its result', async () => {
+  it('F14: ends no wait that its caller makes itself, which takes its result', async () => {
     const { launch, runs, detach, manager } = setUp()
     await launch('a', foreground)
     const wait = manager.waitFor(['a'])
@@ -163,7 +163,7 @@ describe('a foreground task that is detached', () => {
     expect(manager.getPendingNotifications()).toEqual([])
   })
 
-  it('F16: can be detached by one who is notified of it, and is over when the manager is disposed', async () => {
+  it('F14: can be detached by one who is notified of it, and is over when the manager is disposed', async () => {
     const { launch, manager, detach } = setUp()
     const seen: unknown[] = []
     manager.transitions$.subscribe(({ kind, taskId }) => {
@@ -177,7 +177,7 @@ describe('a foreground task that is detached', () => {
 })
 
 describe('a foreground task whose call stops waiting for it', () => {
-  it('F16: above the limit counts as one of the foreground, too, until its run has settled', async () => {
+  it('F14: above the limit counts as one of the foreground, too, until its run has settled', async () => {
     const { launch, runs, slots, manager } = setUp({ maxForegroundTasks: 1 })
     await launch('in-background')
     await launch('a', foreground)
@@ -192,7 +192,7 @@ describe('a foreground task whose call stops waiting for it', () => {
     await launch('b', foreground)
   })
 
-  it('F16: waits for its next run without any slot', async () => {
+  it('F14: waits for its next run without any slot', async () => {
     const { launch, runs, slots, manager } = setUp()
     await launch('in-background')
     await launch('a', { ...foreground, retry })
@@ -226,7 +226,7 @@ describe('a foreground task in a store', () => {
   }
   const repeated: RetryPolicy = { attempts: 3, on: ['interrupted'] }
 
-  it.each(['detached', 'not detached'])('F16: is recovered in the background after a crash: %s', async (how) => {
+  it.each(['detached', 'not detached'])('F14: is recovered in the background after a crash: %s', async (how) => {
     const { next, rows } = await crashed(async ({ launch, detach }) => {
       await launch('a', { ...foreground, retry: repeated })
       if (how === 'detached') detach('a')
@@ -237,7 +237,7 @@ describe('a foreground task in a store', () => {
     expect(slotsOf(next)).toEqual({ ...none, task: 1 })
   })
 
-  it('F16: is recovered in the pool that its row names', async () => {
+  it('F14: is recovered in the pool that its row names', async () => {
     const { next, rows } = await crashed(async ({ launch, runs, runner, detach }) => {
       await launch('p', { retry: repeated })
       const child = { id: 'c', subagentName: 'agent', goalPrompt: 'g', isForeground: true, retry: repeated }
@@ -256,7 +256,7 @@ describe('a foreground task in a store', () => {
     expect(slotsOf(next)).toEqual({ ...none, task: 1, command: 1 })
   })
 
-  it('F16: is restored from its record as one whose run was lost', async () => {
+  it('F14: is restored from its record as one whose run was lost', async () => {
     const { launch, manager } = setUp()
     await launch('a', foreground)
     const restored = AsyncTaskManager.restore(manager.getAllTasks(), { clock: createManualClock() })

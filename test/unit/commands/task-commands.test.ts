@@ -235,7 +235,7 @@ describe('/background', () => {
   const launch = ({ manager }: ReturnType<typeof setUp>, id: string, more: object = { isForeground: true }) =>
     manager.launch({ id, subagentName: 'helper', goalPrompt: 'g', ...more }, controlledRun().run)
 
-  it('F16: without an id moves the only foreground task of the owner', () => {
+  it('F14: without an id moves the only foreground task of the owner', () => {
     const host = setUp('main')
     expect(host.run('/background')).toEqual({ type: 'error', text: 'No task is in the foreground.' })
     launch(host, 'in-background', {})
@@ -247,7 +247,7 @@ describe('/background', () => {
     expect(host.run('/background')).toEqual({ type: 'error', text: 'No task is in the foreground.' })
   })
 
-  it('F16: says which tasks are in the foreground when there are several, and moves the one that is named', () => {
+  it('F14: says which tasks are in the foreground when there are several, and moves the one that is named', () => {
     const host = setUp()
     for (const id of ['alpha', 'beta']) launch(host, id)
     launch(host, 'gamma', {})
@@ -265,7 +265,7 @@ describe('/background', () => {
     expect(host.complete('/background ')).toEqual(['alpha'])
   })
 
-  it('F16: says why it moves nothing: no such task, in the background already, ended, or no slot', () => {
+  it('F14: says why it moves nothing: no such task, in the background already, ended, or no slot', () => {
     const host = setUp()
     const { manager, run } = host
     manager.setMaxAsyncTasks(1)

@@ -131,7 +131,7 @@ describe('a launch', () => {
 })
 
 describe('detach', () => {
-  it('F16: moves a task that was launched in the foreground, and says why it moves another', async () => {
+  it('F14: moves a task that was launched in the foreground, and says why it moves another', async () => {
     const { tasks, manager, runs } = setUp({ maxAsyncTasks: 2 })
     const handle = tasks.launch('worker', 'work', { isForeground: true })
     expect(handle.record.isForeground).toBe(true)
@@ -149,7 +149,7 @@ describe('detach', () => {
     expect(handle.detach()).toMatchObject({ detached: false, reason: expect.stringContaining('has ended') as string })
   })
 
-  it('F16: says that the task has ended, also when its record was pruned', () => {
+  it('F14: says that the task has ended, also when its record was pruned', () => {
     const { tasks } = setUp({ maxAsyncTasks: 0 })
     const abortController = new AbortController()
     abortController.abort()

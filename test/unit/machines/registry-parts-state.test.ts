@@ -66,14 +66,28 @@ describe('a queue', () => {
   it('F8: gives room back, and forgets that a task was delayed, when it is removed', () => {
     const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined })
     const entry = entryOf({ id: 'a' })
-    queue.add(entry, { priority: 0, bytes: 60 }, true)
-    expect([queue.isDelayed(entry), queue.peek()]).toEqual([true, undefined])
+    queue.add(entry, { priority: 0, bytes: 60 }, ['delay'])
+    expect([queue.isHeld(entry), queue.peek()]).toEqual([true, undefined])
     queue.remove(entry)
-    expect([queue.size, queue.bytes, queue.isDelayed(entry)]).toEqual([0, 0, false])
+    expect([queue.size, queue.bytes, queue.isHeld(entry)]).toEqual([0, 0, false])
     queue.remove(entry)
     expect(queue.bytes).toBe(0)
     queue.add(entry, { priority: 0, bytes: 1 })
     expect(queue.peek()).toBe(entry)
+  })
+
+  it('F8, F15: lets a place take a slot when every reason to hold it back has been given up', () => {
+    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined })
+    const [held, ready] = [entryOf({ id: 'a' }), entryOf({ id: 'b' })]
+    queue.add(held, { priority: 1, bytes: 1 }, ['delay', 'dependencies'])
+    queue.add(ready, { priority: 0, bytes: 1 })
+    expect([queue.peek(), queue.inOrder()]).toEqual([ready, [ready]])
+    expect([queue.release(held, 'dependencies'), queue.isHeld(held)]).toEqual([false, true])
+    expect(queue.inOrder()).toEqual([held, ready])
+    expect([queue.release(held, 'dependencies'), queue.peek()]).toEqual([false, ready])
+    expect([queue.release(held, 'delay'), queue.peek()]).toEqual([true, held])
+    queue.remove(held)
+    expect([queue.release(held, 'delay'), queue.peek(), queue.bytes]).toEqual([false, ready, 1])
   })
 
   it('F8: has room for exactly as many bytes as its limit', () => {

@@ -236,7 +236,7 @@ it('a call in the background has its slot until its result says what it has laun
   expect(await next()).toBe(DONE)
 })
 
-it('F16: in place counts what went on in the background above the limit of its client', async () => {
+it('F14: in place counts what went on in the background above the limit of its client', async () => {
   const manager = new AsyncTaskManager(-1)
   const slots = slotsOf(manager)
   const inPlace = async (): Promise<ToolResult> =>

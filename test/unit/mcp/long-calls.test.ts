@@ -26,7 +26,7 @@ describe('a task that runs in place', () => {
 })
 
 describe('a task that runs in place and is detached', () => {
-  it('F16: its call is answered at once, and its result comes with the next answer, once', async () => {
+  it('F14: its call is answered at once, and its result comes with the next answer, once', async () => {
     const { call, manager, end } = await overHttp()
     const running = call('task', { subagent_name: 'slow', goal_prompt: 'g' })
     await until(() => manager.getAllTasks().length === 1)
@@ -40,7 +40,7 @@ describe('a task that runs in place and is detached', () => {
     expect(answers.map((each) => textOf(each).includes('the answer'))).toEqual([true, false])
   })
 
-  it('F16: counts for its client as a task in the background, whose limit it may exceed when it was moved by time', async () => {
+  it('F14: counts for its client as a task in the background, whose limit it may exceed when it was moved by time', async () => {
     const { ask, initialize, clock } = overStdio({ maxAsyncTasks: 1 })
     await initialize()
     const task = (id: number, more: object) =>
@@ -58,7 +58,7 @@ describe('a task that runs in place and is detached', () => {
     [{ maxBlockingSeconds: 10, backgroundAfterSeconds: 20 }, 20],
     [{ backgroundAfterSeconds: 30 }, 30],
     [{}, 45],
-  ])('F16: %j in the configuration means %d s', async (config, seconds) => {
+  ])('F14: %j in the configuration means %d s', async (config, seconds) => {
     const { ask, initialize, clock } = overStdio(config)
     await initialize()
     const running = ask(1, 'tools/call', { name: 'task', arguments: { subagent_name: 'slow', goal_prompt: 'g' } })

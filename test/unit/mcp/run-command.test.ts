@@ -18,7 +18,7 @@ interface Listed {
 }
 
 describe('run_command', () => {
-  it('F1: is listed where the configuration has commands, in at most 1250 bytes of JSON besides its programs', async () => {
+  it('F1: is listed where the configuration has commands, in at most 1600 bytes of JSON besides its programs', async () => {
     const without = overStdio()
     await without.initialize()
     const names = ((await without.ask(1, 'tools/list', {})) as unknown as Listed).tools.map(({ name }) => name)
@@ -28,7 +28,7 @@ describe('run_command', () => {
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as Listed
     const tool = tools.find(({ name }) => name === 'run_command')
     expect(tool?.description).toContain('Programs: "sh".')
-    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(1250)
+    expect(JSON.stringify(tool).length).toBeLessThanOrEqual(1600)
   })
 
   it('F1: returns the output of a program, and says how one failed', async () => {

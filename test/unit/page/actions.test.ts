@@ -170,7 +170,7 @@ describe('message', () => {
 })
 
 describe('move to the background', () => {
-  it('F16: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
+  it('F14: is offered for a task in the foreground alone, moves it, and is an event of the task', async () => {
     const { manager, run, get, post } = await withHost()
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
     const detail = () => get(`tasks/async:${id}`)
@@ -187,7 +187,7 @@ describe('move to the background', () => {
     expect(await post(`tasks/async:${id}/detach`)).toMatchObject({ status: 409, body: { code: 'NOT_DETACHED' } })
   })
 
-  it('F16: says that no slot is free, and changes nothing', async () => {
+  it('F14: says that no slot is free, and changes nothing', async () => {
     const { manager, run, get, post } = await withHost(0)
     const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x', isForeground: true }, run)
     expect(await post(`tasks/async:${id}/detach`)).toMatchObject({
@@ -198,7 +198,7 @@ describe('move to the background', () => {
     expect(await post(`tasks/async:${id}/detach`, { now: true })).toMatchObject({ status: 400 })
   })
 
-  it('F16: is nothing for a command task', async () => {
+  it('F14: is nothing for a command task', async () => {
     const { taskManager, post } = await withInstance()
     const submitted = taskManager.submitTask({
       type: 'task_submit',
@@ -232,6 +232,19 @@ describe('run again', () => {
     expect(inputs).toEqual(
       [id, again].map((each) => ({ id: each, subagentName: 'helper', goalPrompt: 'x', params: { depth: 2 } })),
     )
+  })
+
+  it('F15: does not wait again for the tasks that it has waited for', async () => {
+    const { manager, post, get } = await withHost()
+    const task = { subagentName: 'helper', goalPrompt: 'x' }
+    const { id: first } = manager.launch(task, () => ({}))
+    const { id } = manager.launch({ ...task, after: [first] }, () => ({}))
+    await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+    expect((await get(`tasks/async:${id}`)).body['after']).toEqual([`async:${first}`])
+    expect((await get(`tasks/async:${first}`)).body['neededBy']).toEqual([`async:${id}`])
+    const again = idOf((await post(`tasks/async:${id}/run-again`)).body['key'])
+    await expect.poll(() => manager.getTask(again)?.status).toBe('completed')
+    expect(manager.getTask(again)).not.toHaveProperty('after')
   })
 
   it('says why it cannot: the host runs the task, or no slot is free', async () => {

@@ -69,7 +69,7 @@ function setUp(options?: AgentTasksOptions) {
 const nothingLeft = { watchers: 0, task: 0, foreground: 0, leased: 0 }
 
 describe('a call whose task is detached', () => {
-  it('F16: returns at once with the id, says so, and its result is owed', async () => {
+  it('F14: returns at once with the id, says so, and its result is owed', async () => {
     const { tasks, manager, runs, call, last, left } = setUp({ backgroundAfterSeconds: 10 })
     const { signal } = new AbortController()
     const listening = vi.spyOn(signal, 'removeEventListener')
@@ -92,7 +92,7 @@ describe('a call whose task is detached', () => {
     expect(left()).toEqual(nothingLeft)
   })
 
-  it('F16: goes on waiting when no slot is free', async () => {
+  it('F14: goes on waiting when no slot is free', async () => {
     const { tasks, runs, call, last, left } = setUp()
     await call({ async: true })
     const pending = call()
@@ -103,7 +103,7 @@ describe('a call whose task is detached', () => {
     expect(left()).toEqual({ ...nothingLeft, task: 1 })
   })
 
-  it('F16: is not cancelled by the abort of its call afterwards', async () => {
+  it('F14: is not cancelled by the abort of its call afterwards', async () => {
     const { tasks, call, last } = setUp()
     const abort = new AbortController()
     const pending = call({}, { signal: abort.signal })
@@ -114,7 +114,7 @@ describe('a call whose task is detached', () => {
     expect(last().status).toBe('running')
   })
 
-  it.each(['end', 'detach'])('F16: that ends at the same moment is delivered once: first %s', async (first) => {
+  it.each(['end', 'detach'])('F14: that ends at the same moment is delivered once: first %s', async (first) => {
     const { tasks, manager, call, last, left } = setUp()
     const pending = call()
     await settle()
@@ -129,7 +129,7 @@ describe('a call whose task is detached', () => {
     expect(left()).toMatchObject({ watchers: 0, leased: 0 })
   })
 
-  it('F16: each order of an end, a detachment, an abort and the time delivers the result once, and leaves nothing', async () => {
+  it('F14: each order of an end, a detachment, an abort and the time delivers the result once, and leaves nothing', async () => {
     const step = fc.constantFrom('detach', 'end', 'time', 'turn', 'turns', 'abandon')
     const orders = fc.record({
       steps: fc.array(step, { maxLength: 8 }),
@@ -171,7 +171,7 @@ describe('a call whose task is detached', () => {
 })
 
 describe('the time after which a task continues in the background', () => {
-  it('F16: detaches in the same way, and may exceed the limit', async () => {
+  it('F14: detaches in the same way, and may exceed the limit', async () => {
     const { manager, clock, call, last, left } = setUp({ backgroundAfterSeconds: 10 })
     await call({ async: true })
     const pending = call()
@@ -187,7 +187,7 @@ describe('the time after which a task continues in the background', () => {
     [undefined, 5],
     [10, 5],
     [3, 3],
-  ])('F16: is that of the option (%s s) or the shorter one of the call (5 s): %s s', async (option, seconds) => {
+  ])('F14: is that of the option (%s s) or the shorter one of the call (5 s): %s s', async (option, seconds) => {
     const { clock, call, last } = setUp(option === undefined ? {} : { backgroundAfterSeconds: option })
     const pending = call({ background_after_seconds: 5 })
     await settle()
@@ -198,7 +198,7 @@ describe('the time after which a task continues in the background', () => {
     expect((await pending).llmContent).toContain(`within ${seconds} s`)
   })
 
-  it('F16: is checked, in a call as in the option', async () => {
+  it('F14: is checked, in a call as in the option', async () => {
     const { call, manager } = setUp()
     expect(await call({ background_after_seconds: 0 })).toMatchObject({
       error: { type: 'parameter_validation', message: expect.stringContaining('a number of seconds > 0') as string },
@@ -207,7 +207,7 @@ describe('the time after which a task continues in the background', () => {
     expect(() => createHost({ backgroundAfterSeconds: 0 })).toThrow(InvalidSettingError)
   })
 
-  it('F16: has a former name, maxBlockingSeconds, which the present one overrides', async () => {
+  it('F14: has a former name, maxBlockingSeconds, which the present one overrides', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     onTestFinished(() => warn.mockRestore())
     const { manager, clock } = setUp()
@@ -229,7 +229,7 @@ describe('the time after which a task continues in the background', () => {
 })
 
 describe('a call that returns before its task has ended', () => {
-  it('F16: leaves it in the background, with a slot, also when it asks a question', async () => {
+  it('F14: leaves it in the background, with a slot, also when it asks a question', async () => {
     const { runs, call, last, left } = setUp()
     const pending = call()
     await settle()
@@ -240,7 +240,7 @@ describe('a call that returns before its task has ended', () => {
     expect(left()).toEqual({ ...nothingLeft, task: 1 })
   })
 
-  it('F16: leaves it in the background, with a slot, also when it is aborted and the task is kept', async () => {
+  it('F14: leaves it in the background, with a slot, also when it is aborted and the task is kept', async () => {
     const { call, last, left } = setUp({ onForegroundAbort: 'keep' })
     const abort = new AbortController()
     const pending = call({}, { signal: abort.signal })

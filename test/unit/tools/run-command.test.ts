@@ -277,7 +277,7 @@ describe('what a call may name', () => {
 })
 
 describe('a command that is detached', () => {
-  it('F16: goes on in the slot that it has, and its call returns with its id', async () => {
+  it('F14: goes on in the slot that it has, and its call returns with its id', async () => {
     const host = setUp({ maxCommands: 1 })
     const pending = host.sh('echo begun; sleep 60')
     const { id } = host.manager.getAllTasks()[0]!
@@ -292,7 +292,7 @@ describe('a command that is detached', () => {
     host.manager.cancelTask(id)
   })
 
-  it('F16: goes on in the background after the seconds of its call', async () => {
+  it('F14: goes on in the background after the seconds of its call', async () => {
     const host = setUp()
     const { llmContent } = await host.sh('sleep 60', { background_after_seconds: 0.05 })
     expect(llmContent).toContain('has not ended within 0.05 s: it continues in the background')
@@ -305,7 +305,7 @@ describe('with a shell', () => {
   it('F1: a call is one command line', async () => {
     const { run_command } = setUp({ shell: true })
     const names = ['command', 'cwd', 'env', 'timeout_seconds', 'background_after_seconds', 'async']
-    expect(Object.keys(run_command.inputSchema.shape)).toEqual(names)
+    expect(Object.keys(run_command.inputSchema.shape)).toEqual([...names, 'after', 'on_failed_dependency'])
     const { llmContent } = await run_command.execute({ command: 'echo "a b" | tr a-z A-Z' })
     expect(JSON.parse(llmContent)).toMatchObject({
       final_message: 'A B',

@@ -370,6 +370,8 @@ describe('the parameters', () => {
       'background_after_seconds',
       'context',
       'async',
+      'after',
+      'on_failed_dependency',
     ])
   })
 })

@@ -18,7 +18,7 @@ interface Props {
 
 export function TaskFacts({ task, detail }: Props) {
   const { createdAt, startedAt, endedAt, parentKey, kind, subagent, id, attempt, delivery } = task
-  const { cancelReason, timeoutMs, budget, spent, program, children = [] } = detail
+  const { cancelReason, timeoutMs, budget, spent, program, children = [], after = [], neededBy = [] } = detail
   const { taskOf, owners } = usePage().view.value
   const progress = progressOf(task)
   const parent = parentKey === undefined ? undefined : taskOf(parentKey)
@@ -84,18 +84,31 @@ export function TaskFacts({ task, detail }: Props) {
           <TaskLink taskKey={parentKey} />
         </Fact>
       )}
-      {children.length > 0 && (
-        <Fact name="Children" isWide>
-          <ul class="links">
-            {children.map((key) => (
-              <li key={key}>
-                <TaskLink taskKey={key} />
-              </li>
-            ))}
-          </ul>
-        </Fact>
-      )}
+      <TaskLinks name="Children" keys={children} />
+      <TaskLinks name={startedAt === undefined ? 'Waits for' : 'Ran after'} keys={after} />
+      <TaskLinks name="Needed by" keys={neededBy} />
     </dl>
+  )
+}
+
+interface TaskLinksProps {
+  readonly name: string
+  readonly keys: readonly string[]
+}
+
+/** Other tasks; nothing when there are none. */
+function TaskLinks({ name, keys }: TaskLinksProps) {
+  if (keys.length === 0) return null
+  return (
+    <Fact name={name} isWide>
+      <ul class="links">
+        {keys.map((key) => (
+          <li key={key}>
+            <TaskLink taskKey={key} />
+          </li>
+        ))}
+      </ul>
+    </Fact>
   )
 }
 

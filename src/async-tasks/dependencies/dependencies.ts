@@ -1,0 +1,166 @@
+/**
+ * Tasks that run after others (F15): such a task is queued, without a slot, until all tasks that it names have ended.
+ *
+ * D1  It does not start before each of them has ended, and its end is in the row of the waiting task.
+ * D2  With `fail` it fails with the first that fails or is cancelled; with `run` it does not matter how they end.
+ * D3  The end of a task, and what it means for those that wait for it, are one write.
+ * D4  The record of a task is kept while another one waits that names it.
+ *
+ * It costs nothing while no task waits: one look into an empty map for each task that ends.
+ */
+import { PerTask } from '../../../machines/per-task.js'
+import type { WaitEvent } from '../../../machines/registry-events.js'
+import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
+import type { DependencyResult, RunInput } from '../../engine/runner.js'
+import type { OnFailedDependency } from '../../protocol/async-tasks.js'
+import type { Feature } from '../feature.js'
+import type { TaskRegistry } from '../registry.js'
+import { dependencyFailure, LOST_RESULT, resultChars, toDependencyResult } from './dependency-result.js'
+import { namedTasks, type NamingLaunch } from './named-tasks.js'
+import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
+
+/** The tasks that one waits for. */
+export interface Wait extends DependencyResults {
+  /** Those of them that are retained, by their ids. */
+  readonly entries: ReadonlyMap<string, TaskEntry>
+}
+
+type Apply = (event: WaitEvent) => void
+
+/** The ends of the tasks that a task waits for, or has waited for, until it ends itself. */
+const dependencyResults = new PerTask<DependencyResults>()
+
+/** What the run of a task gets of the tasks that it has waited for. */
+export function resultsFor(entry: TaskEntry): RunInput['results'] {
+  const results = dependencyResults.get(entry)?.results
+  if (results === undefined) return undefined
+  const ended = [...results].filter((pair): pair is [string, DependencyResult] => pair[1] !== undefined)
+  return Object.freeze(Object.fromEntries(ended))
+}
+
+/** Whether a place in the queue is held back. */
+export const isHeldBack = (wait: DependencyResults): boolean =>
+  pendingIds(wait).length > 0 || failedOf(wait) !== undefined
+
+export class Dependencies implements Feature {
+  readonly #registry: TaskRegistry
+  readonly #waits = new Map<TaskEntry, Wait>()
+  /** The tasks that wait, by each that they name. */
+  readonly #waiting = new Map<TaskEntry, Set<TaskEntry>>()
+  /** What tasks name that are about to be restored. */
+  #expected: ReadonlySet<string> = new Set()
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+  }
+
+  /** What a launch waits for. @throws InvalidInputError for a task that it cannot wait for */
+  plan(after: readonly string[], onFailed: OnFailedDependency, launch: NamingLaunch): Wait {
+    const entries = namedTasks(this.#registry, after, launch)
+    const maxChars = resultChars(entries.size)
+    const results = new Map(Array.from(entries, ([id, { record }]) => [id, endOf(record, maxChars)]))
+    return { onFailed, entries, results }
+  }
+
+  /** A task waits from now on; it is queued, and its place is held back, unless all have ended. */
+  begin(entry: TaskEntry, wait: Wait): void {
+    if (entry.ref === undefined) return
+    dependencyResults.set(entry, wait)
+    if (entry.record.status !== 'queued' || !isHeldBack(wait)) return
+    this.#waits.set(entry, wait)
+    for (const task of wait.entries.values()) {
+      const waiting = this.#waiting.get(task)
+      if (waiting === undefined) this.#waiting.set(task, new Set([entry]))
+      else waiting.add(entry)
+      this.#registry.history.keep(task)
+    }
+    // They may have ended since they were looked at.
+    const maxChars = resultChars(wait.results.size)
+    for (const id of pendingIds(wait)) {
+      const record = wait.entries.get(id)?.record
+      wait.results.set(id, record === undefined ? LOST_RESULT : endOf(record, maxChars))
+    }
+    const ids = pendingIds(wait)
+    const isAsLaunched = ids.length > 0 && ids.join('\n') === entry.record.waitsFor?.join('\n')
+    if (!isAsLaunched || failedOf(wait) !== undefined) this.#note(entry, wait, (event) => this.#registry.send(event))
+  }
+
+  /** The results of a task of an earlier process that has started. */
+  restore(entry: TaskEntry, results: DependencyResults): void {
+    dependencyResults.set(entry, results)
+  }
+
+  /** Keeps the records of these tasks until the tasks that name them have begun to wait, all in one change. */
+  restoring(ids: ReadonlySet<string>, restore: () => void): void {
+    this.#expected = ids
+    restore()
+    this.#expected = new Set()
+    this.#offer([...ids].flatMap((id) => this.#registry.history.get(id) ?? []))
+  }
+
+  keeps(entry: TaskEntry): boolean {
+    return this.#waiting.has(entry) || this.#expected.has(entry.record.id)
+  }
+
+  ending(task: TaskEntry, apply: Apply): void {
+    const waiting = this.#waiting.get(task)
+    if (waiting === undefined) return
+    for (const entry of waiting) {
+      const wait = this.#waits.get(entry)
+      if (wait === undefined || entry.ref === undefined) continue
+      wait.results.set(task.record.id, endOf(task.record, resultChars(wait.results.size)))
+      this.#note(entry, wait, apply)
+    }
+  }
+
+  start(entry: TaskEntry): void {
+    this.#leave(entry)
+  }
+
+  ended(entry: TaskEntry): void {
+    this.#leave(entry)
+    dependencyResults.take(entry)
+  }
+
+  /** A result has come: the task fails, goes on waiting, or lacks only a slot. */
+  #note(entry: TaskEntry, wait: Wait, apply: Apply): void {
+    const { persistence } = this.#registry
+    const ids = pendingIds(wait)
+    persistence?.setRun(entry, { after: toStoredWait(wait) })
+    const failed = failedOf(wait)
+    if (failed !== undefined) {
+      const [id, result] = failed
+      apply({ type: 'task.unmet', entry, failure: dependencyFailure(id, result, wait.entries.get(id)?.record) })
+      return
+    }
+    // Its longest wait for a slot begins.
+    if (ids.length === 0) persistence?.setDelay(entry, 0)
+    apply({ type: 'task.waits', entry, ids })
+  }
+
+  /** A task does not wait any longer: the records that it has named may be pruned. */
+  #leave(entry: TaskEntry): void {
+    const wait = this.#waits.get(entry)
+    if (wait === undefined) return
+    this.#waits.delete(entry)
+    for (const task of wait.entries.values()) {
+      const waiting = this.#waiting.get(task)
+      waiting?.delete(entry)
+      if (waiting?.size === 0) this.#waiting.delete(task)
+    }
+    this.#offer([...wait.entries.values()])
+  }
+
+  /** They may be pruned, unless another task waits for them. */
+  #offer(tasks: readonly TaskEntry[]): void {
+    const { history } = this.#registry
+    for (const task of tasks) if (!this.keeps(task)) history.offer(task)
+    if (history.hasExcess()) this.#registry.send({ type: 'history.prune' })
+  }
+}
+
+/** The tasks of a registry that run after others. */
+export const dependencies = (registry: TaskRegistry): Dependencies => new Dependencies(registry)
+
+const endOf = (record: TaskEntry['record'], maxChars: number): DependencyResult | undefined =>
+  isTerminal(record) ? toDependencyResult(record, maxChars) : undefined

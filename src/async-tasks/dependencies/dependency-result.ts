@@ -1,0 +1,61 @@
+/** What the run of a task gets of the tasks that it waited for (F15). */
+import type { AsyncTaskInfo, SettledTaskInfo, TaskFailure } from '../../../machines/records.js'
+import type { DependencyResult } from '../../engine/runner.js'
+import { jsonBytes } from '../../json/json-size.js'
+import { toOneLine } from '../../text/control-characters.js'
+import { cutText } from '../../text/cut-text.js'
+import { defined } from '../../defined.js'
+import { boundNotification } from '../delivery/notifications.js'
+import { maxWholeChars, previewText } from '../output/bounded-text.js'
+import { taskName } from '../task-name.js'
+
+/** The least that there is of each result, in characters. */
+const MIN_CHARS = 200
+
+/** How much of the error of a dependency is in that of the task that waited for it, in characters. */
+const ERROR_CHARS = 500
+
+/** The most of one result, in characters: all of them together are as long as a message. */
+export const resultChars = (count: number): number => Math.max(MIN_CHARS, Math.floor(maxWholeChars(0) / count))
+
+/** The end of a task, bounded as a message about it is. */
+export function toDependencyResult(task: SettledTaskInfo, maxChars: number): DependencyResult {
+  switch (task.status) {
+    case 'completed': {
+      if (jsonBytes(task.output, maxChars) <= maxChars) return { status: 'completed', output: task.output }
+      const { text } = boundNotification(task, maxChars)
+      return { status: 'completed', output: { final_message: text }, isCut: true }
+    }
+    case 'failed': {
+      const error = cutText(task.error, maxChars)
+      const isCut = error.length < task.error.length
+      return { status: 'failed', error, ...defined({ errorCode: task.errorCode }), ...(isCut && { isCut }) }
+    }
+    case 'cancelled':
+      return { status: 'cancelled', ...defined({ cancelReason: task.cancelReason }) }
+  }
+}
+
+/** What is known of a task whose record was lost. */
+export const LOST_RESULT: DependencyResult = Object.freeze({
+  status: 'failed',
+  error: 'The record of this task was lost.',
+})
+
+/** The code of a task that was not started because a task failed that had to end first. */
+const DEPENDENCY_FAILED = 'DEPENDENCY_FAILED'
+
+/** Why a task fails that was to run after this one. */
+export function dependencyFailure(
+  id: string,
+  { status, error }: DependencyResult,
+  task: AsyncTaskInfo | undefined,
+): TaskFailure {
+  const name = task === undefined ? '' : ` (${taskName(task)})`
+  const end = status === 'cancelled' ? 'was cancelled' : 'has failed'
+  const why = error === undefined ? '.' : `: ${previewText(error, ERROR_CHARS)}`
+  return {
+    error: `The task was not started, because task ${toOneLine(id)}${name}, after which it was to run, ${end}${why}`,
+    errorCode: DEPENDENCY_FAILED,
+  }
+}

@@ -1,0 +1,63 @@
+/** The tasks that a launch names in `after`: each must be one that its owner sees, and that does not wait for the new one. */
+import { ownerOfRun } from '../../../machines/families.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { InvalidInputError } from '../../errors.js'
+import { isoTime } from '../../text/duration.js'
+import { isSeenBy } from '../families/families.js'
+import { prunedTasks } from '../recovery/pruned-tasks.js'
+import type { TaskRegistry } from '../registry.js'
+
+/** A launch that names other tasks. */
+export interface NamingLaunch {
+  /** The id of the new task. */
+  readonly id: string
+  readonly owner: string
+  /** The task whose run launches it. */
+  readonly parent: TaskEntry | undefined
+}
+
+/** The tasks with these ids. @throws InvalidInputError for the first that cannot be waited for */
+export function namedTasks(
+  registry: TaskRegistry,
+  after: readonly string[],
+  launch: NamingLaunch,
+): ReadonlyMap<string, TaskEntry> {
+  return new Map(after.map((id, index) => [id, namedTask(registry, id, `input.after[${index}]`, launch)]))
+}
+
+function namedTask(
+  registry: TaskRegistry,
+  named: string,
+  field: string,
+  { id, owner: given, parent }: NamingLaunch,
+): TaskEntry {
+  const { history } = registry
+  const refuse = (expected: string): never => {
+    throw new InvalidInputError(field, named, expected)
+  }
+  if (named === id) return refuse('the id of another task than the new one')
+  if (isAbove(registry, named, parent)) {
+    return refuse('the id of a task that is not above the new one: that would wait for the new one, too')
+  }
+  const entry = history.get(named)
+  if (entry === undefined) {
+    const pruned = registry.use(prunedTasks).find(named)
+    return pruned?.id === named
+      ? refuse(`the id of a task that is kept; the record of this one was pruned at ${isoTime(pruned.prunedAt)}`)
+      : refuse('the id of a task that is kept; no task has this id')
+  }
+  const owner = parent === undefined ? given : ownerOfRun(parent.record.id)
+  const source = { getTask: (taskId: string) => history.get(taskId)?.record }
+  if (isSeenBy(source, entry.record, owner)) return entry
+  return refuse(`the id of a task of owner ${JSON.stringify(owner)}; this one belongs to another owner`)
+}
+
+/** Whether this is the task whose run launches the new one, or one above that. */
+function isAbove({ history }: TaskRegistry, id: string, parent: TaskEntry | undefined): boolean {
+  const seen = new Set<TaskEntry>()
+  for (let at = parent; at !== undefined && !seen.has(at); at = history.get(at.record.parentId ?? '')) {
+    if (at.record.id === id) return true
+    seen.add(at)
+  }
+  return false
+}

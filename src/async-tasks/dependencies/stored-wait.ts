@@ -1,0 +1,56 @@
+/** What a store keeps of the tasks that a task waits for, in its row. */
+import { z } from 'zod'
+import { TERMINAL_STATUSES } from '../../../machines/task-status.js'
+import type { DependencyResult } from '../../engine/runner.js'
+import { lazily } from '../../protocol/lazily.js'
+import { ON_FAILED_DEPENDENCY, type OnFailedDependency } from '../../protocol/async-tasks.js'
+import type { StoredJson } from '../../store/store.js'
+
+/** The tasks that a task waits for. */
+export interface DependencyResults {
+  readonly onFailed: OnFailedDependency
+  /** In the order in which they were named; undefined for one that has not ended. */
+  readonly results: Map<string, DependencyResult | undefined>
+}
+
+/** The ids of those that have not ended. */
+export const pendingIds = ({ results }: DependencyResults): string[] =>
+  [...results].flatMap(([id, result]) => (result === undefined ? [id] : []))
+
+/** The first that has failed, if the task fails with it. */
+export function failedOf({ onFailed, results }: DependencyResults): [string, DependencyResult] | undefined {
+  if (onFailed === 'run') return undefined
+  for (const [id, result] of results) if (result !== undefined && result.status !== 'completed') return [id, result]
+  return undefined
+}
+
+/** As a part of the row. */
+export const toStoredWait = ({ onFailed, results }: DependencyResults): StoredJson => ({
+  onFailed,
+  tasks: Array.from(results, ([id, result]) => (result === undefined ? { id } : { id, result })),
+})
+
+const storedWaitSchema = lazily(() =>
+  z.object({
+    onFailed: z.enum(ON_FAILED_DEPENDENCY),
+    tasks: z.array(
+      z.object({
+        id: z.string(),
+        result: z.custom<DependencyResult>(isResult).optional(),
+      }),
+    ),
+  }),
+)
+
+const isResult = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  TERMINAL_STATUSES.some((status) => status === (value as StoredJson)['status'])
+
+/** Reads it; undefined for a task that waits for no others. */
+export function readStoredWait({ after }: StoredJson): DependencyResults | undefined {
+  const read = storedWaitSchema().safeParse(after)
+  if (!read.success) return undefined
+  const { onFailed, tasks } = read.data
+  return { onFailed, results: new Map(tasks.map(({ id, result }) => [id, result])) }
+}

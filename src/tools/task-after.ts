@@ -1,0 +1,67 @@
+/** The parameters of the tools that launch tasks which name other tasks: those have to end first (F15). */
+import { z } from 'zod'
+import { ownerOfRun } from '../../machines/families.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { lookUpTask } from '../async-tasks/task-lookup.js'
+import { defined } from '../defined.js'
+import { lazily } from '../protocol/lazily.js'
+import { MAX_AFTER, ON_FAILED_DEPENDENCY, type LaunchTaskInput } from '../protocol/async-tasks.js'
+import { isoTime } from '../text/duration.js'
+import { validationError, type ToolResult } from './tool.js'
+
+/** The parameters. */
+export const afterFields = lazily(() => ({
+  after: z
+    .array(z.string())
+    .max(MAX_AFTER)
+    .optional()
+    .describe('With async: true: IDs of tasks that have to end before it starts.'),
+  on_failed_dependency: z
+    .enum(ON_FAILED_DEPENDENCY)
+    .optional()
+    .describe('If one of them fails: fail too (default), or run all the same.'),
+}))
+
+/** The same in fewer words, for MCP clients. */
+export const AFTER_TEXTS = { after: 'With async: IDs of tasks that must end first.', on_failed_dependency: '' } as const
+
+interface AfterParams {
+  readonly after?: readonly string[] | undefined
+  readonly on_failed_dependency?: LaunchTaskInput['onFailedDependency']
+}
+
+/** A call of such a tool. */
+interface NamingCall {
+  readonly tool: string
+  readonly manager: AsyncTaskManager
+  readonly owner: string | undefined
+  readonly parentId?: string | undefined
+  readonly isAsync: boolean
+}
+
+/** What the parameters say of the input of the launch, or the result to return. An id may be a prefix, as in every tool. */
+export function readAfter(
+  { after = [], on_failed_dependency: onFailedDependency }: AfterParams,
+  { tool, manager, isAsync, parentId, owner: given = DEFAULT_OWNER }: NamingCall,
+): { readonly input: Pick<LaunchTaskInput, 'after' | 'onFailedDependency'> } | { readonly refusal: ToolResult } {
+  if (after.length === 0) return { input: {} }
+  if (!isAsync) return { refusal: validationError(tool, 'params.after', after, 'nothing without async: true') }
+  const owner = parentId === undefined ? given : ownerOfRun(parentId)
+  const ids: string[] = []
+  for (const [index, named] of after.entries()) {
+    const found = lookUpTask(manager, named, owner)
+    if (found.type === 'found') {
+      ids.push(found.task.id)
+      continue
+    }
+    const expected =
+      found.type === 'ambiguous'
+        ? `the id of one task; ${found.candidates.length} tasks have ids that begin like this`
+        : found.pruned === undefined
+          ? 'the id of a task that is kept; you have none with this id'
+          : `the id of a task that is kept; the record of this one was pruned at ${isoTime(found.pruned.prunedAt)}`
+    return { refusal: validationError(tool, `params.after[${index}]`, named, expected) }
+  }
+  return { input: { after: ids, ...defined({ onFailedDependency }) } }
+}
