@@ -6,7 +6,7 @@ import type { TaskEntry } from '../../machines/task-entry.js'
 
 /**
  * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
- * `ending`, `spent` and `released` run inside the transition: they call no code of the host.
+ * `ending`, `pruned`, `spent` and `released` run inside the transition: they call no code of the host.
  */
 export interface Feature {
   /** The run is to stop: its task was cancelled, or has reached a limit. */
@@ -23,7 +23,7 @@ export interface Feature {
   readonly keeps?: (entry: TaskEntry) => boolean
   /** A task has ended; the streams have been notified. */
   readonly ended?: (entry: TaskEntry, transition: TaskTransition) => void
-  /** The record of a task was pruned. @param at when, in ms since the epoch */
+  /** The record of a task is not kept any longer. @param at when, in ms since the epoch */
   readonly pruned?: (entry: TaskEntry, at: number) => void
   /** An owner has spent something. */
   readonly spent?: (owner: string, amount: Spending) => void

@@ -333,9 +333,12 @@ export class TaskRegistry {
     })
   }
 
-  /** Notes a change for the store, in the transition that makes it. */
+  /** Notes a change for the store, in the transition that makes it. A task that is not kept any longer is at once where others look for it. */
   #note(notification: RegistryNotification): void {
     const { persistence } = this
+    if (notification.type === 'transition' && notification.transition.kind === 'history') {
+      this.#features.run('pruned', notification.entry, notification.transition.at)
+    }
     if (persistence === undefined) return
     const isLaunch =
       notification.type === 'transition' &&
@@ -414,10 +417,7 @@ export class TaskRegistry {
 
   /** The streams have been notified of a transition: the rest of its effects follow. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
-    if (transition.kind === 'history') {
-      this.#features.run('pruned', entry, transition.at)
-      entry.kept = undefined
-    }
+    if (transition.kind === 'history') entry.kept = undefined
     if (transition.kind !== 'status') return
     if (!hasEnded(transition.to)) {
       if (transition.from !== null) this.#features.run('changed', entry)

@@ -1,6 +1,6 @@
 /** `agent-tasks tasks history`: the tasks of a store that have ended, also while its owner runs. */
 import type { Command } from 'commander'
-import { hasEnded } from '../../machines/task-status.js'
+import { hasEnded, TERMINAL_STATUSES } from '../../machines/task-status.js'
 import { asPastTask } from '../command-tasks/past-command-task.js'
 import { FORGOTTEN, restoreTasks } from '../command-tasks/stored-tasks.js'
 import { InvalidInputError } from '../errors.js'
@@ -66,6 +66,9 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   const { owner, name, status, text, before } = options
   const limit = readInteger('--limit', options.limit, 1, 10_000)
   const place = before === undefined ? undefined : placeOf(before, '--before')
+  if (status !== undefined && !TERMINAL_STATUSES.some((known) => known === status)) {
+    throw new InvalidInputError('--status', status, `one of ${TERMINAL_STATUSES.join(', ')}`)
+  }
   const query = { owner, name, status, text, before: place, limit: limit + 1 }
   const found: PastTask[] = []
   const kept = await keptAt(location)

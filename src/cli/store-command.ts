@@ -214,7 +214,7 @@ async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
     } finally {
       await target.close()
     }
-    createTerminal(io, 'stdout').print(`Copied: ${describeCounts(contents)}.`)
+    createTerminal(io, 'stdout').print(`Copied: ${describeCounts(contents)}. Its history is not copied.`)
   } finally {
     await source.close()
   }

@@ -1,5 +1,6 @@
 /** Moves tasks that a manager does not keep any longer into the history of its store, and reads pages of both. */
 import { z } from 'zod'
+import { TERMINAL_STATUSES, type TerminalStatus } from '../../machines/task-status.js'
 import { InvalidInputError } from '../errors.js'
 import { jsonBytes } from '../json/json-size.js'
 import { lazily } from '../protocol/lazily.js'
@@ -139,7 +140,7 @@ export function placeOf(cursor: string, field: string): HistoryPlace {
 }
 
 const shape = {
-  status: z.string().optional(),
+  status: z.enum(TERMINAL_STATUSES).optional(),
   text: z.string().max(1000).optional(),
   before: z.string().max(2000).optional(),
   limit: z.number().int().min(1).max(1000).default(50),
@@ -155,7 +156,7 @@ const commandTaskQuerySchema = lazily(() =>
 /** What every search of a history may have. */
 interface HistoryQuery {
   /** How the tasks ended: `completed`, `failed` or `cancelled`. */
-  readonly status?: string
+  readonly status?: TerminalStatus
   /**
    * Words of the goal, the name, the result or the error, in any order and case. A word of three characters and more also stands for those that begin with
    * it. At most 1000 characters.

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { runOfOwner } from '../../machines/families.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { taskHistory } from '../async-tasks/history/past-tasks.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { defined } from '../defined.js'
@@ -13,7 +14,7 @@ import { strictObject } from '../protocol/strict-object.js'
 import { cutText } from '../text/cut-text.js'
 import { asyncKey } from './async-entry.js'
 import { commandKey } from './command-entry.js'
-import { submissionAgain, submitForPage, type Again } from './run-again.js'
+import { runAgain, submissionAgain, submitForPage, whyNotAgain, type Again } from './run-again.js'
 import type { Sources } from './sources.js'
 import type { PageHistory, PastTaskRow } from './wire.js'
 
@@ -87,16 +88,20 @@ function commandRow({ taskManager }: Sources, task: Task): PastTaskRow {
   }
 }
 
-const NOT_KEPT = { error: 'The history does not have this task any longer.', code: 'NOT_REPEATABLE' } as const
+const NOT_KEPT = { error: 'The history does not have this task.', code: 'NOT_REPEATABLE' } as const
 
 /**
  * Starts a new task with the same goal for the same owner, or the same commands on the same instance.
  * @throws what the launch throws, and StoreError; nothing has changed then
  */
-export async function runPastAgain({ manager, taskManager }: Sources, key: string): Promise<Again> {
+export async function runPastAgain(sources: Sources, key: string): Promise<Again> {
+  const { manager, taskManager, state } = sources
   const [kind, id] = splitKey(key)
+  const entry = state.journal.get(key)
+  if (entry !== undefined && whyNotAgain(sources, entry) === undefined) return runAgain(sources, entry)
   if (kind === 'async') {
-    const task = await manager?.reads.use(taskHistory).find(id)
+    const kept = manager?.getTask(id)
+    const task = kept !== undefined && isTerminal(kept) ? kept : await manager?.reads.use(taskHistory).find(id)
     if (task === undefined || manager === undefined) return NOT_KEPT
     const { subagentName, goalPrompt, owner } = task
     const runner = manager.findRunner(subagentName)
@@ -109,8 +114,10 @@ export async function runPastAgain({ manager, taskManager }: Sources, key: strin
     await manager.stored()
     return { key: asyncKey(launched.id) }
   }
-  const past = kind === 'command' ? await taskManager?.findPast(id) : undefined
-  if (past === undefined || taskManager === undefined) return NOT_KEPT
+  if (kind !== 'command' || taskManager === undefined) return NOT_KEPT
+  const kept = taskManager.getTask(id)
+  const past = kept === undefined ? await taskManager.findPast(id) : { task: kept, isCut: false }
+  if (past === undefined) return NOT_KEPT
   if (past.isCut) return { error: 'Its arguments were too large for the history.', code: 'NOT_REPEATABLE' }
   return submitForPage(taskManager, submissionAgain(past.task))
 }

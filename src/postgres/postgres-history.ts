@@ -27,7 +27,8 @@ export interface HistoryOptions {
 }
 
 export function postgresHistory({ connection, statements, session, clock, name, limits }: HistoryOptions): TaskHistory {
-  let sinceSweep = 0
+  // A process that adds few tasks sweeps as well, at its first.
+  let sinceSweep: number = SWEEP.every
   const run = async (text: string, values: unknown[]): Promise<readonly Row[]> => {
     try {
       return await connection.query(text, values)

@@ -136,7 +136,7 @@ describe('agent-tasks store', () => {
     source.close()
     expect(await run('store', 'copy', file, url('x'))).toMatchObject({
       code: 0,
-      out: 'Copied: 1 tasks, 1 command tasks, 1 messages, 0 instances.\n',
+      out: 'Copied: 1 tasks, 1 command tasks, 1 messages, 0 instances. Its history is not copied.\n',
     })
     expect(await run('store', 'copy', file, url('x'))).toMatchObject({
       code: 2,

@@ -82,6 +82,8 @@ export function readSqliteHistory(file: string, query: PastTaskQuery): Promise<r
     const database = openDatabase(file, { readOnly: true })
     try {
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
+      // The process that was to create its tables has died.
+      if (readPragma(database, 'page_count') === 0) return []
       checkLayout(database, file)
       return findTasks(database, file, query, 0)
     } finally {

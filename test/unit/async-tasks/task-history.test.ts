@@ -107,6 +107,7 @@ describe('the history of a manager', () => {
     [{ before: 'x' }, 'query.before'],
     [{ text: 'x'.repeat(1001) }, 'query.text'],
     [{ subagentName: 'x' }, 'query.subagentName'],
+    [{ status: 'done' }, 'query.status'],
   ])('refuses %o, and names the field', async (query, field) => {
     await expect(create().manager.history(query as object)).rejects.toThrow(field)
   })
@@ -249,6 +250,28 @@ it('what waits for a history is limited in bytes, and what is not in it is repor
   past.add(task('later'), onAdded)
   await past.flush()
   expect(added).toHaveLength(65)
+})
+
+it('a task is never missing, also while its pruning is not stored yet, and when a store is taken over', async () => {
+  const memory = memoryStore()
+  const slowly = (store: MemoryStore): Store => ({
+    ...store,
+    write: async (changes) => {
+      await store.write(changes)
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+  })
+  const made = create({ store: slowly(memory), maxAsyncTasks: 5 })
+  for (let count = 1; count <= 40; count += 1) {
+    const { id } = made.manager.launch({ subagentName: 'agent', goalPrompt: 'x' }, runner)
+    await made.manager.waitFor([id])
+    made.manager.markNotified(id)
+    const { tasks } = await made.manager.history({ limit: 1000 })
+    expect(new Set(tasks.map((task) => task.id)).size).toBe(count)
+  }
+  const next = create({ store: slowly(memory.copy()), maxAsyncTasks: 2 })
+  await next.manager.recovered
+  expect((await next.manager.history({ limit: 1000 })).tasks).toHaveLength(40)
 })
 
 it('tasks are added to the history in batches of fifty, and the rest when it is read or closed', async () => {

@@ -183,6 +183,10 @@ describe('tasks history', () => {
     expect(await list('--text', 'LOGIN')).toEqual(['past'])
     expect(await list('--status', 'failed')).toEqual(['failed'])
     expect(await list('--owner', 'other')).toEqual(['failed'])
+    expect(await run('tasks', 'history', '--store', file, '--status', 'done')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--status: got "done", expected one of completed, failed, cancelled') as string,
+    })
     expect(await list('--name', 'research')).toEqual(['kept', 'past', 'failed'])
     const first = await run('tasks', 'history', '--store', file, '--json', '--limit', '2')
     const place = /--before "(.*)"/.exec(first.err)?.[1] ?? ''

@@ -110,6 +110,29 @@ describe('running a past task again', () => {
     expect((await post('history/async:t019/run-again')).status).toBe(200)
   })
 
+  it('is that of a task which an earlier process has left in its store, too', async () => {
+    const store = memoryStore()
+    const first = createAgentTasks({ store, subagents: { agent: runner } })
+    const { id } = first.launch('agent', 'again and again')
+    await first.manager.waitFor([id])
+    await first.manager.stored()
+    const tasks = createAgentTasks({ store: store.copy(), subagents: { agent: runner } })
+    onTestFinished(async () => {
+      await first.dispose()
+      await tasks.dispose()
+    })
+    await tasks.recovered
+    const page = await startPage({ tasks })
+    const { tasks: listed } = (await page.get('history')).body as unknown as PageHistory
+    expect(listed).toMatchObject([{ id, canRunAgain: true }])
+    const answer = await page.post(`history/${encodeURIComponent(`async:${id}`)}/run-again`, {})
+    expect(answer.status).toBe(200)
+    expect(tasks.manager.getAllTasks().map(({ goalPrompt }) => goalPrompt)).toEqual([
+      'again and again',
+      'again and again',
+    ])
+  })
+
   it('is refused when its subagent or the task is gone', async () => {
     const { manager, post } = await withHistory(1)
     manager.launch({ id: 'other', subagentName: 'unknown', goalPrompt: 'x' }, runner)

@@ -9,7 +9,7 @@ import { sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore } from '../../../src/store/sessions/session-store.js'
 import { localPostgres, type LocalPostgres } from '../../support/pglite.js'
 import { memoryHistory } from '../../../src/store/history/memory-history.js'
-import { sqliteHistory } from '../../../src/store/history/sqlite-history.js'
+import { readSqliteHistory, sqliteHistory } from '../../../src/store/history/sqlite-history.js'
 import {
   retentionLimits,
   type PastTask,
@@ -156,7 +156,25 @@ describe.each(Object.entries(kinds))('a history in %s', (_where, create) => {
   })
 })
 
+it('on a server, it is swept also when each process adds few tasks', async () => {
+  const schema = `history_${(schemas += 1)}`
+  const options = { connection: postgres.connect, schema, clock: { ...systemClock, now: () => NOW } }
+  for (let life = 0; life < 4; life += 1) {
+    const store = await openStore(postgresStore({ ...options, retention: { maxTasks: 20 } }))
+    for (let at = 0; at < 30; at += 1) await store.history?.add([past(`t${life}-${at}`, 1000 - 30 * life - at)])
+    expect((await idsOf(store.history as TaskHistory, { limit: 1000 })).length).toBeLessThanOrEqual(50)
+    await store.close()
+  }
+})
+
 describe('a history in a file', () => {
+  it('that its creator did not get to write is empty for a reader', async () => {
+    const file = historyFile()
+    writeFileSync(file, '')
+    expect(await readSqliteHistory(file, { kind: 'task', limit: 10 })).toEqual([])
+    expect(statSync(file).size).toBe(0)
+  })
+
   it('is there again when it is opened again, and readable for its owner alone', async () => {
     const file = historyFile()
     const history = sqliteHistory(file, retentionLimits(), () => NOW)
