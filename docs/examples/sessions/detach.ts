@@ -26,6 +26,7 @@ assert.match(refused, /stays in the foreground/)
 assert.match((await second).llmContent, /built/)
 
 // The result of the first one is delivered later, once.
+while (tasks.manager.getRunningTasks().length > 0) await pause(10)
 const { reminder } = tasks.beforeTurn()
 say('the agent reads', reminder?.text ?? '')
 assert.match(reminder?.text ?? '', /built/)
