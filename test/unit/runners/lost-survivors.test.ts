@@ -150,7 +150,8 @@ it('K8: a survivor whose files were removed is ended, and its task fails', async
   await until(() => existsSync(runs) && readdirSync(runs).length === 1)
   const program = storedProgram()
   await until(() => manager.readOutput('a')?.text.includes('ready') === true)
-  rmSync(runs, { recursive: true })
+  // The program may write a file meanwhile.
+  rmSync(runs, { recursive: true, maxRetries: 10 })
   const { settled } = await manager.waitFor(['a'])
   expect(settled).toMatchObject([{ status: 'failed' }])
   await until(() => !isLeft(program))
