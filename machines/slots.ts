@@ -33,7 +33,7 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
-  /** The slots of which a task takes one in the background. */
+  /** The slots that limit a task in the background. */
   ofTask(record: AsyncTaskInfo): Slots {
     return this.of(poolOf(record), record.depth)
   }

@@ -389,7 +389,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Reads the tasks that have ended, those first that ended last: also those that this manager does not keep any longer, if its store has a history.
+   * Reads the tasks that have ended, the latest first: also those that this manager does not keep any longer, if its store has a history.
    * @returns a page, and the cursor of the next one
    * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
    */

@@ -333,7 +333,7 @@ export class TaskRegistry {
     })
   }
 
-  /** Notes a change for the store, in the transition that makes it. A task that is not kept any longer is at once where others look for it. */
+  /** Notes a change for the store, in the transition that makes it. A record that is pruned goes to the history there: it is never in neither. */
   #note(notification: RegistryNotification): void {
     const { persistence } = this
     if (notification.type === 'transition' && notification.transition.kind === 'history') {

@@ -34,7 +34,7 @@ const KINDS = { task: 'task', command: 'command task' } as const satisfies Recor
 export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
   tasks
     .command('history')
-    .description('list tasks of a store that have ended, those first that ended last')
+    .description('list tasks of a store that have ended, the latest first')
     .option('--store <store>', 'the file of a store, a folder of sessions, or postgres://… (default: TASKS_STORE)')
     .option('--kind <kind>', 'only background tasks (task), or only tasks of commands (command)')
     .option('--owner <owner>', 'only tasks of this owner, or of this instance')

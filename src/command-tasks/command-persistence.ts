@@ -132,9 +132,11 @@ export class CommandPersistence {
    */
   forget(task: CommandTask): void {
     if (this.#withdrawn.has(task)) return
+    const { id } = task
     const row = forgottenRow(task)
+    // What V8 keeps for the callback must not have the task.
     const commands = task.commands.flatMap(({ completedAt }, index) =>
-      completedAt === undefined ? [] : [commandRowId(task.id, index)],
+      completedAt === undefined ? [] : [commandRowId(id, index)],
     )
     this.past.add(pastCommandTask(task.record), () => this.#removeRows(row, commands))
   }

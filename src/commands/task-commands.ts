@@ -96,7 +96,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
   ]
 }
 
-/** A task, or what to say when there is none or several. */
+/** The task that was found, or the answer when there is none or several. */
 type FoundTask = { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult }
 
 function listTasks(options: TaskCommandsOptions): CommandResult {

@@ -82,7 +82,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
-   * Reads the tasks that have ended, those first that ended last: also those that are not kept in memory any longer, if the store has a history.
+   * Reads the tasks that have ended, the latest first: also those that are not kept in memory any longer, if the store has a history.
    * Default: the tasks of every owner.
    * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
    */

@@ -59,7 +59,7 @@ export class PastTasks {
   /**
    * Adds a task, with the next ones or when the history is read. What cannot be written, or has to wait with too much, is reported, and is not in the
    * history.
-   * @param onAdded called when the history has the task, and at once where there is no history. It must not throw
+   * @param onAdded called when the history has the task, and at once where there is no history. It must not throw, and is kept until then
    */
   add(task: PastTask, onAdded: () => void): void {
     const history = this.#history
@@ -99,7 +99,7 @@ export class PastTasks {
   }
 
   /**
-   * A page of the tasks that have ended, those first that ended last.
+   * A page of the tasks that have ended, the latest first.
    * @param kept those that the manager keeps
    * @throws StoreError; InvalidInputError for a cursor that no page has returned
    */
@@ -186,7 +186,7 @@ export interface CommandTaskHistoryQuery extends HistoryQuery {
 
 /** A page of the history. */
 export interface HistoryPage<Record> {
-  /** The tasks, those first that ended last. */
+  /** The tasks, the latest first. */
   readonly tasks: readonly Record[]
   /** `before` of the next page; undefined on the last one. */
   readonly next?: string

@@ -86,7 +86,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
   },
   detach: (sources, entry, body) => {
     parseInput(nothingSchema(), body, 'body')
-    if (entry.kind !== 'async') return conflict('NOT_DETACHED', 'A command task is in the background always.')
+    if (entry.kind !== 'async') return conflict('NOT_DETACHED', 'A command task always runs in the background.')
     const result = sources.manager?.detachTask(entry.record.id)
     return result?.detached === true ? done() : conflict('NOT_DETACHED', result?.reason ?? 'There is no such task.')
   },

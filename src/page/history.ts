@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { runOfOwner } from '../../machines/families.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
+import { TERMINAL_STATUSES } from '../../machines/task-status.js'
 import { taskHistory } from '../async-tasks/history/past-tasks.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { defined } from '../defined.js'
@@ -14,7 +15,7 @@ import { strictObject } from '../protocol/strict-object.js'
 import { cutText } from '../text/cut-text.js'
 import { asyncKey } from './async-entry.js'
 import { commandKey } from './command-entry.js'
-import { runAgain, submissionAgain, submitForPage, whyNotAgain, type Again } from './run-again.js'
+import { submissionAgain, submitForPage, type Again } from './run-again.js'
 import type { Sources } from './sources.js'
 import type { PageHistory, PastTaskRow } from './wire.js'
 
@@ -25,7 +26,7 @@ const querySchema = lazily(() =>
   strictObject({
     kind: z.enum(['async', 'command']).optional(),
     text: z.string().optional(),
-    status: z.enum(['', 'completed', 'failed', 'cancelled']).optional(),
+    status: z.enum(['', ...TERMINAL_STATUSES]).optional(),
     before: z.string().optional(),
   }),
 )
@@ -91,14 +92,11 @@ function commandRow({ taskManager }: Sources, task: Task): PastTaskRow {
 const NOT_KEPT = { error: 'The history does not have this task.', code: 'NOT_REPEATABLE' } as const
 
 /**
- * Starts a new task with the same goal for the same owner, or the same commands on the same instance.
+ * What the page does not know how to run again: starts a new task with the same goal for the same owner, or the same commands on the same instance.
  * @throws what the launch throws, and StoreError; nothing has changed then
  */
-export async function runPastAgain(sources: Sources, key: string): Promise<Again> {
-  const { manager, taskManager, state } = sources
+export async function runPastAgain({ manager, taskManager }: Sources, key: string): Promise<Again> {
   const [kind, id] = splitKey(key)
-  const entry = state.journal.get(key)
-  if (entry !== undefined && whyNotAgain(sources, entry) === undefined) return runAgain(sources, entry)
   if (kind === 'async') {
     const kept = manager?.getTask(id)
     const task = kept !== undefined && isTerminal(kept) ? kept : await manager?.reads.use(taskHistory).find(id)

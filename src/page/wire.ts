@@ -87,7 +87,7 @@ export interface PastTaskRow extends Pick<
   readonly canRunAgain: boolean
 }
 
-/** `GET /api/history?kind=async&text=…&status=…&before=…`: those first that ended last. */
+/** `GET /api/history?kind=async&text=…&status=…&before=…`: the latest first. */
 export interface PageHistory {
   readonly tasks: readonly PastTaskRow[]
   /** `before` of the next page. */

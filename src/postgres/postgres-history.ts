@@ -27,7 +27,7 @@ export interface HistoryOptions {
 }
 
 export function postgresHistory({ connection, statements, session, clock, name, limits }: HistoryOptions): TaskHistory {
-  // A process that adds few tasks sweeps as well, at its first.
+  // The first task that a process adds causes a sweep: some processes add only a few.
   let sinceSweep: number = SWEEP.every
   const run = async (text: string, values: unknown[]): Promise<readonly Row[]> => {
     try {

@@ -6,7 +6,7 @@
  * D3  The end of a task, and what it means for those that wait for it, are one write.
  * D4  The record of a task is kept while another one waits that names it.
  *
- * It costs nothing while no task waits: one look into an empty map for each task that ends.
+ * While no task waits, it costs one look-up in an empty map for each task that ends.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import type { WaitEvent } from '../../../machines/registry-events.js'

@@ -49,6 +49,7 @@ const isResult = (value: unknown): boolean =>
 
 /** Reads it; undefined for a task that waits for no others. */
 export function readStoredWait({ after }: StoredJson): DependencyResults | undefined {
+  if (after === undefined) return undefined
   const read = storedWaitSchema().safeParse(after)
   if (!read.success) return undefined
   const { onFailed, tasks } = read.data

@@ -24,7 +24,7 @@ export class AsyncTaskHistory implements Feature {
     if (persistence === undefined) return
     const { id, status } = entry.record
     if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
-      // It keeps nothing of the entry.
+      // What V8 keeps for the callback must not have the entry.
       this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), () => persistence.forget(id))
     } else persistence.forget(id)
   }

@@ -203,15 +203,14 @@ interface ResumedWait {
   readonly wait: DependencyResults
 }
 
-/** What a task waits for; undefined for one that has started, or lacks only a slot. */
-function heldBackBy({ task: { run = {} }, fate }: FoundTask): DependencyResults | undefined {
-  const wait = fate?.type === 'waiting' ? readStoredWait(run) : undefined
-  return wait !== undefined && isHeldBack(wait) ? wait : undefined
-}
-
 /** The tasks that others wait for. */
 const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
-  new Set(found.flatMap((each) => [...(heldBackBy(each)?.results.keys() ?? [])]))
+  new Set(
+    found.flatMap(({ task: { run = {} }, fate }) => {
+      const wait = fate?.type === 'waiting' ? readStoredWait(run) : undefined
+      return wait !== undefined && isHeldBack(wait) ? [...wait.results.keys()] : []
+    }),
+  )
 
 function waitAgain(registry: TaskRegistry, { entry, wait }: ResumedWait): void {
   const entries = [...wait.results.keys()].flatMap((id) => registry.history.get(id) ?? [])
@@ -227,9 +226,8 @@ function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
   host: RecoveryHost,
-  found: FoundTask,
+  { task, fate, isChanged = false }: FoundTask,
 ): ResumedWait | undefined {
-  const { task, fate, isChanged = false } = found
   if (fate === undefined || fate.type === 'interrupted') return undefined
   const { id, deadlineAt, run = {} } = task
   const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
@@ -241,8 +239,8 @@ function goOn(
   const runner = fate.definition
   const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
-  const wait = heldBackBy(found)
   const results = readStoredWait(run)
+  const wait = fate.type === 'waiting' && results !== undefined && isHeldBack(results) ? results : undefined
   const { goalPrompt: goal, after } = record
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal, params, ...defined({ after }) }) }
   const start = { runner, graceMs, params }

@@ -57,7 +57,7 @@ async function allPages(manager: AsyncTaskManager, query: object = {}): Promise<
 }
 
 describe('the history of a manager', () => {
-  it('has every task that has ended once, those first that ended last, also after a restart', async () => {
+  it('has every task that has ended once, the latest first, also after a restart', async () => {
     const store = memoryStore()
     const first = create({ store })
     const ids = await runTasks(first, 40)

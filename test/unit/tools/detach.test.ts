@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { registryOf } from '../../../src/async-tasks/manager.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
-import { createAgentTasks, InvalidSettingError, type AgentTasksOptions, type RunContext } from '../../../src/index.js'
+import { createAgentTasks, InvalidSettingError, type AgentTasksOptions } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { createTaskTool } from '../../../src/tools/task-tool.js'
 import { tick, untilAborted } from '../../support/limited-tasks.js'
 import { checkProperty } from '../../support/property.js'
-import { controlledRun, settle } from './tool-host.js'
+import { controlledSubagent, settle } from './tool-host.js'
 
 const RESULT = 'the only result'
 
@@ -17,12 +17,7 @@ const onError = (): void => undefined
 
 function createHost(options: AgentTasksOptions = {}) {
   const clock = createManualClock()
-  const runs: ReturnType<typeof controlledRun>[] = []
-  const subagent = (input: unknown, context: RunContext) => {
-    const run = controlledRun()
-    runs.push(run)
-    return run.run(input, context)
-  }
+  const { subagent, runs } = controlledSubagent()
   const tasks = createAgentTasks({
     clock,
     subagents: { a: subagent },

@@ -1,9 +1,9 @@
 /** `maxForegroundTasks`: how many synchronous calls may run a task at once. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createAgentTasks, TaskLimitError, type AgentTasksOptions, type RunContext } from '../../../src/index.js'
+import { createAgentTasks, TaskLimitError, type AgentTasksOptions } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
-import { controlledRun, settle } from './tool-host.js'
+import { controlledSubagent, settle } from './tool-host.js'
 
 const refused = {
   llmContent:
@@ -14,12 +14,7 @@ const refused = {
 
 function setUp(options: AgentTasksOptions = {}) {
   const clock = createManualClock()
-  const runs: ReturnType<typeof controlledRun>[] = []
-  const subagent = (input: unknown, context: RunContext) => {
-    const run = controlledRun()
-    runs.push(run)
-    return run.run(input, context)
-  }
+  const { subagent, runs } = controlledSubagent()
   const tasks = createAgentTasks({ clock, subagents: { a: subagent }, maxForegroundTasks: 1, graceMs: 100, ...options })
   const manager = tasks.getAsyncTaskManager()
   onTestFinished(async () => {

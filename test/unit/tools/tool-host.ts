@@ -45,6 +45,17 @@ export function controlledRun<Input>() {
   return { run, started: started.promise, finish: end.resolve, fail: end.reject }
 }
 
+/** A subagent whose runs the test ends, in the order in which they start. */
+export function controlledSubagent() {
+  const runs: ReturnType<typeof controlledRun>[] = []
+  const subagent = (input: unknown, context: RunContext) => {
+    const run = controlledRun()
+    runs.push(run)
+    return run.run(input, context)
+  }
+  return { subagent, runs }
+}
+
 /** Waits until all settled promises have run their callbacks. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()

@@ -26,7 +26,7 @@ export function HistoryPart({ address }: PartProps) {
     <section class="part" aria-labelledby="history-heading">
       <div class="part-head">
         <h1 id="history-heading">History</h1>
-        <p class="hint">Those first that ended last</p>
+        <p class="hint">Latest first</p>
       </div>
       <search class="filters">
         <label class="grow">
