@@ -31,12 +31,12 @@ export type FamilyRefusal = 'parent-ended' | 'too-deep' | 'too-many'
 export class Families {
   readonly limits: FamilyLimits
   readonly #ledger: Ledger
-  readonly #onRelease: (owner: string) => void
+  readonly #onRelease: (owner: string, heir: string | undefined) => void
   /** The ids of the tasks whose runs own others. */
   readonly #parents = new Set<string>()
 
   /** @param onRelease called when a run ceases to be an owner; it must not throw */
-  constructor(limits: FamilyLimits, ledger: Ledger, onRelease: (owner: string) => void) {
+  constructor(limits: FamilyLimits, ledger: Ledger, onRelease: (owner: string, heir: string | undefined) => void) {
     this.limits = limits
     this.#ledger = ledger
     this.#onRelease = onRelease
@@ -57,7 +57,7 @@ export class Families {
     this.setOwner(record.owner)
   }
 
-  /** Tasks have this owner from now on. */
+  /** Tasks, or what a feature keeps, have this owner from now on. */
   setOwner(owner: string): void {
     const runId = runOfOwner(owner)
     if (runId !== undefined) this.#parents.add(runId)
@@ -73,8 +73,9 @@ export class Families {
   /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. */
   release({ record: { id, owner }, isDisowned }: TaskEntry): void {
     if (!this.#parents.delete(id)) return
-    this.#ledger.releaseOwner(ownerOfRun(id), isDisowned ? undefined : owner)
-    this.#onRelease(ownerOfRun(id))
+    const heir = isDisowned ? undefined : owner
+    this.#ledger.releaseOwner(ownerOfRun(id), heir)
+    this.#onRelease(ownerOfRun(id), heir)
   }
 }
 

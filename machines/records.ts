@@ -135,6 +135,8 @@ interface TaskFields extends CommandFields {
   readonly messagesSent?: number
   /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
   readonly isForeground?: true
+  /** A text that no run has produced, such as that of a schedule: its output has it as `final_message`. Absent for every task that runs. */
+  readonly isNote?: true
   /** The task whose run launched it; it may have ended. */
   readonly parentId?: string
   /** How many tasks are above it: 1 for a task that the run of another one launched. Absent for the others. */
@@ -301,6 +303,8 @@ export interface TaskAdmission {
   readonly graceMs: number
   /** The caller waits for the task in place: it takes no slot, unless it is a command. */
   readonly isForeground?: boolean | undefined
+  /** It is a note: it takes no slot. */
+  readonly isNote?: true | undefined
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool | undefined
   /** The task whose run launches it. */

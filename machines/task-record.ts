@@ -30,6 +30,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     depth,
     abortController,
     isForeground,
+    isNote,
     kind,
     command = [],
     after,
@@ -51,6 +52,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(waitsFor !== undefined && waitsFor.length > 0 && { waitsFor: Object.freeze([...waitsFor]) }),
     ...(abortController !== undefined && { abortController }),
     ...(isForeground === true && { isForeground }),
+    ...(isNote === true && { isNote }),
     ...(kind !== undefined && { kind, command: Object.freeze([...command]) }),
   }) as ActiveTaskInfo & { readonly status: S }
 }
@@ -168,10 +170,12 @@ export function endedRecord(
     parentId,
     depth,
     abortController,
+    isNote,
     kind,
     command,
   } = running
   const ended = endOf(settlement)
+  if (isNote === true) Object.assign(ended, { isNote })
   if (parentId !== undefined) Object.assign(ended, { parentId, depth })
   if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   if (kind !== undefined) Object.assign(ended, { kind, command })

@@ -75,7 +75,7 @@ export interface RegistryParts {
   /** A task, of this or of an earlier process, has spent something. */
   readonly onSpent?: (owner: string, amount: Spending) => void
   /** The tasks of an owner pass to another one: it has gone. */
-  readonly onReleased?: (owner: string) => void
+  readonly onReleased?: (owner: string, heir: string | undefined) => void
   /** A task has ended; its run may not have settled. `apply` changes what waits for it, in the same transition. */
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
   /** A record has changed without a notification. */
@@ -271,13 +271,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     { admission, isLaunched, reservationId, parent: launching }: EventOf<'task.register'>,
     parent: AnyActorRef,
   ): Admission => {
-    const { timeoutMs, graceMs, isForeground, pool, depth, ticket, budget } = admission
+    const { timeoutMs, graceMs, isForeground, isNote = false, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
     const isHeld = admission.waitsFor !== undefined
     // A command takes its slot in either place.
-    const isSlotless = isForeground === true && pool !== 'command'
+    const isSlotless = isNote || (isForeground === true && pool !== 'command')
     const waits = isHeld || (isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom())
-    const isCounted = isSlotless && launching === undefined
+    const isCounted = isSlotless && !isNote && launching === undefined
     const refusal =
       refusalOf(admission, reservationId, waits) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
@@ -593,7 +593,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           ledger.dropClaims(event.deliveryId)
           break
         case 'owner.release':
-          parts.onReleased?.(event.owner)
+          parts.onReleased?.(event.owner, event.heir)
           ledger.releaseOwner(event.owner, event.heir)
           if (event.heir !== undefined) families.setOwner(event.heir)
           prune()

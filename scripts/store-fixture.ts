@@ -72,6 +72,7 @@ const changes: readonly StoreChange[] = [
     put: { id: 'command/0', taskId: 'command', index: 0, outcome: { status: 'success', result: { content: [] } } },
   },
   { table: 'instances', put: { id: 'browser', secretSha256: 'ab'.repeat(32), registration: { tools: [] } } },
+  { table: 'featureStates', put: { id: 'schedules/1', feature: 'schedules', data: { next: 1_790_000_003_000 } } },
 ]
 
 if (existsSync(`${base}.db`)) {

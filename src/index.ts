@@ -92,6 +92,7 @@ export type {
   StoredCommand,
   StoredCommandTask,
   StoredDelivery,
+  StoredFeatureState,
   StoredInstance,
   StoredJson,
   StoredTask,

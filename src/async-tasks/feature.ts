@@ -3,6 +3,7 @@ import type { TaskTransition } from '../../machines/records.js'
 import type { WaitEvent } from '../../machines/registry-events.js'
 import type { Spending } from '../../machines/spending.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import type { StoredJson } from '../store/store.js'
 
 /**
  * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
@@ -19,6 +20,8 @@ export interface Feature {
   readonly changed?: (entry: TaskEntry) => void
   /** A task ends. @param apply changes what waits for it, in the same transition */
   readonly ending?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
+  /** What it keeps in the store besides tasks. */
+  readonly states?: FeatureStates
   /** Whether the record of a task must be kept although it owes nothing. */
   readonly keeps?: (entry: TaskEntry) => boolean
   /** A task has ended; the streams have been notified. */
@@ -27,18 +30,29 @@ export interface Feature {
   readonly pruned?: (entry: TaskEntry, at: number) => void
   /** An owner has spent something. */
   readonly spent?: (owner: string, amount: Spending) => void
-  /** An owner has gone: its tasks have passed to another one. */
-  readonly released?: (owner: string) => void
+  /** An owner has gone. @param heir to whom its tasks pass; undefined when nobody gets them */
+  readonly released?: (owner: string, heir: string | undefined) => void
   /** The registry is about to be disposed: its streams are still open. */
   readonly closing?: () => void
   /** The streams of the registry are complete. */
   readonly disposed?: () => void
 }
 
+/** The rows of a feature in the store. */
+export interface FeatureStates {
+  /** The name of the feature. */
+  readonly feature: string
+  /**
+   * Takes over what an earlier process has stored, by id. Called once, also without any, when the tasks are restored, in the same batch. It must not
+   * throw: what it cannot read it reports.
+   */
+  readonly restore: (states: ReadonlyMap<string, StoredJson>) => void
+}
+
 /** Makes a feature for a registry. It is also the key by which `TaskRegistry.use` finds it. */
 export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => F
 
-type Hook = keyof Feature
+type Hook = Exclude<keyof Feature, 'states'>
 
 /** The features of one registry. */
 export class Features<Registry> {
@@ -58,6 +72,11 @@ export class Features<Registry> {
       else features.push(feature)
     }
     return feature
+  }
+
+  /** What the features keep in the store. */
+  states(): FeatureStates[] {
+    return Array.from(this.#made.values()).flatMap(({ states }) => states ?? [])
   }
 
   /** Whether a feature must keep the record of a task. */

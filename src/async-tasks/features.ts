@@ -6,6 +6,7 @@ import type { Feature, FeatureMaker } from './feature.js'
 import { messaging } from './questions/inbox.js'
 import { listedIds } from './listed-ids.js'
 import { questionWithdrawal } from './questions/open-questions.js'
+import { notes } from './notes.js'
 import { prunedTasks } from './recovery/pruned-tasks.js'
 import { pushSubscribers } from './delivery/push-subscribers.js'
 import { taskHistory } from './history/past-tasks.js'
@@ -26,6 +27,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   messaging,
   runFiles,
   dependencies,
+  notes,
   runs,
   wrappingUp,
   spentByOwner,

@@ -144,6 +144,7 @@ export class AsyncTaskManager {
     this.registry = new TaskRegistry({
       ...registryLimits(options),
       notifyCancelled: options.notifyCancelled ?? false,
+      createId: this.#createId,
       clock,
       report,
       inspect: options.inspect,

@@ -34,7 +34,7 @@ import { ManagerOutbox } from '../kernel/manager-outbox.js'
 import { estimateJsonChars } from '../json/json-text.js'
 import { failureOf } from '../protocol/outcomes.js'
 import type { PastIdCheck } from './history/past-id-check.js'
-import type { Store } from '../store/store.js'
+import type { Store, StoredFeatureState } from '../store/store.js'
 import { toAbortReason } from './cancel-reason.js'
 import { DeadlineTimer } from './limits/deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery/delivery-timer-labels.js'
@@ -50,6 +50,8 @@ export interface TaskRegistryOptions {
   readonly families: FamilyLimits
   readonly queue: QueueLimits
   readonly notifyCancelled: boolean
+  /** Makes ids that begin with a prefix. */
+  readonly createId: (prefix: string) => string
   readonly clock: Clock
   readonly report: OnError
   readonly inspect: Inspect | undefined
@@ -80,6 +82,7 @@ type Notification = RegistryNotification | { readonly type: 'disposal' }
 /** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
 export class TaskRegistry {
   readonly clock: Clock
+  readonly createId: (prefix: string) => string
   readonly report: OnError
   readonly pools: SlotPools
   readonly ledger: Ledger
@@ -107,6 +110,7 @@ export class TaskRegistry {
   constructor(options: TaskRegistryOptions) {
     const { clock, report, store, queue } = options
     this.clock = clock
+    this.createId = options.createId
     this.report = report
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
     this.#retryTimer = new DeadlineTimer(clock, () => this.send({ type: 'retries.due' }))
@@ -165,7 +169,7 @@ export class TaskRegistry {
       tailOf: options.tailOf,
       ...defined({ deliveries: this.persistence }),
     })
-    this.families = new Families(options.families, this.ledger, (owner) => this.#onReleased(owner))
+    this.families = new Families(options.families, this.ledger, (owner, heir) => this.#onReleased(owner, heir))
     for (const feature of options.features) this.use(feature)
     this.#core = createRegistryLogic({
       slots: this.pools,
@@ -182,7 +186,7 @@ export class TaskRegistry {
       },
       onEnded: (entry, apply) => this.#features.run('ending', entry, apply),
       onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
-      onReleased: (owner) => this.#onReleased(owner),
+      onReleased: (owner, heir) => this.#onReleased(owner, heir),
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })
@@ -207,6 +211,14 @@ export class TaskRegistry {
   /** A feature of this registry; it is made at the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
     return this.#features.use(this, make)
+  }
+
+  /** Gives the features what an earlier process has stored for them. */
+  restoreStates(states: readonly StoredFeatureState[]): void {
+    for (const { feature, restore } of this.#features.states()) {
+      const own = states.filter((state) => state.feature === feature)
+      restore(new Map(own.map(({ id, data }) => [id.slice(feature.length + 1), data])))
+    }
   }
 
   /** Sends an event that has no answer; a disposed registry ignores it. */
@@ -354,8 +366,8 @@ export class TaskRegistry {
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
   }
 
-  #onReleased(owner: string): void {
-    this.#features.run('released', owner)
+  #onReleased(owner: string, heir: string | undefined): void {
+    this.#features.run('released', owner, heir)
     this.persistence?.confirmOwner(owner)
   }
 

@@ -12,6 +12,10 @@ export function taskName({ subagentName, goalPrompt }: Pick<AsyncTaskInfo, 'suba
   return `subagent '${oneLine(subagentName, NAME_CHARS)}', goal ${JSON.stringify(oneLine(goalPrompt, GOAL_CHARS))}`
 }
 
+/** What has made a note and what it is about, as in `schedule, "stand-up"`. */
+export const noteName = ({ subagentName, goalPrompt }: Pick<AsyncTaskInfo, 'subagentName' | 'goalPrompt'>): string =>
+  `${oneLine(subagentName, NAME_CHARS)}, ${JSON.stringify(oneLine(goalPrompt, GOAL_CHARS))}`
+
 // Only what may be shown is read: a goal may have millions of characters.
 const oneLine = (text: string, maxChars: number): string =>
   previewText(

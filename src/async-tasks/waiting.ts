@@ -9,6 +9,7 @@ import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
 import { openLease, type HoldLease } from './delivery/leases.js'
 import type { Asking, QuestionAsker } from './questions/question-askers.js'
+import { notes } from './notes.js'
 import { taskWatchers } from './task-watchers.js'
 import type { Persistence } from './recovery/persistence.js'
 import type { TaskRegistry } from './registry.js'
@@ -33,6 +34,8 @@ export interface WordedWaitOptions extends WaitOptions {
   readonly endsOnQuestion?: boolean
   /** The wait also ends when one of the tasks is in the background. */
   readonly endsInBackground?: boolean
+  /** The wait also ends when a note is owed: to this owner, or to any. Default: it does not. */
+  readonly endsOnNote?: { readonly owner: string | undefined } | undefined
   /** Asks a person the questions of the tasks. The wait does not end on a question while it is asked. */
   readonly asker?: QuestionAsker | undefined
 }
@@ -45,6 +48,7 @@ const optionsSchema = lazily(() =>
     signal: z.custom<AbortSignal>((value) => value instanceof AbortSignal, 'an AbortSignal').optional(),
     endsOnQuestion: z.boolean().default(false),
     endsInBackground: z.boolean().default(false),
+    endsOnNote: z.custom<NonNullable<WordedWaitOptions['endsOnNote']>>((value) => typeof value === 'object').optional(),
     asker: z.custom<QuestionAsker>((value) => typeof value === 'object', 'an object').optional(),
     hold: z.custom<HoldLease>((value) => typeof value === 'function', 'a function').optional(),
     onSettled: z
@@ -65,10 +69,21 @@ export async function waitForTasks(
 ): Promise<WaitResult> {
   const ids = [...new Set(parseInput(idsSchema(), taskIds, 'ids'))]
   const options = parseInput(optionsSchema(), waitOptions, 'options')
-  const { mode = 'all', timeoutMs, signal, onSettled, endsOnQuestion, endsInBackground, asker, hold } = options
+  const {
+    mode = 'all',
+    timeoutMs,
+    signal,
+    onSettled,
+    endsOnQuestion,
+    endsInBackground,
+    endsOnNote,
+    asker,
+    hold,
+  } = options
   signal?.throwIfAborted()
   const found = ids.map((id) => registry.history.get(id)).filter((entry): entry is TaskEntry => entry !== undefined)
   const unknown = ids.filter((id) => registry.history.get(id) === undefined)
+  const hasNote = endsOnNote !== undefined && registry.use(notes).isOwed(endsOnNote.owner)
   openLease(registry, { deliveryId, taskIds: found.map(({ record }) => record.id), isClaim: true })
   const asking = asker?.begin((taskId) => {
     const entry = registry.history.get(taskId)
@@ -83,8 +98,8 @@ export async function waitForTasks(
   )
   try {
     // A subscriber may have aborted the signal when it was notified of the lease.
-    if (!found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
-      await waitUntil(registry, { isOver, found, timeoutMs, signal })
+    if (!hasNote && !found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
+      await waitUntil(registry, { isOver, found, timeoutMs, signal, endsOnNote })
     }
     asking?.end()
     if (registry.persistence !== undefined) await endsStored(registry.persistence, found)
@@ -155,17 +170,19 @@ interface Wait {
   readonly found: readonly TaskEntry[]
   readonly timeoutMs: number | undefined
   readonly signal: AbortSignal | undefined
+  readonly endsOnNote: WordedWaitOptions['endsOnNote']
 }
 
-/** Resolves when the tasks have ended, the time is up, the signal aborts or everything is disposed. */
+/** Resolves when the tasks have ended, a note has come, the time is up, the signal aborts or everything is disposed. */
 function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
-  const { isOver, found, timeoutMs, signal } = wait
+  const { isOver, found, timeoutMs, signal, endsOnNote } = wait
   const all = registry.use(taskWatchers)
   return new Promise((resolve) => {
     const end = (): void => {
       for (const [entry, watcher] of watchers) all.remove(entry, watcher)
       clearLongTimeout(registry.clock, timer)
       signal?.removeEventListener('abort', end)
+      stopNotes?.()
       resolve()
     }
     const watchers = new Map(
@@ -184,5 +201,6 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
     } as const
     const timer = timeoutMs === undefined ? undefined : setLongTimeout(registry.clock, end, timeoutMs, label)
     for (const [entry, watcher] of watchers) all.add(entry, watcher)
+    const stopNotes = endsOnNote && registry.use(notes).onNote(endsOnNote.owner, end)
   })
 }

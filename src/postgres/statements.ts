@@ -4,7 +4,7 @@
  */
 
 /** The version of the layout. */
-export const LAYOUT_VERSION = 2
+export const LAYOUT_VERSION = 3
 
 /** The marker of a schema of this package. */
 export const LAYOUT_TABLE = 'agent_tasks_layout'
@@ -48,6 +48,7 @@ export function statementsFor(name: string) {
         `CREATE INDEX history_by_end ON ${schema}.history (session, kind, completed_at, id COLLATE "C")`,
         `CREATE INDEX history_by_words ON ${schema}.history USING gin (words)`,
       ],
+      [view(schema, 'feature_states', 'featureStates', ['feature', 'data'])],
     ],
     setVersion: `UPDATE ${schema}.${LAYOUT_TABLE} SET version = ${LAYOUT_VERSION}`,
 

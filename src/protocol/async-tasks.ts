@@ -250,6 +250,8 @@ export const restorableRecordSchema = lazily(() =>
       progress: progressSchema().optional(),
       /** The end of what it wrote. */
       outputTail: z.string().optional(),
+      /** It is a note. */
+      isNote: z.literal(true).optional(),
       /** `command` for a program that was started as a command. */
       kind: z.literal('command').optional(),
       /** The program and its arguments. */

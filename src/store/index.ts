@@ -18,6 +18,7 @@ export type {
   StoredCommand,
   StoredCommandTask,
   StoredDelivery,
+  StoredFeatureState,
   StoredInstance,
   StoredJson,
   StoredTask,

@@ -7,9 +7,12 @@ import { StoreInUseError } from './store-errors.js'
 
 /** The tables of each user. */
 const TABLES = {
-  'async tasks': ['tasks', 'deliveries'],
-  'command tasks': ['commandTasks', 'commands', 'instances'],
+  'async tasks': ['tasks', 'deliveries', 'featureStates'],
+  'command tasks': ['commandTasks', 'commands', 'instances', 'featureStates'],
 } as const satisfies Readonly<Record<string, readonly StoreTable[]>>
+
+/** Each user has features of its own in it. */
+const SHARED: StoreTable = 'featureStates'
 
 /** Who uses a store. */
 export type StoreUser = keyof typeof TABLES
@@ -46,7 +49,7 @@ export function useStore<User extends StoreUser>(store: Store, user: User): Open
   opening.users.add(user)
   opening.count += 1
   const contents = TABLES[user].map((table) => [table, opening.rows.get(table)])
-  for (const table of TABLES[user]) opening.rows.delete(table)
+  for (const table of TABLES[user]) if (table !== SHARED) opening.rows.delete(table)
   let isOpen = true
   return {
     contents: Object.fromEntries(contents) as ContentsOf<User>,

@@ -91,6 +91,16 @@ export interface StoredInstance {
   readonly registration: StoredJson
 }
 
+/** What a feature keeps besides tasks, such as a schedule. */
+export interface StoredFeatureState {
+  /** Unique among all of them; it begins with the name of the feature. */
+  readonly id: string
+  /** The name of the feature. */
+  readonly feature: string
+  /** What it keeps. */
+  readonly data: StoredJson
+}
+
 /** The rows of a store, by table. */
 export interface StoreTables {
   /** Background tasks. */
@@ -103,6 +113,8 @@ export interface StoreTables {
   readonly commands: StoredCommand
   /** Remote workers. */
   readonly instances: StoredInstance
+  /** What features keep besides tasks. */
+  readonly featureStates: StoredFeatureState
 }
 
 /** The name of a table. */
@@ -155,4 +167,11 @@ export interface FileStore extends LocalStore {
 }
 
 /** The names of all tables. */
-export const STORE_TABLES: readonly StoreTable[] = ['tasks', 'deliveries', 'commandTasks', 'commands', 'instances']
+export const STORE_TABLES: readonly StoreTable[] = [
+  'tasks',
+  'deliveries',
+  'commandTasks',
+  'commands',
+  'instances',
+  'featureStates',
+]

@@ -63,7 +63,7 @@ interface Checked {
 const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
   'is empty at first': async ({ open }) => {
     const store = await open()
-    expectEqual(counts(store.open()), [0, 0, 0, 0, 0], 'the rows of a new store')
+    expectEqual(counts(store.open()), [0, 0, 0, 0, 0, 0], 'the rows of a new store')
   },
 
   'returns what was written after it was opened again': async ({ open, again }) => {
@@ -77,6 +77,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
       },
       { table: 'commands', put: { id: 'c/0', taskId: 'c', index: 0, outcome: { status: 'success' } } },
       { table: 'instances', put: { id: 'i', secretSha256: 'ab', registration: { tools: [] } } },
+      { table: 'featureStates', put: { id: 'f/1', feature: 'f', data: { next: 1 } } },
     ])
     await store.close()
     const contents = await reopened(again)
@@ -85,7 +86,8 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
       [task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }), task('b', 2)],
       'tasks',
     )
-    expectEqual(counts(contents), [2, 1, 1, 1, 1], 'the rows of each table')
+    expectEqual(contents.featureStates, [{ id: 'f/1', feature: 'f', data: { next: 1 } }], 'featureStates')
+    expectEqual(counts(contents), [2, 1, 1, 1, 1, 1], 'the rows of each table')
   },
 
   'replaces a row of the same id': async ({ open, again }) => {

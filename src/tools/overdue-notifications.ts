@@ -1,4 +1,5 @@
 /** Adds what has been owed for too long to the results of tools: an agent that is never idle hears of it there (F11). */
+import { notes } from '../async-tasks/notes.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
 import { defined } from '../defined.js'
@@ -51,6 +52,8 @@ function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
   const [result] = ledger.owed(owner)
   const [question] = ledger.questions.owed(owner)
   const asked = question?.entry.record.questions?.find(({ id }) => id === question.id)
+  // A note is for now.
+  if (manager.reads.use(notes).isOwed(owner)) return true
   const waits = [result?.record.completedAt, asked?.askedAt].map((since = Infinity) => clock.now() - since)
   // A wait below 0 began before the clock was set back.
   return waits.some((ms) => ms >= maxDelayMs || (ms < 0 && ms !== -Infinity))

@@ -5,6 +5,7 @@ import { lazily } from '../protocol/lazily.js'
 import { checkOptions, pickOptions, type OptionTypes } from '../protocol/option-checks.js'
 import { runOfOwner } from '../../machines/families.js'
 import { isOfOtherRun } from '../async-tasks/families/families.js'
+import { notes } from '../async-tasks/notes.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
 import { hasNotEnded, lookUpTask } from '../async-tasks/task-lookup.js'
@@ -123,6 +124,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     mode,
     timeoutMs: seconds * 1000,
     endsOnQuestion: true,
+    endsOnNote: { owner: view.owner },
     asker: limits.asker,
     hold: view.hold,
     onSettled: (settled, pending) => text.word(settled, pending, [...problems, ...cut]),
@@ -146,7 +148,9 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
       ? `${settled.length} of ${ids.length} async task(s) ended:`
       : asking.length > 0
         ? `None of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
-        : `None of ${ids.length} async task(s) ended within ${seconds} s.`
+        : view.manager.reads.use(notes).isOwed(view.owner)
+          ? `None of ${ids.length} async task(s) ended. The wait has ended because a note came.`
+          : `None of ${ids.length} async task(s) ended within ${seconds} s.`
   return {
     llmContent: text.toString(header),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,

@@ -16,7 +16,7 @@ import { commandLine } from '../command-line.js'
 import { fenceChars, fenced } from '../limits/fenced.js'
 import { callText, CHECK_READS, resultCall, type FollowUpCall } from '../output/follow-ups.js'
 import { PREVIEW_BYTES, previewJson } from '../output/result-preview.js'
-import { taskName } from '../task-name.js'
+import { noteName, taskName } from '../task-name.js'
 
 /**
  * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
@@ -54,6 +54,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
   if (!isTerminal(task)) return undefined
   switch (task.status) {
     case 'completed':
+      if (task.isNote === true) return { note_id: task.id, note: task.output.final_message }
       return {
         agent_id: task.id,
         ...shownCommand(task),
@@ -190,7 +191,14 @@ export interface NotificationFrame {
 }
 
 /** Names a task above the JSON of its end. */
-export const titleOf = (task: AsyncTaskInfo): string => `Task ${toOneLine(task.id)} (${taskName(task)}):`
+export const titleOf = (task: AsyncTaskInfo): string =>
+  task.isNote === true
+    ? `Note ${toOneLine(task.id)} (${noteName(task)}):`
+    : `Task ${toOneLine(task.id)} (${taskName(task)}):`
+
+/** Names it above the fence around its JSON. */
+const fenceTitleOf = (task: AsyncTaskInfo): string =>
+  task.isNote === true ? titleOf(task) : `Output of task ${toOneLine(task.id)} (${taskName(task)}):`
 
 /** The notifications of the first of these tasks: as many as fit into `room` characters, and at least one. */
 export function fittingNotifications(
@@ -205,7 +213,7 @@ export function fittingNotifications(
     // Between the fences there is JSON alone.
     const note = around === 'fence' ? repeatNote(task) : undefined
     const body = note === undefined ? task : withoutRepeat(task)
-    const named = around === 'fence' ? `Output of task ${toOneLine(task.id)} (${taskName(task)}):` : titleOf(task)
+    const named = around === 'fence' ? fenceTitleOf(task) : titleOf(task)
     const title = note === undefined ? named : `${note}\n${named}`
     const frameChars = around === 'fence' ? fenceChars(title) : around === 'line' ? title.length + 1 : 0
     const whole = room - SEPARATOR_CHARS - frameChars

@@ -84,7 +84,7 @@ export class AsyncTaskReminderService {
 
   /** Every task with its status, for the system instruction; `''` when there is none. Without an owner: every owner's tasks. */
   generateStatusSummary(owner?: string): string {
-    const tasks = visibleTasks(this.#manager, owner)
+    const tasks = visibleTasks(this.#manager, owner).filter(({ isNote }) => isNote !== true)
     if (tasks.length === 0) return ''
     const shortOf = shortTaskIds(this.#manager)
     const lines = toTree(tasks).map(({ task, level }, index) => {
@@ -214,13 +214,20 @@ export class AsyncTaskReminderService {
   }
 }
 
-/** How many tasks have ended, and how, unless all of them completed. */
-function heading(ended: readonly SettledTaskInfo[]): string {
+/** How many tasks have ended, and how, unless all of them completed; and how many notes there are. */
+function heading(told: readonly SettledTaskInfo[]): string {
+  const ended = told.filter(({ isNote }) => isNote !== true)
+  const noteCount = told.length - ended.length
+  const parts = [...(ended.length > 0 ? [endedText(ended)] : []), ...(noteCount > 0 ? [`${noteCount} note(s)`] : [])]
+  return `${parts.join(', ')}:`
+}
+
+function endedText(ended: readonly SettledTaskInfo[]): string {
   const counts = TERMINAL_STATUSES.map(
     (status) => [ended.filter((task) => task.status === status).length, status] as const,
   ).filter(([count]) => count > 0)
   const [only] = counts
   return counts.length === 1 && only !== undefined
-    ? `${ended.length} async task(s) ${only[1]}:`
-    : `${ended.length} async task(s) ended (${counts.map((count) => count.join(' ')).join(', ')}):`
+    ? `${ended.length} async task(s) ${only[1]}`
+    : `${ended.length} async task(s) ended (${counts.map((count) => count.join(' ')).join(', ')})`
 }

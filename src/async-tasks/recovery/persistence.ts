@@ -17,7 +17,7 @@ import { isPossibleRepeat } from '../delivery/notifications.js'
 import { useStore, type ContentsOf } from '../../store/shared-opening.js'
 import { folderName, type RunName } from '../output/run-files.js'
 import { programIn, reducedRecord, storedRecord } from './stored-records.js'
-import type { Store, StoredDelivery, StoredJson, StoredTask } from '../../store/store.js'
+import type { Store, StoredDelivery, StoredFeatureState, StoredJson, StoredTask } from '../../store/store.js'
 import { PastTasks } from '../../kernel/past-tasks.js'
 import { StoreSync } from '../../kernel/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
@@ -28,7 +28,7 @@ export const DELIVERED_BY = 'deliveredBy'
 /** An accepted message counts as confirmed when as many have been accepted after it, or when it was sent as long ago (a day). */
 const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
 
-const NOTHING = { tasks: [], deliveries: [] } as const
+const NOTHING = { tasks: [], deliveries: [], featureStates: [] } as const
 
 export interface PersistenceOptions {
   readonly store: Store
@@ -63,9 +63,10 @@ export class Persistence implements DeliveryObserver {
   readonly past: PastTasks
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
-  readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery }>({
+  readonly #sync = new StoreSync<{ tasks: TaskEntry; deliveries: OpenDelivery; featureStates: StoredFeatureState }>({
     tasks: { rowOf: (entry, isReduced) => this.#rowOf(entry, isReduced), isReducible: true },
     deliveries: { rowOf: deliveryRow },
+    featureStates: { rowOf: (state) => state },
   })
   /** Their launches were refused: nothing of them is stored. */
   readonly #withdrawn = new WeakSet<TaskEntry>()
@@ -186,6 +187,17 @@ export class Persistence implements DeliveryObserver {
     const storage = this.#storageOf(entry)
     const notBefore = this.#options.clock.now() + delayMs
     this.#storage.set(entry, { ...storage, run: { ...storage.run, notBefore, delayMs } })
+  }
+
+  /** Stores what a feature keeps, in one write with everything that changes in the same tick. @param id unique within the feature */
+  keepState(feature: string, id: string, data: StoredJson): void {
+    const row = { id: `${feature}/${id}`, feature, data }
+    this.#sync.put('featureStates', row.id, row)
+  }
+
+  /** A feature does not keep this any longer. */
+  dropState(feature: string, id: string): void {
+    this.#sync.remove('featureStates', `${feature}/${id}`)
   }
 
   /** The record has changed in a way that nobody is notified of. */

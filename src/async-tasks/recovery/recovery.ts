@@ -78,6 +78,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
       // They may wait for each other: all of them are there by now.
       for (const wait of waiting) waitAgain(registry, wait)
     })
+    registry.restoreStates(contents.featureStates)
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
   })

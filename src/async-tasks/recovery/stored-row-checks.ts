@@ -24,11 +24,15 @@ const deliverySchema = lazily(() =>
   z.object({ id: z.string(), owner: z.string(), at: z.number(), taskIds: z.array(z.string()) }),
 )
 
+const stateSchema = lazily(() =>
+  z.object({ id: z.string(), feature: z.string(), data: z.record(z.string(), z.unknown()) }),
+)
+
 /**
  * @param name what the error calls the store
  * @throws StoreError `STORE_DAMAGED` for a row that was not written by a manager
  */
-export function checkRows({ tasks, deliveries }: ContentsOf<'async tasks'>, name: string): void {
+export function checkRows({ tasks, deliveries, featureStates }: ContentsOf<'async tasks'>, name: string): void {
   for (const row of tasks) {
     check(taskSchema(), row, `${name}: the row ${preview(row.id)} of table tasks`)
     if (row.record['id'] === row.id) continue
@@ -38,6 +42,9 @@ export function checkRows({ tasks, deliveries }: ContentsOf<'async tasks'>, name
     )
   }
   for (const row of deliveries) check(deliverySchema(), row, `${name}: the row ${preview(row.id)} of table deliveries`)
+  for (const row of featureStates) {
+    check(stateSchema(), row, `${name}: the row ${preview(row.id)} of table featureStates`)
+  }
 }
 
 function check(schema: z.ZodType, row: unknown, what: string): void {

@@ -3,7 +3,12 @@ import { closeSync, openSync, rmSync } from 'node:fs'
 import type { Database } from './driver.js'
 
 /** The steps from each layout to the next: the first leads from 1 to 2. */
-export const MIGRATIONS: readonly ((database: Database) => void)[] = []
+export const MIGRATIONS: readonly ((database: Database) => void)[] = [
+  (database) =>
+    database.exec(
+      'CREATE TABLE feature_states (id TEXT PRIMARY KEY, feature, body TEXT NOT NULL, sum INTEGER NOT NULL)',
+    ),
+]
 
 /**
  * Puts a copy aside, at `FILE-layout-N`, and migrates the file in one transaction.

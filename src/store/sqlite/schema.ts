@@ -23,6 +23,8 @@ interface TableLayout<Row> {
   /** Columns besides `id`, `body` and `sum`, with what they show of a row. */
   readonly columns: Readonly<Record<string, (row: Row) => Value>>
   readonly order: string
+  /** The first layout that has it. Default: 1. */
+  readonly since?: number
 }
 
 /** The layout of each table. */
@@ -63,6 +65,12 @@ export const LAYOUT: { readonly [Table in StoreTable]: TableLayout<StoreTables[T
     order: 'task_id, place',
   },
   instances: { name: 'instances', columns: {}, order: 'id' },
+  featureStates: {
+    name: 'feature_states',
+    columns: { feature: ({ feature }) => textOf(feature) },
+    order: 'id',
+    since: 2,
+  },
 }
 
 /** Creates the tables in an empty database. */
@@ -80,8 +88,13 @@ export function valuesOf<Table extends StoreTable>(table: Table, row: StoreTable
   return [textOf(row.id), ...Object.values(columns).map((read) => read(row)), body, crc32(body)]
 }
 
+function layoutOf(database: Database): number {
+  const [version] = Object.values(database.prepare('PRAGMA user_version').get() ?? {})
+  return Number(version)
+}
+
 /**
- * Reads every row of a table.
+ * Reads every row of a table; none of a table that the layout of the file does not have yet.
  * @throws StoreError `STORE_DAMAGED` when a row is not what was written
  */
 export function readTable<Table extends StoreTable>(
@@ -89,7 +102,8 @@ export function readTable<Table extends StoreTable>(
   table: Table,
   file: string,
 ): StoreTables[Table][] {
-  const { name, order } = LAYOUT[table]
+  const { name, order, since = 1 } = LAYOUT[table]
+  if (layoutOf(database) < since) return []
   return database
     .prepare(`SELECT id, body, sum FROM ${name} ORDER BY ${order}, id`)
     .all()

@@ -249,7 +249,7 @@ it('K4: what the store held is taken once, and what has not changed is not writt
   const { persistence } = setUp(Object.assign(copy, { write }))
   const { tasks } = persistence.takeContents()
   expect(tasks.map(({ id }) => id)).toEqual(['a'])
-  expect(persistence.takeContents()).toEqual({ tasks: [], deliveries: [] })
+  expect(persistence.takeContents()).toEqual({ tasks: [], deliveries: [], featureStates: [] })
   persistence.restore(entryOf('a'), tasks[0]!, false)
   expect(persistence.isSettled()).toBe(true)
   persistence.restore(entryOf('a'), tasks[0]!, true)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { InvalidSettingError } from '../../../src/errors.js'
 import { postgresStore, readPostgresHistory, readPostgresStore } from '../../../src/postgres/index.js'
+import { LAYOUT_VERSION } from '../../../src/postgres/statements.js'
 import { isPostgresUrl, parsePostgresUrl } from '../../../src/postgres/store-url.js'
 import { openStore } from '../../../src/store/index.js'
 import { localPostgres, type LocalPostgres } from '../../support/pglite.js'
@@ -68,7 +69,9 @@ describe('a store that is read', () => {
     const first = await openStore(postgresStore(at('older')))
     await first.write([{ table: 'tasks', put: storedTask('one') }])
     await first.close()
-    await postgres.database.exec('DROP TABLE older.history; UPDATE older.agent_tasks_layout SET version = 1')
+    await postgres.database.exec(
+      'DROP TABLE older.history; DROP VIEW older.feature_states; UPDATE older.agent_tasks_layout SET version = 1',
+    )
     expect(idsIn(await readPostgresStore(at('older')))).toEqual([['default', undefined, ['one']]])
     expect(await readPostgresHistory(at('older'), { kind: 'task', limit: 10 })).toEqual([])
     const next = await openStore(postgresStore(at('older')))
@@ -76,7 +79,7 @@ describe('a store that is read', () => {
     expect(await next.history?.query({ kind: 'task', limit: 10 })).toEqual([])
     await next.close()
     const { rows } = await postgres.database.query('SELECT version FROM older.agent_tasks_layout')
-    expect(rows).toEqual([{ version: 2 }])
+    expect(rows).toEqual([{ version: LAYOUT_VERSION }])
   })
 })
 

@@ -14,7 +14,7 @@ const fixtures = fileURLToPath(new URL('fixtures', import.meta.url))
 const layouts = Array.from({ length: LAYOUT_VERSION }, (_, at) => at + 1)
 
 const contentOf = (layout: number): StoreContents =>
-  JSON.parse(readFileSync(join(fixtures, `layout-${layout}.json`), 'utf8')) as StoreContents
+  ({ featureStates: [], ...JSON.parse(readFileSync(join(fixtures, `layout-${layout}.json`), 'utf8')) }) as StoreContents
 
 /** A copy of the file, as a user has it. */
 function copyOf(layout: number): string {

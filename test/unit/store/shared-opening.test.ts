@@ -3,10 +3,15 @@ import { memoryStore, StoreInUseError, type Store } from 'agent-tasks/store'
 import { expect, it } from 'vitest'
 import { useStore } from '../../../src/store/shared-opening.js'
 
+const state = { id: 'f/1', feature: 'f', data: {} }
+
 async function setUp() {
   const store = memoryStore()
   store.open()
-  await store.write([{ table: 'instances', put: { id: 'i' } as never }])
+  await store.write([
+    { table: 'instances', put: { id: 'i' } as never },
+    { table: 'featureStates', put: state },
+  ])
   store.close()
   const calls: string[] = []
   const counted: Store = {
@@ -27,8 +32,13 @@ async function setUp() {
 it('is opened once for both, each gets its tables, and the last one closes it', async () => {
   const { store, calls } = await setUp()
   const [tasks, commands] = [useStore(store, 'async tasks'), useStore(store, 'command tasks')]
-  expect(tasks.contents).toEqual({ tasks: [], deliveries: [] })
-  expect(commands.contents).toEqual({ commandTasks: [], commands: [], instances: [{ id: 'i' }] })
+  expect(tasks.contents).toEqual({ tasks: [], deliveries: [], featureStates: [state] })
+  expect(commands.contents).toEqual({
+    commandTasks: [],
+    commands: [],
+    instances: [{ id: 'i' }],
+    featureStates: [state],
+  })
   expect(calls).toEqual(['open'])
   await tasks.close()
   await tasks.close()

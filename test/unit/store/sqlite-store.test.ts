@@ -25,7 +25,8 @@ import { readStore, sqliteStore, StoreError, StoreInUseError, type StoredTask } 
 import { openDatabase } from '../../../src/store/sqlite/driver.js'
 import { identityOf } from '../../../src/process-identity.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
-import { migrate } from '../../../src/store/sqlite/migrations.js'
+import { migrate, MIGRATIONS } from '../../../src/store/sqlite/migrations.js'
+import { LAYOUT_VERSION } from '../../../src/store/sqlite/schema.js'
 
 let folder: string
 let file: string
@@ -414,24 +415,27 @@ describe('the migration of an older layout', () => {
   it('puts a copy aside and changes the file in one transaction', async () => {
     await createStore(task('a'))
     const database = openDatabase(file)
-    expect(migrate(database, file, 1, [(of) => of.exec('ALTER TABLE tasks ADD COLUMN queue')])).toBe(true)
-    expect(database.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: 2 })
+    expect(
+      migrate(database, file, LAYOUT_VERSION, [...MIGRATIONS, (of) => of.exec('ALTER TABLE tasks ADD COLUMN queue')]),
+    ).toBe(true)
+    expect(database.prepare('PRAGMA user_version').get()).toMatchObject({ user_version: LAYOUT_VERSION + 1 })
     database.close()
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_NEWER')
-    expect(readStore(`${file}-layout-1`).tasks).toEqual([task('a')])
-    expect(statSync(`${file}-layout-1`).mode & 0o777).toBe(0o600)
+    expect(readStore(`${file}-layout-${LAYOUT_VERSION}`).tasks).toEqual([task('a')])
+    expect(statSync(`${file}-layout-${LAYOUT_VERSION}`).mode & 0o777).toBe(0o600)
   })
 
   it('leaves the file as it was when a step fails', async () => {
     await createStore(task('a'))
     const database = openDatabase(file)
     const steps = [
+      ...MIGRATIONS,
       (of: typeof database) => of.exec('DELETE FROM tasks'),
       () => {
         throw new Error('a step that fails')
       },
     ]
-    expect(() => migrate(database, file, 1, steps)).toThrow('a step that fails')
+    expect(() => migrate(database, file, LAYOUT_VERSION, steps)).toThrow('a step that fails')
     // No transaction is left.
     database.exec('BEGIN; COMMIT')
     database.close()
@@ -440,18 +444,18 @@ describe('the migration of an older layout', () => {
 
   it('K11: leaves a copy for its owner alone, in place of what an earlier attempt left', async () => {
     await createStore(task('a'))
-    writeFileSync(`${file}-layout-1`, 'half of a copy')
+    writeFileSync(`${file}-layout-${LAYOUT_VERSION}`, 'half of a copy')
     const database = openDatabase(file)
     try {
       const step = (of: typeof database): void => of.exec('DELETE FROM tasks')
-      expect(migrate(database, file, 1, [step])).toBe(true)
+      expect(migrate(database, file, LAYOUT_VERSION, [...MIGRATIONS, step])).toBe(true)
       // The version is in the file, and not only in its log.
-      expect(readFileSync(file).readUInt32BE(60)).toBe(2)
+      expect(readFileSync(file).readUInt32BE(60)).toBe(LAYOUT_VERSION + 1)
     } finally {
       database.close()
     }
-    expect(statSync(`${file}-layout-1`).mode & 0o777).toBe(0o600)
-    expect(readStore(`${file}-layout-1`).tasks.map(({ id }) => id)).toEqual(['a'])
+    expect(statSync(`${file}-layout-${LAYOUT_VERSION}`).mode & 0o777).toBe(0o600)
+    expect(readStore(`${file}-layout-${LAYOUT_VERSION}`).tasks.map(({ id }) => id)).toEqual(['a'])
   })
 })
 
