@@ -208,7 +208,7 @@ export async function endToDelivery(_params: unknown, checkout: string): Promise
         let end: ((output: typeof OUTPUT) => void) | undefined
         const runner = () => new Promise<typeof OUTPUT>((resolve) => (end = resolve))
         manager.launch({ subagentName: 'agent', goalPrompt: GOAL }, runner)
-        await new Promise(setImmediate)
+        await whenStored(manager)
         const delivered = new Promise<void>((resolve) => (deliver = resolve))
         const start = performance.now()
         end?.(OUTPUT)
