@@ -17,6 +17,9 @@ export interface Effort {
   readonly warmMs: number
 }
 
+/** How long a subject may take for one order, in ms: the slowest takes less than a minute. */
+const MAX_ANSWER_MS = 300_000
+
 interface Worker {
   ask(order: WorkerOrder): Promise<WorkerReport>
   close(): Promise<void>
@@ -88,10 +91,11 @@ async function runRound(worker: Worker): Promise<Round> {
 
 async function startWorker(spec: BuiltSubjectSpec): Promise<Worker> {
   const child = fork(new URL('worker.js', import.meta.url), [JSON.stringify(spec)], { execArgv: ['--expose-gc'] })
-  await nextReport(child)
+  const subject = `${spec.create} ${JSON.stringify(spec.params)}`
+  await nextReport(child, subject)
   return {
     ask: (order) => {
-      const report = nextReport(child)
+      const report = nextReport(child, subject)
       child.send(order)
       return report
     },
@@ -109,15 +113,22 @@ async function startWorker(spec: BuiltSubjectSpec): Promise<Worker> {
   }
 }
 
-function nextReport(child: ChildProcess): Promise<WorkerReport> {
+/** @throws Error when the process ends, or says nothing for so long that it never will */
+function nextReport(child: ChildProcess, subject: string): Promise<WorkerReport> {
   return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error(`${subject}: no answer within ${MAX_ANSWER_MS / 1000} s`))
+      child.kill('SIGKILL')
+    }, MAX_ANSWER_MS)
     const onMessage = (report: WorkerReport): void => {
       child.off('exit', onExit)
+      clearTimeout(timer)
       if (report.type === 'failed') reject(new Error(report.error))
       else resolve(report)
     }
     const onExit = (code: number | null): void => {
       child.off('message', onMessage)
+      clearTimeout(timer)
       reject(new Error(`a worker of the benchmark ended with ${code ?? 'a signal'}`))
     }
     child.once('message', onMessage)
