@@ -29,6 +29,11 @@ export class DueTimes<Key> {
     return this.#dues.has(key)
   }
 
+  /** The time of a key. */
+  timeOf(key: Key): number | undefined {
+    return this.#dues.get(key)?.at
+  }
+
   /** Sets the time of a key; an earlier one no longer counts. */
   set(key: Key, at: number): void {
     const due = { key, at, order: (this.#order += 1) }

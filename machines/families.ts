@@ -70,12 +70,13 @@ export class Families {
     return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
   }
 
-  /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. */
-  release({ record: { id, owner }, isDisowned }: TaskEntry): void {
-    if (!this.#parents.delete(id)) return
+  /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. False when it owned nothing. */
+  release({ record: { id, owner }, isDisowned }: TaskEntry): boolean {
+    if (!this.#parents.delete(id)) return false
     const heir = isDisowned ? undefined : owner
     this.#ledger.releaseOwner(ownerOfRun(id), heir)
     this.#onRelease(ownerOfRun(id), heir)
+    return true
   }
 }
 

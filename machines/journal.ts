@@ -16,6 +16,8 @@ export type RegistryNotification =
   | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
   /** A task has moved from the foreground to the background. */
   | { readonly type: 'detached'; readonly entry: TaskEntry }
+  /** The tasks of this owner, or of all, are paused, or are not any longer. */
+  | { readonly type: 'paused'; readonly owner: string | undefined }
   /** A question is owed to this owner (again). */
   | { readonly type: 'questions.owed'; readonly owner: string }
 
@@ -96,6 +98,10 @@ export class Journal {
   /** A task has moved to the background. */
   detached(entry: TaskEntry): void {
     this.#publish({ type: 'detached', entry })
+  }
+
+  paused(owner: string | undefined): void {
+    this.#publish({ type: 'paused', owner })
   }
 
   questionOwed(owner: string): void {

@@ -1,6 +1,7 @@
 /** The events of the registry, what it answers, and the effects that follow its transitions. */
 import type { LeaseRequest } from './ledger.js'
 import type { FamilyRefusal } from './families.js'
+import type { TaskPause } from './pauses.js'
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
@@ -17,7 +18,7 @@ import type { NotedFields } from './task-record.js'
 
 /** Why a task was not admitted. */
 export type AdmissionRefusal =
-  'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | FamilyRefusal
+  'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | 'paused' | FamilyRefusal
 
 /** The answer to `task.register`. */
 export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
@@ -116,6 +117,8 @@ export type RegistryEvent =
   | { readonly type: 'reservation.cancel'; readonly reservationId: string }
   | { readonly type: 'slot.release'; readonly entry: TaskEntry }
   | { readonly type: 'limit.set'; readonly max: number; readonly pool?: SlotPool }
+  | { readonly type: 'pause.begin'; readonly pause: TaskPause }
+  | { readonly type: 'pause.end'; readonly owner: string | undefined }
   | { readonly type: 'lease.take'; readonly request: LeaseRequest }
   | {
       readonly type: 'lease.acknowledge'

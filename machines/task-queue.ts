@@ -16,8 +16,8 @@ export interface QueueLimits {
   readonly maxWaitMs: number | undefined
 }
 
-/** Why a place is held back although a slot may be free: the back-off of a repeated run, or tasks that have to end first. */
-export type HoldReason = 'delay' | 'dependencies'
+/** Why a place is held back although a slot may be free: the back-off of a repeated run, tasks that have to end first, or a pause. */
+export type HoldReason = 'delay' | 'dependencies' | 'pause'
 
 interface Place extends QueueTicket {
   readonly entry: TaskEntry
@@ -68,6 +68,18 @@ export class TaskQueue {
   isHeld(entry: TaskEntry, reason?: HoldReason): boolean {
     const reasons = this.#held.get(entry)
     return reasons !== undefined && (reason === undefined || reasons.has(reason))
+  }
+
+  /** Holds a place back for one more reason. True when it was not held back: until now only a slot was missing. */
+  hold(entry: TaskEntry, reason: HoldReason): boolean {
+    const place = this.#places.get(entry)
+    if (place === undefined) return false
+    const reasons = this.#held.get(entry)
+    if (reasons?.add(reason) !== undefined) return false
+    this.#held.set(entry, new Set([reason]))
+    // The item in the heap is stale from now on.
+    this.#places.set(entry, { ...place })
+    return true
   }
 
   /** A place is not held back for this reason any longer. True when it was the last one: only a slot is missing now. */

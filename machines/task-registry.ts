@@ -23,6 +23,8 @@ import { runOfOwner, type Families } from './families.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 import type { Ledger } from './ledger.js'
+import { PerTask } from './per-task.js'
+import type { Pauses } from './pauses.js'
 import { BudgetTimes, type TimeBudget } from './budget-times.js'
 import type { AsyncTaskInfo, QueueTicket, Settlement, TaskAdmission, TaskBudget, TaskFailure } from './records.js'
 import type {
@@ -63,6 +65,7 @@ export interface RegistryParts {
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
+  readonly pauses: Pauses
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
@@ -78,6 +81,8 @@ export interface RegistryParts {
   readonly onReleased?: (owner: string, heir: string | undefined) => void
   /** A task has ended; its run may not have settled. `apply` changes what waits for it, in the same transition. */
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
+  /** A task waits for a slot again that a pause has held back; `waitedMs`: for how long it had waited before. */
+  readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
   /** A record has changed without a notification. */
   readonly onNoted?: (entry: TaskEntry) => void
   /** Describes what the actor of a task failed with. */
@@ -102,7 +107,7 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryCore {
-  const { ledger, history, families, journal, task, elapsed } = parts
+  const { ledger, history, families, pauses, journal, task, elapsed } = parts
   const effects: RegistryEffect[] = []
   let answer: RegistryAnswers[keyof RegistryAnswers]
   let host: AsyncTaskHost | undefined
@@ -115,6 +120,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const deadlines = new DueTimes<TaskEntry>()
   /** When the back-offs of what is retried end. */
   const delays = new DueTimes<TaskEntry>()
+  /** How long what a pause holds back has waited for a slot before, in ms. */
+  const waited = new PerTask<number>()
   const budgets = new BudgetTimes()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
@@ -184,6 +191,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const reasons: HoldReason[] = []
     if (delayMs > 0) reasons.push('delay')
     if (isHeld) reasons.push('dependencies')
+    if (pauses.concern(entry.record.owner)) {
+      reasons.push('pause')
+      waited.set(entry, waitedMs)
+    }
     slots.queue.add(entry, ticket, reasons)
     if (delayMs > 0) delays.set(entry, elapsed() + delayMs)
     if (reasons.length === 0) limitWait(entry, slots, waitedMs)
@@ -191,7 +202,33 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 
   /** The place of a task is not held back for this reason any longer: when only a slot is missing, its longest wait begins. */
   const releasePlace = (entry: TaskEntry, reason: HoldReason): void => {
-    for (const slots of pools()) if (slots.queue.release(entry, reason)) limitWait(entry, slots)
+    for (const slots of pools()) {
+      if (!slots.queue.release(entry, reason)) continue
+      const waitedMs = waited.take(entry) ?? 0
+      limitWait(entry, slots, waitedMs)
+      if (reason === 'pause') parts.onWaiting?.(entry, waitedMs)
+    }
+  }
+
+  /** The tasks of an owner, or of all, wait as long as a pause concerns them: that does not count as waiting for a slot. */
+  const applyPauses = (owner?: string): void => {
+    for (const entry of ledger.queued(owner)) {
+      if (!pauses.concern(entry.record.owner)) {
+        releasePlace(entry, 'pause')
+        continue
+      }
+      for (const { queue } of pools()) {
+        if (!queue.hold(entry, 'pause')) continue
+        const [at, { maxWaitMs = 0 }] = [deadlines.timeOf(entry), queue.limits]
+        waited.set(entry, at === undefined ? 0 : maxWaitMs - (at - elapsed()))
+        deadlines.delete(entry)
+      }
+    }
+  }
+
+  /** A run has ended: what it had launched passes to its owner, whose tasks may be paused. */
+  const releaseFamily = (entry: TaskEntry): void => {
+    if (families.release(entry)) applyPauses(entry.record.owner)
   }
 
   /** @param waitedMs how long it has waited in an earlier process */
@@ -228,7 +265,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     countRun(entry)
     entry.graceMs = graceMs
     enqueue(entry, slots, ticket, { delayMs })
-    families.release(entry)
+    releaseFamily(entry)
     ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
   }
 
@@ -273,13 +310,18 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   ): Admission => {
     const { timeoutMs, graceMs, isForeground, isNote = false, pool, depth, ticket, budget } = admission
     const slots = parts.slots.of(pool, depth)
+    const isPaused = isLaunched && pauses.concern(admission.owner)
     const isHeld = admission.waitsFor !== undefined
     // A command takes its slot in either place.
     const isSlotless = isNote || (isForeground === true && pool !== 'command')
-    const waits = isHeld || (isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom())
+    const waits =
+      isHeld ||
+      (isPaused && isForeground !== true) ||
+      (isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom())
     const isCounted = isSlotless && !isNote && launching === undefined
     const refusal =
       refusalOf(admission, reservationId, waits) ??
+      (isPaused && isForeground === true ? 'paused' : undefined) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
       (launching && families.refusalOf(launching))
     if (refusal !== undefined) return { refusal }
@@ -317,7 +359,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
     const isCancelled = settlement.status === 'cancelled'
     ledger.end(entry, settlement, isCancelled ? undefined : families.liveChildren(entry))
-    families.release(entry)
+    releaseFamily(entry)
     if (isCancelled) effects.push({ type: 'cancelled', entry, reason: settlement.cancelReason })
     parts.onEnded?.(entry, applyWait)
   }
@@ -571,6 +613,16 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           parts.slots.of(event.pool).max = event.max
           prune()
           break
+        case 'pause.begin':
+          pauses.set(event.pause)
+          applyPauses(event.pause.owner)
+          journal.paused(event.pause.owner)
+          break
+        case 'pause.end':
+          pauses.delete(event.owner)
+          applyPauses(event.owner)
+          journal.paused(event.owner)
+          break
         case 'lease.take':
           answer = ledger.take(event.request)
           break
@@ -595,7 +647,12 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         case 'owner.release':
           parts.onReleased?.(event.owner, event.heir)
           ledger.releaseOwner(event.owner, event.heir)
-          if (event.heir !== undefined) families.setOwner(event.heir)
+          // Nothing is paused for an owner that has gone.
+          applyPauses(event.owner)
+          if (event.heir !== undefined) {
+            families.setOwner(event.heir)
+            applyPauses(event.heir)
+          }
           prune()
           break
         case 'text.cut':

@@ -131,6 +131,21 @@ export class FamilyError extends AgentTasksError {
   }
 }
 
+/** The tasks of the owner, or of all, are paused: nothing starts in the foreground (`PAUSED`). Nothing has changed. */
+export class PausedError extends AgentTasksError {
+  override readonly name = 'PausedError'
+  /** Whose task was not started. */
+  readonly owner: string
+
+  constructor(owner: string) {
+    super(
+      'PAUSED',
+      `The background tasks of ${preview(owner)} are paused: no task starts that its caller waits for. Launch it in the background, where it waits, or call resume().`,
+    )
+    this.owner = owner
+  }
+}
+
 /** The manager was disposed: it can be read, but takes no new tasks. Or the turns of an agent were disposed (`createTurns`). */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'

@@ -7,6 +7,8 @@ export type { AsyncTaskManagerOptions, QueueOptions } from './async-tasks/manage
 export type { HeldLease, HoldLease, TaskLease } from './async-tasks/delivery/leases.js'
 export type { CommandTaskHistoryQuery, HistoryPage, TaskHistoryQuery } from './kernel/past-tasks.js'
 export type { RegistryActor } from './async-tasks/registry-actor.js'
+export type { TaskPause } from '../machines/pauses.js'
+export type { PauseOptions } from './protocol/async-tasks.js'
 export type { RegistryPhase, RegistrySnapshot } from '../machines/registry-snapshot.js'
 export type { OutputChunk } from './async-tasks/output/output-log.js'
 export type { TaskOutputEvent } from './async-tasks/output/output-stream.js'
@@ -120,6 +122,7 @@ export {
   InstanceError,
   InvalidInputError,
   InvalidSettingError,
+  PausedError,
   QuestionWithdrawnError,
   ReservationError,
   TaskIdInUseError,

@@ -42,6 +42,8 @@ export interface Feature {
 export interface FeatureStates {
   /** The name of the feature. */
   readonly feature: string
+  /** The same before any task is restored: no task has started yet. Most features need only `restore`. */
+  readonly prepare?: (states: ReadonlyMap<string, StoredJson>) => void
   /**
    * Takes over what an earlier process has stored, by id. Called once, also without any, when the tasks are restored, in the same batch. It must not
    * throw: what it cannot read it reports.

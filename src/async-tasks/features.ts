@@ -10,6 +10,7 @@ import { notes } from './notes.js'
 import { prunedTasks } from './recovery/pruned-tasks.js'
 import { pushSubscribers } from './delivery/push-subscribers.js'
 import { taskHistory } from './history/past-tasks.js'
+import { pausing } from './pausing/pausing.js'
 import type { TaskRegistry } from './registry.js'
 import { runFiles } from './output/run-files.js'
 import { runs } from './run-plan.js'
@@ -28,6 +29,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   runFiles,
   dependencies,
   notes,
+  pausing,
   runs,
   wrappingUp,
   spentByOwner,

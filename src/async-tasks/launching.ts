@@ -107,7 +107,9 @@ export class Launcher implements RunHost {
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
     const definition = toFlatRunner(runner, 'runner')
-    const waits = after !== undefined || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
+    // What is paused waits also where launches at the limit are refused.
+    const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
+    const waits = isPaused || after !== undefined || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
     const policy = retry ?? definition.retry
     const ticket =
       waits || policy !== undefined

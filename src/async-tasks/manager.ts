@@ -21,6 +21,7 @@ import type {
   TaskProgress,
   TaskTransition,
 } from '../../machines/records.js'
+import type { TaskPause } from '../../machines/pauses.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import { isRunning, type TaskEntry } from '../../machines/task-entry.js'
@@ -38,6 +39,7 @@ import {
   reserveOptionsSchema,
   type CancelOptions,
   type LaunchTaskInput,
+  type PauseOptions,
   type RegisterTaskInput,
   type RestorableRecord,
   type WhenFull,
@@ -57,6 +59,7 @@ import { reportMisnamedFields } from './misnamed-fields.js'
 import { sendMessage, type SendResult } from './questions/messages.js'
 import { OutputLog, outputLogs, type OutputChunk } from './output/output-log.js'
 import { appendOutput, outputOf, type TaskOutputEvent } from './output/output-stream.js'
+import { pausing } from './pausing/pausing.js'
 import { reportProgress } from './output/progress.js'
 import { answerQuestion, type AnswerValue } from './questions/questions.js'
 import { runs } from './run-plan.js'
@@ -496,6 +499,31 @@ export class AsyncTaskManager {
       if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
       return isRepeated
     })
+  }
+
+  /**
+   * Pauses the tasks of an owner, or of all: until `resume`, none of them starts. What runs goes on, with the tasks that it launches. A launch is queued, within
+   * `queue.max`; one in the foreground is refused. A pause again with other options changes them. With a store a pause outlives the process.
+   * @param owner whose tasks, not those of a run. Default: those of every owner
+   * @returns the pause
+   * @throws InvalidInputError; DisposedError. Nothing has changed then
+   */
+  pause(owner?: string, options: PauseOptions = {}): TaskPause {
+    return this.registry.use(pausing).pause(owner, options)
+  }
+
+  /**
+   * Ends the pause of an owner, or that of all, which leaves the pauses of owners: what waits starts as far as there are slots, and results that were held are delivered.
+   * @returns false when there is no such pause
+   * @throws InvalidInputError
+   */
+  resume(owner?: string): boolean {
+    return this.registry.use(pausing).resume(owner)
+  }
+
+  /** What is paused, in the order in which the pauses began. */
+  pauses(): readonly TaskPause[] {
+    return this.registry.pauses.list()
   }
 
   /**

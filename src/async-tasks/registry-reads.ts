@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { Ledger } from '../../machines/ledger.js'
 import type { History } from '../../machines/history.js'
+import type { Pauses } from '../../machines/pauses.js'
 import type { Slots } from '../../machines/slots.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
@@ -29,6 +30,8 @@ export interface RegistryReads {
     readonly foreground: SlotReads
     readonly all: () => SlotReads[]
   }
+  /** What is paused. */
+  readonly pauses: Pick<Pauses, 'concern' | 'list' | 'of'>
   /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
   /** A feature of the registry; it is made at the first call. */

@@ -19,6 +19,7 @@ import type {
   RegistryQuestion,
 } from '../../machines/registry-events.js'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
+import { Pauses } from '../../machines/pauses.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { SlotPools, Slots } from '../../machines/slots.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -88,6 +89,7 @@ export class TaskRegistry {
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
+  readonly pauses = new Pauses()
   /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
   readonly actor: RegistryRef
   /** Every notification, in order; completes on disposal. Its subscribers must not throw. */
@@ -176,6 +178,7 @@ export class TaskRegistry {
       ledger: this.ledger,
       history: this.history,
       families: this.families,
+      pauses: this.pauses,
       journal: this.#journal,
       task: options.taskMachine ?? asyncTaskMachine,
       elapsed: () => elapsedMs(clock),
@@ -187,6 +190,8 @@ export class TaskRegistry {
       onEnded: (entry, apply) => this.#features.run('ending', entry, apply),
       onSpent: (owner, amount) => this.#features.run('spent', owner, amount),
       onReleased: (owner, heir) => this.#onReleased(owner, heir),
+      onWaiting: (entry, waitedMs) =>
+        this.persistence?.setRun(entry, { notBefore: clock.now() - waitedMs, delayMs: 0 }),
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })
@@ -213,11 +218,11 @@ export class TaskRegistry {
     return this.#features.use(this, make)
   }
 
-  /** Gives the features what an earlier process has stored for them. */
-  restoreStates(states: readonly StoredFeatureState[]): void {
-    for (const { feature, restore } of this.#features.states()) {
+  /** Gives the features what an earlier process has stored for them: before the tasks are restored, or then. */
+  restoreStates(states: readonly StoredFeatureState[], when: 'prepare' | 'restore' = 'restore'): void {
+    for (const { feature, [when]: take } of this.#features.states()) {
       const own = states.filter((state) => state.feature === feature)
-      restore(new Map(own.map(({ id, data }) => [id.slice(feature.length + 1), data])))
+      take?.(new Map(own.map(({ id, data }) => [id.slice(feature.length + 1), data])))
     }
   }
 

@@ -1,4 +1,7 @@
-/** The slash commands /tasks, /task and /background, which list tasks, end them, answer them, send to them and move them to the background. */
+/**
+ * The slash commands /tasks, /task, /background, /pause and /resume: they list tasks, end them, answer them, send to them, move them to the background, and pause
+ * them.
+ */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
@@ -7,6 +10,8 @@ import { waitsText } from '../async-tasks/dependencies/waits-text.js'
 import { toTree } from '../async-tasks/families/families.js'
 import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
+import { pausedText, pauseLine, pauseLines } from '../async-tasks/pausing/pause-texts.js'
 import { questionWords, writtenAnswer } from '../async-tasks/questions/question-texts.js'
 import { TaskLimitError } from '../errors.js'
 import { iconOf } from '../../machines/task-status.js'
@@ -31,6 +36,8 @@ export interface TaskCommandsOptions {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Restricts the commands to the tasks of this owner. Default: all tasks. */
   readonly owner?: string
+  /** Whose tasks `/pause` pauses. Default: `owner`, or `main`. */
+  readonly pausedOwner?: string
 }
 
 const GOAL_PREVIEW_CHARS = 40
@@ -41,15 +48,16 @@ const LIST_CHARS = 18_000
 const END_USAGE = 'Usage: /task end <task_id>'
 const ANSWER_USAGE = 'Usage: /task answer <task_id> [question_id] <text>'
 const BACKGROUND_USAGE = 'Usage: /background [task_id]'
+const PAUSE_USAGE = 'Usage: /pause [all]'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>` and
- * `/background [task_id]`.
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>`,
+ * `/background [task_id]`, `/pause [all]` and `/resume`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
-  checkOptions(options, { getAsyncTaskManager: required(aFunction), owner: aName })
+  checkOptions(options, { getAsyncTaskManager: required(aFunction), owner: aName, pausedOwner: aName })
   const list = defineCommand({
     name: 'list',
     description: 'List the background tasks',
@@ -93,6 +101,17 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
       run: (args) => moveToBackground(options, args),
       complete: (partial) => runningIds(options, partial, ({ isForeground }) => isForeground === true),
     }),
+    defineCommand({
+      name: 'pause',
+      description: 'Start no more background tasks until /resume',
+      run: (args) => pauseTasks(options, args),
+      complete: (partial) => (options.owner === undefined && 'all'.startsWith(partial) ? ['all'] : []),
+    }),
+    defineCommand({
+      name: 'resume',
+      description: 'End what /pause has begun',
+      run: (args) => (args === '' ? resumeTasks(options) : { type: 'error', text: 'Usage: /resume' }),
+    }),
   ]
 }
 
@@ -103,7 +122,8 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
   const { owner } = options
   const manager = givenManager(options)
   const tasks = visibleTasks(manager, owner)
-  if (tasks.length === 0) return { type: 'info', text: 'No async tasks.' }
+  const pauses = pauseLines(manager.reads, owner)
+  if (tasks.length === 0) return { type: 'info', text: boundLines(['No async tasks.', ...pauses], LIST_CHARS) }
   const shortOf = shortTaskIds(manager)
   const now = manager.reads.clock.now()
   const places = queuePlaces(manager.reads)
@@ -112,7 +132,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     const queued = places.has(task.id) ? `number ${places.get(task.id)} in the queue` : undefined
     const waits = waitsText(task, shortOf) ?? queued
-    const notes = [waits, task.isForeground === true ? 'in the foreground' : undefined]
+    const notes = [waits, pausedText(manager.reads, task), task.isForeground === true ? 'in the foreground' : undefined]
     const place = notes.map((note) => (note === undefined ? '' : `, ${note}`)).join('')
     // Names and goals come from a model, and this is for a person's terminal.
     return [
@@ -120,7 +140,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
     ].map((line) => '  '.repeat(level) + (line.startsWith('  ') ? '  ' : '') + toOneLine(line.trimStart()))
   })
-  return { type: 'info', text: boundLines(lines, LIST_CHARS) }
+  return { type: 'info', text: boundLines([...pauses, ...lines], LIST_CHARS) }
 }
 
 function endTask(options: TaskCommandsOptions, args: string): CommandResult {
@@ -185,6 +205,24 @@ function moveToBackground(options: TaskCommandsOptions, args: string): CommandRe
     return { type: 'error', text: `Task ${toOneLine(id)} stays in the foreground: ${error.message}.` }
   }
 }
+
+function pauseTasks(options: TaskCommandsOptions, args: string): CommandResult {
+  if (args !== '' && (args !== 'all' || options.owner !== undefined)) return { type: 'error', text: PAUSE_USAGE }
+  const pause = givenManager(options).pause(args === 'all' ? undefined : ownerToPause(options))
+  return { type: 'info', text: `${pauseLine(pause)} What runs goes on, and nothing else starts until /resume.` }
+}
+
+/** Ends the pause of the owner, and that of all if these commands may. */
+function resumeTasks(options: TaskCommandsOptions): CommandResult {
+  const manager = givenManager(options)
+  const owner = ownerToPause(options)
+  const isResumed = [manager.resume(owner), options.owner === undefined && manager.resume()].includes(true)
+  const left = pauseLines(manager.reads, options.owner)
+  const text = boundLines([isResumed ? 'Background tasks start again.' : 'Nothing was paused.', ...left], LIST_CHARS)
+  return { type: isResumed ? 'info' : 'error', text }
+}
+
+const ownerToPause = ({ owner, pausedOwner = owner ?? DEFAULT_OWNER }: TaskCommandsOptions): string => pausedOwner
 
 /** The task that is meant when none is named. */
 function onlyForeground(options: TaskCommandsOptions): FoundTask {

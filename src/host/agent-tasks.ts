@@ -5,7 +5,9 @@ import type { DetachResult } from '../async-tasks/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
+import type { TaskPause } from '../../machines/pauses.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
+import type { PauseOptions } from '../protocol/async-tasks.js'
 import type { Recovery } from '../async-tasks/recovery/recovery.js'
 import { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { parseSetting, type SettingName } from '../async-tasks/settings.js'
@@ -79,6 +81,12 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * @throws TaskLimitError when no slot is free; nothing has changed then
    */
   readonly detach: (id: string) => DetachResult
+  /** Starts no more tasks of an owner (default: of anyone) until `resume` (`AsyncTaskManager.pause`). */
+  readonly pause: (owner?: string, options?: PauseOptions) => TaskPause
+  /** Ends the pause of an owner (default: that of all). False when there is none (`AsyncTaskManager.resume`). */
+  readonly resume: (owner?: string) => boolean
+  /** Returns what is paused. */
+  readonly pauses: () => readonly TaskPause[]
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
@@ -96,7 +104,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
-  /** The slash commands for people: `/tasks`, `/task` and `/background`. */
+  /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause` and `/resume`. */
   readonly commands: readonly SlashCommand[]
   /** Returns `manager`. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
@@ -239,6 +247,9 @@ function wire(options: AgentTasksOptions): AgentTasks {
     launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
     manager,
     detach: (id) => manager.detachTask(id),
+    pause: (of, how) => manager.pause(of, how),
+    resume: (of) => manager.resume(of),
+    pauses: () => manager.pauses(),
     history: (query) => manager.history(query),
     reminders,
     tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),
@@ -246,7 +257,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
       const of = ownerOfRun(taskId)
       return toolsOf(of, { shown: { ...shown, owner: of }, subagents: { ...lookup, parentId: taskId } })
     },
-    commands: createTaskCommands({ getAsyncTaskManager }),
+    commands: createTaskCommands({ getAsyncTaskManager, pausedOwner: owner }),
     getAsyncTaskManager,
     getAsyncTaskReminderService: () => reminders,
     setupAsyncTaskAutoTrigger,

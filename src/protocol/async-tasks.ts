@@ -137,6 +137,17 @@ export const ownerReleaseSchema = lazily(() => strictObject({ owner: ownerName()
 
 export const cancelOptionsSchema = lazily(() => strictObject({ reason: z.string().optional() }))
 
+/** Whose tasks are paused; undefined for those of every owner. */
+export const pausedOwnerSchema = lazily(() => ownerName().optional())
+
+export const pauseOptionsSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
+
+/** Options of a pause. */
+export interface PauseOptions {
+  /** Whether the results of tasks that end meanwhile are delivered (`send`, the default), or when the pause ends (`hold`). Questions are delivered always. */
+  readonly deliveries?: 'hold' | 'send' | undefined
+}
+
 export const cancelAllOptionsSchema = lazily(() => cancelOptionsSchema().extend({ owner: ownerName().optional() }))
 
 /** Options of a cancellation. */

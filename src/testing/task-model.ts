@@ -117,6 +117,8 @@ export interface ModelTask {
   isDelayed: boolean
   /** Whether it waits for other tasks to end, and may not start. */
   isHeld: boolean
+  /** Whether a pause holds it back. */
+  isPaused: boolean
   /** The tasks that it waits for: their records are kept. */
   needs: readonly ModelTask[]
   /** The lease that holds its result. */
@@ -246,6 +248,7 @@ export function newTask(
     pool: 'task',
     isDelayed: false,
     isHeld: false,
+    isPaused: false,
     needs: [],
     hasSlot: false,
     lease: undefined,
@@ -388,7 +391,7 @@ export function startNext(ledger: Ledger): ModelTask[] {
   const depths = new Set(queued(ledger).map(({ record: { depth = 1 } }) => depth))
   const children = Array.from(depths, (depth) => `child ${depth}` as const).sort()
   for (const pool of ['task', ...children, 'none'] as const) {
-    const next = queueOf(ledger, pool).find(({ isDelayed, isHeld }) => !isDelayed && !isHeld)
+    const next = queueOf(ledger, pool).find((task) => !task.isDelayed && !task.isHeld && !task.isPaused)
     if (next === undefined || (pool === 'task' && !hasRoom(ledger))) continue
     takeSlot(ledger, next)
     next.record = { ...next.record, status: 'running', seq: ++ledger.seq, startedAt: ledger.now }

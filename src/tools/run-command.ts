@@ -6,7 +6,7 @@ import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { FlatRunner, RunFunction } from '../engine/runner.js'
-import { TaskLimitError } from '../errors.js'
+import { PausedError, TaskLimitError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
 import { literalRunner } from '../runners/process-runner.js'
@@ -21,7 +21,7 @@ import {
 } from './command-policy.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
 import { afterFields, readAfter } from './task-after.js'
-import { launchedResult, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
+import { launchedResult, pausedRefusal, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
   timeoutPolicy,
@@ -195,6 +195,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
           ? queuedResult(manager, task, timeout, what)
           : launchedResult(task, timeout, what)
       } catch (error) {
+        if (error instanceof PausedError) return pausedRefusal(error)
         if (error instanceof TaskLimitError) return limitRefusal(manager, shared.followUps, call.input, error)
         throw error
       }

@@ -2,9 +2,11 @@
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
+import { PausedError } from '../errors.js'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { previewText } from '../async-tasks/output/bounded-text.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { NOT_STORED } from '../command-tasks/submission.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -14,7 +16,14 @@ import { checkOptions, objectWith, required, type OptionTypes } from '../protoco
 import { MAX_COMMANDS, taskSubmitSchema, type TaskSubmitMessage } from '../protocol/task-submission.js'
 import { submitToCluster } from './cluster-command-run.js'
 import { submitCommandTask, type CommandRun, type SubmitRefusal } from './command-run.js'
-import { foregroundRefusal, launchedResult, limitRefusal, refusedInPlace, runInPlace } from './task-runs.js'
+import {
+  foregroundRefusal,
+  launchedResult,
+  limitRefusal,
+  pausedRefusal,
+  refusedInPlace,
+  runInPlace,
+} from './task-runs.js'
 import {
   timeoutPolicy,
   timeoutSecondsSchema,
@@ -131,6 +140,11 @@ export function createSubmitCommandsTool(
         return { message: toMessage(params, id), launchInput }
       }
       const { followUps } = shared
+      // It submits before it launches: what is submitted would start.
+      const { owner = DEFAULT_OWNER } = options
+      if (manager.reads.pauses.concern(owner)) {
+        return pausedRefusal(new PausedError(owner), 'Submit the commands again when a person has resumed them.')
+      }
       if (isAsync) return launchCommands({ manager, taskManager, timeout, followUps, prepare, signal: context.signal })
       const refusal = foregroundRefusal(manager)
       if (refusal !== undefined) return refusal

@@ -5,6 +5,7 @@ import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
 import { waitsText } from '../async-tasks/dependencies/waits-text.js'
 import { toTree } from '../async-tasks/families/families.js'
+import { pausedText, pauseLines } from '../async-tasks/pausing/pause-texts.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
 import { describeSpent } from '../../machines/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
@@ -35,7 +36,10 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const places = queuePlaces(view.manager.reads)
   const placeOf = (task: AsyncTaskInfo): string => {
     const waits = waitsText(task, shortOf)
-    if (waits !== undefined) return `, ${waits}`
+    const paused = pausedText(view.manager.reads, task)
+    if (waits !== undefined || paused !== undefined) {
+      return [waits, paused].map((text) => (text === undefined ? '' : `, ${text}`)).join('')
+    }
     return places.has(task.id) ? `, number ${places.get(task.id)} in the queue` : ''
   }
   const details = tree.map(({ task, level }) => {
@@ -49,6 +53,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const summary = [
     'Async Tasks Summary:',
     ...counts.map(([status, count]) => `- ${status[0]?.toUpperCase() ?? ''}${status.slice(1)}: ${count}`),
+    ...pauseLines(view.manager.reads, view.owner).map((line) => `- ${line}`),
     '',
     'Details:',
   ]

@@ -7,9 +7,11 @@ import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
 import { leaveInBackground } from '../async-tasks/detaching.js'
 import { waitsText } from '../async-tasks/dependencies/waits-text.js'
+import { pausedText } from '../async-tasks/pausing/pause-texts.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
-import { FamilyError, limitReason, ReservationError, TaskLimitError } from '../errors.js'
+import { FamilyError, limitReason, PausedError, ReservationError, TaskLimitError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { markAsked, shownDelivery, wordEnds } from './shown-texts.js'
@@ -47,8 +49,8 @@ export async function runInBackground(
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  // What waits for other tasks takes no slot, and may always wait.
-  const isHeld = call.input.after !== undefined
+  // What waits for other tasks, or is paused, takes no slot, and may always wait.
+  const isHeld = call.input.after !== undefined || isPaused(call)
   const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
   const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
   if (reservationId === null && !isHeld && !manager.canQueue()) return limitRefusal(manager, call.followUps)
@@ -63,6 +65,8 @@ export async function runInBackground(
     if (reservationId !== null) manager.cancelReservation(reservationId)
   }
 }
+
+const isPaused = ({ manager, input }: TaskCall): boolean => manager.reads.pauses.concern(input.owner ?? DEFAULT_OWNER)
 
 async function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTaskInfo): Promise<ToolResult> {
   const what = `subagent '${task.subagentName}' (ID: ${task.id}).`
@@ -108,7 +112,12 @@ export function queuedResult(
   // One that it was to wait for had failed before.
   const { error } = manager.getTask(task.id) ?? {}
   const waits = waitsText(task)
-  const why = waits === undefined ? `No slot is free: it is number ${queuePosition} in the queue` : `It ${waits}`
+  const why =
+    waits !== undefined
+      ? `It ${waits}`
+      : pausedText(manager.reads, task)
+        ? 'Background tasks are paused: it waits until a person resumes them'
+        : `No slot is free: it is number ${queuePosition} in the queue`
   const text =
     error === undefined
       ? `Async task queued: ${what} ${why}, and starts by itself. Use 'check_async_tasks' to monitor progress.`
@@ -158,8 +167,9 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** The result of a call for which there is no room in the foreground; undefined if there is. */
-export function foregroundRefusal({ reads }: AsyncTaskManager): ToolResult | undefined {
+/** The result of a call that may not run in the foreground: its owner is paused, or there is no room; undefined if it may. */
+export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_OWNER): ToolResult | undefined {
+  if (reads.pauses.concern(owner)) return pausedRefusal(new PausedError(owner))
   const { isDisposed } = reads
   const { foreground } = reads.pools
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
@@ -167,9 +177,16 @@ export function foregroundRefusal({ reads }: AsyncTaskManager): ToolResult | und
 
 /** The result of a call whose launch in the foreground has failed. @throws what is no limit */
 export function refusedInPlace(error: unknown): ToolResult {
+  if (error instanceof PausedError) return pausedRefusal(error)
   if (error instanceof TaskLimitError) return foregroundLimit(error.maxAsyncTasks)
   throw error
 }
+
+/** The result of a call that may not start while tasks are paused. */
+export const pausedRefusal = (
+  { message }: PausedError,
+  advice = 'Run it with async: true: it starts when a person resumes them.',
+): ToolResult => errorResult('paused', message, { llmContent: `Background tasks are paused. ${advice}` })
 
 /** The result of a call that would be one too many in the foreground. */
 export function foregroundLimit(max: number): ToolResult {

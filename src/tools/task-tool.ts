@@ -153,7 +153,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         unknownSubagent(options, params)
       if (isAsync) return runInBackground(call, findRunner)
       // A run's own calls are limited as its family is.
-      const refusal = parentId === undefined ? foregroundRefusal(call.manager) : undefined
+      const refusal = parentId === undefined ? foregroundRefusal(call.manager, options.owner) : undefined
       if (refusal !== undefined) return refusal
       return findRunner().then((found) => ('run' in found ? runInPlace(call, found).catch(refusedInPlace) : found))
     },

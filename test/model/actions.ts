@@ -88,6 +88,8 @@ export type Action =
   | { readonly do: 'answer'; readonly task: Target; readonly question: number }
   | { readonly do: 'send'; readonly task: Target }
   | { readonly do: 'detach'; readonly task: Target }
+  | { readonly do: 'pause'; readonly owner?: string }
+  | { readonly do: 'resume'; readonly owner?: string }
   | { readonly do: 'take'; readonly run: Nth }
   | {
       readonly do: 'wait'
@@ -328,6 +330,9 @@ const others: fc.Arbitrary<Action>[] = [
   action('progress', { task: runningTask, value: fc.nat(3) }),
   action('append', { task: runningTask, text: fc.constantFrom('', 'x', 'line\n') }),
   action('readOutput', { task: anyTask, cursor: often(fc.nat(6)) }),
+  action('pause', { owner: often(owner) }),
+  action('resume', { owner: often(owner) }),
+  action('resume', { owner: often(owner) }),
   action('prefix', { prefix: fc.constantFrom('', 'a', 'ab', 'agent', 'z') }),
   action('unsubscribe', { subscription: nth }),
   action('unsubscribe', { subscription: nth }),
@@ -455,6 +460,7 @@ export const waitingActions: fc.Arbitrary<TopAction>[] = [
   action('register', { fields: fields(id) as fc.Arbitrary<TaskFields & { id: string }>, reservation: often(nth) }),
   action('complete', { task: anyTask, value: fc.constantFrom(0, 1) }),
   action('fail', { task: anyTask, reason: fc.constant(0) }),
+  ...times(2, [action('pause', { owner: often(owner) }), action('resume', { owner: often(owner) })]),
   action('cancelAll', { owner, reason: fc.constant(undefined) }),
   action('abort', { controller }),
   action('abandon', { run: nth }),

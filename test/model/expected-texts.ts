@@ -25,12 +25,13 @@ const NOTICE =
 export interface ReminderCounts {
   readonly running: number
   readonly queued: number
+  readonly isPaused: boolean
 }
 
 /** The reminder of seed 003; its heading counts the ends when not all tasks completed. A leased one says what it is, and has fences. */
 export function reminderText(
   tasks: readonly ModelTask[],
-  { running, queued }: ReminderCounts,
+  { running, queued, isPaused }: ReminderCounts,
   isLeased: boolean,
   questions: readonly ModelQuestion[] = [],
 ): string {
@@ -43,7 +44,8 @@ export function reminderText(
   }
   const notice = isLeased ? `${NOTICE}\n` : ''
   if (running > 0) parts.push(`${running} async task(s) still running.`)
-  if (queued > 0) parts.push(`${queued} async task(s) waiting for a slot.`)
+  if (queued > 0)
+    parts.push(`${queued} async task(s) waiting ${isPaused ? 'until background tasks are resumed' : 'for a slot'}.`)
   return parts.length === 0 ? '' : `${notice}---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
 }
 

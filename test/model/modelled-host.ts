@@ -165,6 +165,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   const effects: (() => void)[] = []
   /** What tasks with `after` wait for. */
   const dependent = new Map<ModelTask, Dependent>()
+  /** Since when an owner is paused, or everyone. */
+  const pauses = new Map<string | undefined, number>()
+  /** How long tasks that a pause holds back may still wait for a slot, in ms. */
+  const waitsLeft = new Map<ModelTask, number>()
   const asked: Asked[] = []
   const takes: ModelTake[] = []
   const spent = new Map<string | undefined, number>()
@@ -306,14 +310,16 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       throw new Refusal('ReservationError')
     }
     const parent = parentOf(fields.parent)
+    const isPaused = how.isLaunched && !parent && isPausedOwner(fields.owner ?? 'main')
     const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined && !parent
     const isHeld = how.waits !== undefined && isHeldBack(how.waits)
-    const waits = isHeld || (isLimited && !model.hasRoom(ledger))
+    const waits = isHeld || (isPaused && !how.isForeground) || (isLimited && !model.hasRoom(ledger))
     const waiting = model.queueOf(ledger, 'task').length
-    if (waits && fields.whenFull === undefined && !how.waits) {
+    if (waits && fields.whenFull === undefined && !how.waits && !isPaused) {
       throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
     }
     if (waits && waiting >= maxQueued) throw new Refusal(`TaskLimitError: ${limitText(ledger.max, waiting)}`)
+    if (isPaused && how.isForeground) throw new Refusal('PausedError')
     if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
     const { timeoutMs, budget, retry, priority = 0 } = fields
     const controller = fields.controller === undefined ? undefined : controllerOf(fields.controller)
@@ -388,6 +394,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   /** Every change ends with this: a free slot goes to the task that is next (F8). */
   function startNext(): void {
     if (isDisposed) return
+    applyPauses()
     for (const task of model.startNext(ledger)) {
       dropDeadlines(task)
       setDeadline(task, 'limit')
@@ -430,6 +437,42 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     } finally {
       refusesNext = false
     }
+  }
+
+  // Pauses (F20)
+
+  const isPausedOwner = (owner: string): boolean =>
+    !owner.startsWith('run:') && (pauses.has(undefined) || pauses.has(owner))
+
+  /** What waits is held back while its owner is paused: that does not count as waiting for a slot. */
+  function applyPauses(): void {
+    for (const task of model.queued(ledger)) {
+      const isPaused = isPausedOwner(task.record.owner)
+      if (isPaused === task.isPaused) continue
+      task.isPaused = isPaused
+      const wait = deadlines.find((deadline) => deadline.task === task && deadline.of === 'wait')
+      if (isPaused && wait) {
+        waitsLeft.set(task, wait.at - ledger.now)
+        deadlines = deadlines.filter((deadline) => deadline !== wait)
+      }
+      if (!isPaused && !task.isHeld && !task.isDelayed) setDeadline(task, 'wait', waitsLeft.get(task))
+      if (!isPaused) waitsLeft.delete(task)
+    }
+  }
+
+  function pause(owner: string | undefined): object {
+    if (isDisposed) throw new Refusal('DisposedError')
+    if (!pauses.has(owner)) {
+      pauses.set(owner, ledger.now)
+      batch(startNext)
+    }
+    return { deliveries: 'send', since: pauses.get(owner), ...(owner !== undefined && { owner }) }
+  }
+
+  function resume(owner: string | undefined): boolean {
+    if (isDisposed || !pauses.delete(owner)) return false
+    batch(startNext)
+    return true
   }
 
   // Tasks that run after others (F15)
@@ -846,7 +889,12 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     isLeased = false,
     questions: readonly ModelQuestion[] = [],
   ): string {
-    const counts = { running: model.running(ledger, owner).length, queued: model.queued(ledger, owner).length }
+    const isPaused = owner !== undefined && isPausedOwner(owner)
+    const counts = {
+      running: model.running(ledger, owner).length,
+      queued: model.queued(ledger, owner).length,
+      isPaused,
+    }
     const isCut = tasks.some((task) => of(task).isLong)
     return isCut ? 'cut' : reminderText(tasks, counts, isLeased, questions)
   }
@@ -926,8 +974,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     return isTaken(id) ? freshId(prefix, isTaken) : id
   }
 
-  function setDeadline(task: ModelTask, of: Deadline['of']): void {
-    const ms = timeOf(task, of)
+  function setDeadline(task: ModelTask, of: Deadline['of'], ms = timeOf(task, of)): void {
+    if (of === 'wait' && isPausedOwner(task.record.owner)) return
     if (ms !== undefined) deadlines.push({ at: ledger.now + ms, task, of })
   }
 
@@ -1104,7 +1152,10 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     releaseOwner: (action) => {
       const { owner, to } = action
       const kinds = [activeOf(owner), model.owed(ledger, owner), model.leased(ledger, owner)]
-      change(() => model.releaseOwner(ledger, owner, to))
+      change(() => {
+        model.releaseOwner(ledger, owner, to)
+        if (to !== owner) pauses.delete(owner)
+      })
       return kinds.flat().length
     },
     progress: (action) => progress(idOf(action.task), action.value),
@@ -1146,6 +1197,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     },
     send: (action) => send(idOf(action.task)),
     detach: (action) => batch(() => detach(idOf(action.task))),
+    pause: (action) => pause(action.owner),
+    resume: (action) => resume(action.owner),
     take: (action) => withRun(action.run, (run) => run.hasBegun && takes.push(take(of(run.task).inbox, run))),
     return: (action) => withRun(action.run, (run) => finish(run, { type: 'returned', index: action.value })),
     reject: (action) => withRun(action.run, (run) => finish(run, { type: 'threw', index: action.reason })),

@@ -371,6 +371,8 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
         content: { answer: 'yes' },
       }),
     detach: (action) => manager.detachTask(idOf(action.task)),
+    pause: (action) => ({ ...manager.pause(action.owner) }),
+    resume: (action) => manager.resume(action.owner),
     send: (action) => {
       sent += 1
       return manager.sendToTask(idOf(action.task), `message ${sent}`)

@@ -33,7 +33,7 @@ export const familyFaults: readonly FamilyFault[] = [
     invariant: 'F5',
     description: 'what a run owned stays with it when it has ended',
     sabotage: ({ registry: { families } }: AsyncTaskManager) => {
-      families.release = () => undefined
+      families.release = () => false
     },
   },
   {

@@ -32,6 +32,7 @@ import {
 import { aBusySource, BusyWatch, type BusySource } from './busy.js'
 import { registryOf, type AsyncTaskManager } from '../manager.js'
 import { DEFAULT_OWNER } from '../owner.js'
+import { pausing } from '../pausing/pausing.js'
 import type { TaskRegistry } from '../registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../../callbacks/error-report.js'
@@ -140,7 +141,7 @@ export class AsyncTaskAutoTrigger {
     this.#trigger = triggerAgentTurn
     this.#host = {
       deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
-      isNothingOwed: () => !this.#registry.ledger.isOwing(this.#owner),
+      isNothingOwed: () => !this.#registry.use(pausing).isOwing(this.#owner),
       // The host may unsubscribe inside isAgentBusy.
       isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
       reportExpiry: () => {
@@ -236,6 +237,7 @@ export class AsyncTaskAutoTrigger {
     return this.#registry.notifications$.pipe(
       map((item): DeliveryEvent | undefined => {
         if (item.type === 'lease.ended') return item.owner === this.#owner ? { type: 'lease.ended' } : undefined
+        if (item.type === 'paused' && (item.owner ?? this.#owner) === this.#owner) return { type: 'delivery.requested' }
         if (item.type === 'questions.owed' && item.owner === this.#owner) return { type: 'delivery.requested' }
         if (item.type !== 'transition') return undefined
         const { owner, record } = item.transition

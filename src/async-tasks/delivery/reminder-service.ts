@@ -9,6 +9,7 @@ import { boundLines, checkMaxMessageChars, maxWholeChars, messageLength } from '
 import { checkOptions } from '../../protocol/option-checks.js'
 import { registryOf, type AsyncTaskManager } from '../manager.js'
 import { DEFAULT_OWNER } from '../owner.js'
+import { pausing } from '../pausing/pausing.js'
 import type { TaskRegistry } from '../registry.js'
 import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
 import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../output/follow-ups.js'
@@ -99,7 +100,7 @@ export class AsyncTaskReminderService {
    * lease.
    */
   generateReminder(owner?: string): string {
-    const pending = this.#manager.getPendingNotifications(owner)
+    const pending = this.#pending(owner)
     const notifications = this.#fitting(pending)
     const shown = new Set(notifications.map(({ task }) => task.id))
     const isOfOwner = (task: SettledTaskInfo): boolean => owner === undefined || task.owner === owner
@@ -119,7 +120,7 @@ export class AsyncTaskReminderService {
   leaseReminder(request: { readonly owner?: string; readonly exclusive?: boolean } = {}): LeasedReminder | undefined {
     const { owner = DEFAULT_OWNER, exclusive = false } = request
     // The texts come before the lease: what throws here leaves no lease behind.
-    const pending = this.#manager.getPendingNotifications(owner)
+    const pending = this.#pending(owner)
     const asked = this.#fittingQuestions(owner)
     const notifications = this.#fitting(pending, asked.text.length, true)
     const lease = this.#manager.lease({
@@ -149,9 +150,9 @@ export class AsyncTaskReminderService {
     return formatCompletionNotification(task)
   }
 
-  /** Whether something is owed that no lease holds. */
+  /** Whether something is owed that no lease and no pause holds. */
   hasPendingNotifications(owner?: string): boolean {
-    return this.#registry.ledger.countOf('owed', owner) > 0
+    return this.#pending(owner).length > 0
   }
 
   /**
@@ -159,13 +160,21 @@ export class AsyncTaskReminderService {
    * task has ended since. Use `leaseReminder` otherwise.
    */
   markAllNotified(): void {
-    const pending = this.#manager.getPendingNotifications().map((task) => task.id)
+    const pending = this.#pending().map((task) => task.id)
     this.markNotified(pending.filter((id) => !this.#leftOut.has(id)))
   }
 
   /** Marks the ends of these tasks as delivered. */
   markNotified(ids: readonly string[]): void {
     for (const id of ids) this.#manager.markNotified(id)
+  }
+
+  /** What is owed, without what a pause holds. */
+  #pending(owner?: string): SettledTaskInfo[] {
+    return this.#registry
+      .use(pausing)
+      .deliverable(owner)
+      .map(({ record }) => record as SettledTaskInfo)
   }
 
   #fitting(pending: readonly SettledTaskInfo[], usedChars = 0, isFenced = false): FittingNotification[] {
@@ -198,7 +207,8 @@ export class AsyncTaskReminderService {
     { deliveryId, questions = '' }: { readonly deliveryId?: string; readonly questions?: string } = {},
   ): string {
     const left = pending - notifications.length
-    const { ledger } = this.#registry
+    const { ledger, pauses } = this.#registry
+    const isPaused = owner !== undefined && pauses.concern(owner)
     const [running, queued] = [ledger.countOf('running', owner), ledger.countOf('queued', owner)]
     const parts = [
       ...(questions === '' ? [] : [questions]),
@@ -206,7 +216,9 @@ export class AsyncTaskReminderService {
       ...notifications.map(({ text }) => text),
       ...(left > 0 ? [`${left} more async task(s) ended. Their results follow in the next message.`] : []),
       ...(running > 0 ? [`${running} async task(s) still running.`] : []),
-      ...(queued > 0 ? [`${queued} async task(s) waiting for a slot.`] : []),
+      ...(queued > 0
+        ? [`${queued} async task(s) waiting ${isPaused ? 'until background tasks are resumed' : 'for a slot'}.`]
+        : []),
       // A host with a store looks for it in its transcript.
       ...(deliveryId !== undefined && this.#registry.persistence !== undefined ? [`Delivery ID: ${deliveryId}`] : []),
     ]

@@ -1,7 +1,7 @@
 /** The errors of launches and registrations that are refused. */
 import type { TaskAdmission } from '../../../machines/records.js'
 import type { AdmissionRefusal } from '../../../machines/registry-events.js'
-import { ReservationError, TaskIdInUseError, TaskLimitError, type AgentTasksError } from '../../errors.js'
+import { PausedError, ReservationError, TaskIdInUseError, TaskLimitError, type AgentTasksError } from '../../errors.js'
 import { familyError } from '../families/families.js'
 import type { TaskRegistry } from '../registry.js'
 
@@ -9,7 +9,7 @@ import type { TaskRegistry } from '../registry.js'
 export function admissionError(
   { pools, families }: TaskRegistry,
   refusal: AdmissionRefusal,
-  { id, pool, depth, ticket, parentId = '' }: TaskAdmission,
+  { id, owner, pool, depth, ticket, parentId = '' }: TaskAdmission,
   reservationId = '',
 ): AgentTasksError {
   const { max, queue } = pools.of(pool, depth)
@@ -20,6 +20,8 @@ export function admissionError(
       return new ReservationError(reservationId)
     case 'no-room':
       return new TaskLimitError(max, undefined, pool)
+    case 'paused':
+      return new PausedError(owner)
     case 'no-foreground-room':
       return new TaskLimitError(pools.foreground.max, undefined, 'foreground')
     case 'queue-full': {

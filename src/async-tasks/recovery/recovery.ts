@@ -65,10 +65,11 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const contents = persistence.takeContents()
   checkRows(contents, persistence.name)
   endLeftPrograms(registry, persistence, contents.tasks)
+  registry.batch(() => registry.restoreStates(contents.featureStates, 'prepare'))
   const carried = new Set(contents.deliveries.flatMap(({ taskIds }) => taskIds))
   const found = inherit(
     contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
-  ).map((each) => toNextAttempt(each, registry.clock.now()))
+  ).map((each) => toNextAttempt(each, registry))
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
@@ -134,11 +135,14 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
 }
 
 /** A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. */
-function toNextAttempt(found: FoundTask, now: number): FoundTask {
-  return found.fate?.type === 'repeated' ? { ...found, task: nextAttempt(found.task, now), isChanged: true } : found
+function toNextAttempt(found: FoundTask, { clock, pauses }: TaskRegistry): FoundTask {
+  const { task, fate } = found
+  if (fate?.type !== 'repeated') return found
+  return { ...found, task: nextAttempt(task, clock.now(), pauses.concern(task.owner)), isChanged: true }
 }
 
-function nextAttempt(task: StoredTask, now: number): StoredTask {
+/** @param isPaused it waits until it may start */
+function nextAttempt(task: StoredTask, now: number, isPaused: boolean): StoredTask {
   const { deadlineAt: _, run = {}, ...fields } = task
   const { graceMs, pool, params, key, foundAs, retry, priority, place, after } = run
   const { attempts, startedAt } = task.record
@@ -152,18 +156,20 @@ function nextAttempt(task: StoredTask, now: number): StoredTask {
   const { timeoutMs } = record
   return {
     ...fields,
+    ...(isPaused && { status: 'queued' }),
     attempt,
-    ...(typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
+    ...(!isPaused && typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
     record: {
       ...record,
       attempt,
-      startedAt: now,
+      ...(isPaused ? { status: 'queued' } : { startedAt: now }),
       attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
     },
     run: {
       graceMs,
       params,
       ...defined({ key, foundAs, pool, retry, priority, place, after }),
+      ...(isPaused && { notBefore: now, delayMs: 0 }),
     },
   }
 }
@@ -246,7 +252,7 @@ function goOn(
   const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal, params, ...defined({ after }) }) }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
-  const waitedMs = waitedSince(run, record.launchedAt, registry.clock.now())
+  const waitedMs = waitedSince(run, record.launchedAt, waitEnd(registry, record.owner))
   const entry = registry.ask({
     type: 'task.resume',
     record,
@@ -272,7 +278,7 @@ function goOn(
     },
   })
   if (entry === undefined) return undefined
-  if (fate.type === 'waiting') host.link(entry)
+  if (record.status === 'queued') host.link(entry)
   else host.goOn(entry, { ...start, isResumed: fate.type === 'followed' })
   return wait && { entry, wait }
 }
@@ -294,6 +300,10 @@ function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
     ? Math.min(Math.max(notBefore - now, 0), delayMs)
     : 0
 }
+
+/** Until when the tasks of an owner have waited for slots: a pause does not count. */
+const waitEnd = ({ clock, pauses }: TaskRegistry, owner: string): number =>
+  Math.min(clock.now(), ...pauses.of(owner).map(({ since }) => since))
 
 /** How long a task has waited for a slot, by the clock on the wall: since its back-off was over, or since its launch. */
 function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {

@@ -288,6 +288,8 @@ it('commands are plain objects', () => {
     ['tasks', ['list']],
     ['task', ['list', 'end', 'answer', 'send']],
     ['background', undefined],
+    ['pause', undefined],
+    ['resume', undefined],
   ])
   for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
     expect(command.description).toMatch(/^\w+/)

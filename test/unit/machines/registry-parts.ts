@@ -2,6 +2,7 @@
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
 import { Families } from '../../../machines/families.js'
+import { Pauses } from '../../../machines/pauses.js'
 import { History } from '../../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../../machines/journal.js'
 import { Ledger } from '../../../machines/ledger.js'
@@ -37,6 +38,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     ledger,
     history,
     families,
+    pauses: new Pauses(),
     journal,
     task: asyncTaskMachine,
     elapsed: () => now,
