@@ -13,7 +13,7 @@ import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
 /** What a lane needs from its host. The methods are called inside a transition and must not send events to the lane. */
 export interface LaneHost {
-  /** Whether a command is waiting. */
+  /** Whether a command is waiting that may start: not the first of a task while the lane is paused. */
   hasNext(): boolean
   /** Starts the next command. The host sends `call.settled` when it has ended, and `call.timedOut` when its time limit has passed. */
   startCall(): void
@@ -25,7 +25,7 @@ export interface LaneHost {
 
 /** Events of a lane. */
 export type LaneEvent =
-  /** A task was put in the lane. */
+  /** A task was put in the lane, or the lane is paused no longer. */
   | { readonly type: 'lane.wake' }
   /** The call in flight has settled, or was abandoned. */
   | { readonly type: 'call.settled' }
@@ -64,8 +64,8 @@ export const laneMachine = setup({
   initial: 'idle',
   states: {
     idle: {
-      description: 'Nothing is queued and nothing runs.',
-      on: { 'lane.wake': { guard: 'hasNext', target: 'calling', description: 'A task was put in the lane.' } },
+      description: 'Nothing runs: nothing is queued, or the lane is paused.',
+      on: { 'lane.wake': { guard: 'hasNext', target: 'calling', description: 'A task may start.' } },
     },
     calling: {
       description: 'One command is in flight.',

@@ -28,6 +28,7 @@ export type { ConnectionErrorCode } from './client-errors.js'
 export type {
   CommandError,
   CommandStatus,
+  InstancePauseMessage,
   ResultReference,
   Task,
   TaskCommand,

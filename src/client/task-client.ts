@@ -19,7 +19,7 @@ import {
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { instanceListSchema, taskCreatedSchema, type InstanceSummary } from '../protocol/rest.js'
+import { instanceListSchema, instancePausedSchema, taskCreatedSchema, type InstanceSummary } from '../protocol/rest.js'
 import { closedError, TaskServerError } from './client-errors.js'
 import { parseEndpoints } from './endpoints.js'
 import { createFeeds } from './feeds.js'
@@ -158,6 +158,10 @@ export interface TaskClient {
   cancel(taskId: string): Promise<boolean>
   /** The instances that can run commands. */
   instances(): Promise<readonly InstanceSummary[]>
+  /** Pauses an instance: none of its tasks starts until it is resumed. Rejects with `INVALID_INSTANCE` when the server does not have it, and in a cluster with `NOT_SUPPORTED`. */
+  pauseInstance(instanceId: string): Promise<void>
+  /** Lets the tasks of an instance start again. Rejects as `pauseInstance` does. */
+  resumeInstance(instanceId: string): Promise<void>
   /** Fails all watches and requests with `CLIENT_CLOSED`; resolves when the connection is closed. */
   close(): Promise<void>
   /** The same as `close()`. */
@@ -209,6 +213,11 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
   function restOptions(): RestOptions {
     closing.signal.throwIfAborted()
     return { baseUrl: endpoints.http, token, fetch, signal: closing.signal, clock, timeoutMs: requestTimeoutMs }
+  }
+
+  async function setPaused(instanceId: string, action: 'pause' | 'resume'): Promise<void> {
+    const path = `/instances/${encodeURIComponent(instanceId)}/${action}`
+    await callRest(restOptions(), path, instancePausedSchema, {})
   }
 
   async function close(): Promise<void> {
@@ -301,6 +310,8 @@ export function createTaskClient(options: TaskClientOptions): TaskClient {
       return (await callRest(restOptions(), '/instances', instanceListSchema)).instances
     },
 
+    pauseInstance: (instanceId) => setPaused(instanceId, 'pause'),
+    resumeInstance: (instanceId) => setPaused(instanceId, 'resume'),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -10,7 +10,7 @@ import { PastTasks } from '../kernel/past-tasks.js'
 import { StoreSync } from '../kernel/store-sync.js'
 import { useStore, type ContentsOf } from '../store/shared-opening.js'
 import type { StoreError } from '../store/store-errors.js'
-import type { Store, StoredCommandTask, StoredInstance } from '../store/store.js'
+import type { Store, StoredCommandTask, StoredFeatureState, StoredInstance } from '../store/store.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../store/store-writer.js'
 import { CommandTask } from './command-task.js'
 import { pastCommandTask } from './past-command-task.js'
@@ -35,6 +35,8 @@ export interface CommandPersistenceOptions {
 export class CommandPersistence {
   /** Where tasks go that are not retained any longer. */
   readonly past: PastTasks
+  /** Since when instances were paused in an earlier process, in ms since the epoch. */
+  readonly paused: ReadonlyMap<string, number>
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void | Promise<void>
@@ -44,6 +46,7 @@ export class CommandPersistence {
     commandTasks: { rowOf: (item) => (item instanceof CommandTask ? taskRow(item) : item) },
     commands: { rowOf: ({ task, index }) => commandRow(task, index) },
     instances: { rowOf: (worker) => worker },
+    featureStates: { rowOf: (state) => state },
   })
   /** They could not be stored. */
   readonly #withdrawn = new WeakSet<CommandTask>()
@@ -61,6 +64,7 @@ export class CommandPersistence {
     this.#name = store.name ?? 'the store'
     this.#contents = contents
     this.#workers = contents.instances
+    this.paused = new Map(contents.featureStates.flatMap(readPause))
     for (const { id, registration } of contents.instances) this.#workerBytes.set(id, jsonBytes(registration))
     this.#close = close
     this.past = new PastTasks(store.history, report)
@@ -151,6 +155,14 @@ export class CommandPersistence {
     } else this.#rows.prune('commandTasks', row.id)
   }
 
+  /** An instance is paused, or is not any longer. */
+  setPaused(instanceId: string, since: number | undefined): void {
+    const id = `${PAUSES}/${instanceId}`
+    if (since === undefined) this.#rows.remove('featureStates', id)
+    else this.#rows.put('featureStates', id, { id, feature: PAUSES, data: { since } })
+    this.#writer.flush()
+  }
+
   /** The workers that were registered in an earlier process; they are not kept here. */
   takeWorkers(): readonly StoredInstance[] {
     const workers = this.#workers
@@ -218,6 +230,16 @@ interface StoredItems {
   readonly commandTasks: CommandTask | StoredCommandTask
   readonly commands: { readonly task: CommandTask; readonly index: number }
   readonly instances: StoredInstance
+  readonly featureStates: StoredFeatureState
+}
+
+/** The feature whose rows are the pauses of instances. */
+const PAUSES = 'paused-instances'
+
+/** The instance that a row pauses, and since when; nothing for another row. */
+function readPause({ id, feature, data }: StoredFeatureState): [string, number][] {
+  const { since } = Object(data) as { readonly since?: unknown }
+  return feature === PAUSES && typeof since === 'number' ? [[id.slice(PAUSES.length + 1), since]] : []
 }
 
 /** The most workers that are stored, and what they may have said about themselves, in bytes of JSON (16 MiB). */

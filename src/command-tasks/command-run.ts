@@ -6,14 +6,22 @@ import type { Engine, Outcome, Run, Work } from '../engine/engine.js'
 import { performCommand } from '../instances/command-call.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { ManagerOutbox } from '../kernel/manager-outbox.js'
-import type { TaskCommand, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type {
+  InstancePauseMessage,
+  TaskCommand,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+} from '../protocol/command-tasks.js'
 import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetry.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
 /** What happens after a change: a message is emitted, or a result that came too late is reported. */
 export type OutboxItem =
-  TaskProgressMessage | TaskCompleteMessage | { readonly type: 'late_result'; readonly taskId: string }
+  | TaskProgressMessage
+  | TaskCompleteMessage
+  | InstancePauseMessage
+  | { readonly type: 'late_result'; readonly taskId: string }
 
 /** What all commands of a task manager share. Durations in ms. */
 export interface CommandSettings {

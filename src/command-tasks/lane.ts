@@ -35,7 +35,7 @@ export interface LaneOptions {
   /** The parent of the lane's actor. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
-  /** Whether no further task may start. */
+  /** Whether no further task may start now. */
   readonly isHeld: () => boolean
   /** Called when nothing is queued and no command is in flight: the lane has ended. */
   readonly onClosed: () => void
@@ -96,13 +96,13 @@ export class Lane implements LaneHost, CommandRunListener {
   /** Puts a task at the end. It starts in a later microtask, so that its submitter can subscribe first (S7). */
   add(task: CommandTask): void {
     this.#tasks.add(task)
-    this.#wake()
+    this.wake()
   }
 
   /** The instance is there: tasks of an earlier process start that have waited for it. */
   adopt(instance: InstanceEntry): void {
     for (const task of this.#tasks) task.adopt(instance)
-    this.#wake()
+    this.wake()
   }
 
   /** Fails the tasks of an earlier process whose instance did not come back. */
@@ -126,7 +126,8 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#end(isLost)
   }
 
-  #wake(): void {
+  /** Its next task starts in a later microtask, if it may. */
+  wake(): void {
     queueMicrotask(() => {
       if (this.#run !== undefined || this.#isClosed) return
       this.#settings.outbox.batch(() => this.#ref.send({ type: 'lane.wake' }))

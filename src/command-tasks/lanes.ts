@@ -28,6 +28,8 @@ export interface LaneStanding {
 export class Lanes {
   readonly #options: LanesOptions
   readonly #lanes = new Map<string, Lane>()
+  /** Since when instances are paused, in ms since the epoch. */
+  readonly paused = new Map<string, number>()
 
   constructor(options: LanesOptions) {
     this.#options = options
@@ -63,6 +65,13 @@ export class Lanes {
   /** Fails the tasks of an earlier process whose instances did not come back. */
   abandonWaiting(messageOf: (instanceId: string) => string): void {
     for (const [id, lane] of [...this.#lanes]) lane.abandonWaiting(messageOf(id))
+  }
+
+  /** Tasks of an instance may start again. False when it was not paused. */
+  resume(instanceId: string): boolean {
+    if (!this.paused.delete(instanceId)) return false
+    this.#lanes.get(instanceId)?.wake()
+    return true
   }
 
   /** How many tasks of an instance have not ended. */
@@ -111,7 +120,8 @@ export class Lanes {
   open(instanceId: string): Lane {
     let lane = this.#lanes.get(instanceId)
     if (lane === undefined) {
-      lane = new Lane({ ...this.#options, instanceId, onClosed: () => this.#lanes.delete(instanceId) })
+      const isHeld = (): boolean => this.#options.isHeld() || this.paused.has(instanceId)
+      lane = new Lane({ ...this.#options, isHeld, instanceId, onClosed: () => this.#lanes.delete(instanceId) })
       this.#lanes.set(instanceId, lane)
     }
     return lane

@@ -6,7 +6,12 @@ import type { Inspect } from '../callbacks/inspection.js'
 import type { Clock } from '../clock.js'
 import type { Engine } from '../engine/engine.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
-import type { SubmitErrorCode, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type {
+  InstancePauseMessage,
+  SubmitErrorCode,
+  TaskCompleteMessage,
+  TaskProgressMessage,
+} from '../protocol/command-tasks.js'
 import {
   aClock,
   aFunction,
@@ -127,4 +132,6 @@ export interface TaskManagerEvents {
   readonly progress: TaskProgressMessage
   /** A task has ended; emitted once for each task. */
   readonly complete: TaskCompleteMessage
+  /** An instance was paused or resumed. */
+  readonly pause: InstancePauseMessage
 }

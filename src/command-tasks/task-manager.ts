@@ -10,10 +10,12 @@ import { createActor } from 'xstate'
 import { commandTaskMachine, type CommandTaskMachine, type CommandTaskRef } from '../../machines/command-task.js'
 import type { OnError } from '../callbacks/error-report.js'
 import { elapsedMs, systemClock, type Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import { InvalidInputError } from '../errors.js'
+import { InstanceError, InvalidInputError } from '../errors.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
+import { instanceNotFound } from '../instances/not-found.js'
 import { Emitter } from '../kernel/emitter.js'
 import { ManagerOutbox, reporterOf } from '../kernel/manager-outbox.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskStatus } from '../protocol/command-tasks.js'
@@ -53,6 +55,8 @@ import { TaskTable } from './task-table.js'
 
 const HOUR_MS = 3_600_000
 const INSTANCE_GRACE_MS = 90_000
+/** When as many instances are paused, those that are gone are not any longer. */
+const MAX_PAUSED = 1000
 
 /** Takes command tasks, runs them in the lanes of their instances, and emits each step. */
 export class TaskManager {
@@ -103,7 +107,7 @@ export class TaskManager {
     this.instances = instances
     this.#report = reporterOf(options.onError, clock)
     this.#retentionMs = options.retentionMs ?? HOUR_MS
-    this.#events = new Emitter(['progress', 'complete'], this.#report)
+    this.#events = new Emitter(['progress', 'complete', 'pause'], this.#report)
     this.progress$ = this.#events.stream('progress')
     this.complete$ = this.#events.stream('complete')
     this.#outbox = new ManagerOutbox<OutboxItem>({
@@ -163,6 +167,7 @@ export class TaskManager {
       settings: this.#settings,
       isHeld: () => this.#isHeld,
     })
+    for (const [id, since] of this.persistence?.paused ?? []) this.#lanes.paused.set(id, since)
     this.#intake = new Intake({
       instances,
       clock,
@@ -257,7 +262,7 @@ export class TaskManager {
     this.#lanes.cancel(task, undefined)
     this.persistence?.withdraw(task)
     this.#tasks.withdraw(task)
-    this.#outbox.drop((item) => item.type !== 'call' && item.taskId === task.id)
+    this.#outbox.drop((item) => 'taskId' in item && item.taskId === task.id)
   }
 
   /** @internal Runs a task that a cluster has accepted, on an instance of this process. */
@@ -281,6 +286,50 @@ export class TaskManager {
     const task = this.#tasks.get(taskId)
     if (task === undefined) return false
     return this.#outbox.batch(() => this.#lanes.cancel(task, why))
+  }
+
+  /**
+   * Pauses an instance: until `resumeInstance`, none of its tasks starts. The one that runs goes on, and tasks can be submitted. With a store the pause outlives
+   * the process.
+   * @returns false when it is paused already
+   * @throws InstanceError `INSTANCE_UNKNOWN` when it is not connected and has no tasks
+   */
+  pauseInstance(instanceId: string): boolean {
+    const { paused } = this.#lanes
+    if (this.#isDisposed || paused.has(instanceId)) return false
+    const known = [...new Set([...this.instances.list().map(({ id }) => id), ...this.#lanes.instanceIds()])]
+    if (!known.includes(instanceId)) {
+      throw new InstanceError('INSTANCE_UNKNOWN', instanceId, instanceNotFound(instanceId, known))
+    }
+    // Those that did not come back make room.
+    for (const id of paused.keys()) {
+      if (paused.size < MAX_PAUSED) break
+      if (!known.includes(id)) this.resumeInstance(id)
+    }
+    const since = this.#settings.clock.now()
+    paused.set(instanceId, since)
+    this.#notePause(instanceId, since)
+    return true
+  }
+
+  /** Lets the tasks of an instance start again. Returns false when it is not paused. */
+  resumeInstance(instanceId: string): boolean {
+    if (this.#isDisposed || !this.#lanes.resume(instanceId)) return false
+    this.#notePause(instanceId)
+    return true
+  }
+
+  /** The instances that are paused, and since when, in ms since the epoch; also those that are not connected now. */
+  get pausedInstances(): ReadonlyMap<string, number> {
+    return new Map(this.#lanes.paused)
+  }
+
+  #notePause(instanceId: string, pausedSince?: number): void {
+    this.#outbox.batch(() => {
+      this.persistence?.setPaused(instanceId, pausedSince)
+      const timestamp = this.#settings.clock.now()
+      this.#outbox.push({ type: 'instance_pause', instanceId, timestamp, ...defined({ pausedSince }) })
+    })
   }
 
   /** A frozen snapshot of a task. */
@@ -505,6 +554,9 @@ export class TaskManager {
     switch (item.type) {
       case 'late_result':
         this.#countLate(item.taskId)
+        break
+      case 'instance_pause':
+        this.#events.emit('pause', item)
         break
       case 'task_progress':
         this.#events.emit('progress', item)

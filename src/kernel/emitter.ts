@@ -6,6 +6,7 @@ import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
 /** An event; reports of a handler's exception name the task that it is about. */
 interface EmittedEvent {
+  readonly type?: string
   readonly taskId?: string
 }
 

@@ -212,7 +212,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     pool,
     subagents,
     commandTasks: cluster ?? taskManager,
-    instances: cluster === undefined ? instancesOfPool(pool) : instancesOfCluster(cluster),
+    instances: cluster === undefined ? instancesOfPool(pool, taskManager) : instancesOfCluster(cluster),
     slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
     close: () =>
       (closing ??= (async () => {

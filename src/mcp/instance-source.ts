@@ -1,4 +1,5 @@
 /** The instances that clients can use, and their tools: those of the configuration, or of a cluster. */
+import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { ToolDescription } from '../instances/instance.js'
 import type { InstanceSource } from '../tools/instance-source.js'
@@ -7,7 +8,7 @@ import type { InstancePool } from './instance-pool.js'
 /** How long a list waits for instances that are being connected, in ms. */
 const LIST_MS = 5000
 
-export const instancesOfPool = (pool: InstancePool): InstanceSource => ({
+export const instancesOfPool = (pool: InstancePool, tasks?: TaskManager): InstanceSource => ({
   none: 'No instances are configured',
   ready: (id) => pool.ready(id),
   settle: () => pool.connectAll(LIST_MS),
@@ -15,7 +16,8 @@ export const instancesOfPool = (pool: InstancePool): InstanceSource => ({
     Promise.resolve(
       pool.list().map((pooled) => {
         const instance = pooled.state === 'connected' ? pool.instances.get(pooled.id)?.instance : undefined
-        return { ...pooled, ...(instance && { listTools: () => instance.listTools() }) }
+        const isPaused = tasks?.pausedInstances.has(pooled.id) === true
+        return { ...pooled, ...(isPaused && { isPaused }), ...(instance && { listTools: () => instance.listTools() }) }
       }),
     ),
 })

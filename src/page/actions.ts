@@ -55,6 +55,11 @@ const submitSchema = lazily(() =>
 const done = (more: ActionDone = {}): Answer => ({ status: 200, body: more })
 const conflict = (code: string, error: string): Answer => ({ status: 409, body: { error, code } })
 
+const noInstance: Answer = {
+  status: 404,
+  body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' },
+}
+
 const NOT_STORED: Answer = {
   status: 503,
   body: {
@@ -127,9 +132,7 @@ export async function runAgainOf(sources: Sources, key: string, body: unknown): 
 /** Submits commands to an instance. */
 export async function submit({ taskManager }: Sources, instanceId: string, body: unknown): Promise<Answer> {
   const { name, commands } = parseInput(submitSchema(), body, 'body')
-  if (taskManager?.instances.get(instanceId) === undefined) {
-    return { status: 404, body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' } }
-  }
+  if (taskManager?.instances.get(instanceId) === undefined) return noInstance
   const submitted = await submitForPage(taskManager, {
     type: 'task_submit',
     task_name: name ?? namedAfter(commands),
@@ -139,6 +142,24 @@ export async function submit({ taskManager }: Sources, instanceId: string, body:
   if ('key' in submitted) return done(submitted)
   const { error, code } = submitted
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
+}
+
+/** The actions on an instance, by the last part of their path. */
+export const instanceActions: Readonly<
+  Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>
+> = {
+  submit,
+  pause: (sources, id, body) => setPaused(sources, id, body, true),
+  resume: (sources, id, body) => setPaused(sources, id, body, false),
+}
+
+async function setPaused({ taskManager }: Sources, id: string, body: unknown, isPaused: boolean): Promise<Answer> {
+  parseInput(nothingSchema(), body, 'body')
+  if (taskManager?.instances.get(id) === undefined) return noInstance
+  if (isPaused) taskManager.pauseInstance(id)
+  else taskManager.resumeInstance(id)
+  await taskManager.stored()
+  return done()
 }
 
 /** The longest name that a task gets by itself, in characters. */

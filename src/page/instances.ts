@@ -29,7 +29,12 @@ export class Instances {
     this.#taskManager = taskManager
     this.#onChange = onChange
     const { instances } = taskManager
-    this.#stop = [instances.onConnect((id) => this.#ask(instances.get(id))), instances.onDisconnect(() => this.#drop())]
+    taskManager.on('pause', onChange)
+    this.#stop = [
+      instances.onConnect((id) => this.#ask(instances.get(id))),
+      instances.onDisconnect(() => this.#drop()),
+      () => void taskManager.off('pause', onChange),
+    ]
     this.refresh()
   }
 
@@ -57,7 +62,7 @@ export class Instances {
         type: kind,
         state,
         tools,
-        ...defined({ connectedAt }),
+        ...defined({ connectedAt, pausedSince: this.#taskManager.pausedInstances.get(id) }),
         queued: (lane?.size ?? 0) - (lane?.runningId === undefined ? 0 : 1),
         ...(lane?.runningId !== undefined && { running: commandKey(lane.runningId) }),
       }

@@ -251,6 +251,8 @@ export interface PageInstance {
   readonly description?: string
   readonly state: 'connecting' | 'connected' | 'disconnected'
   readonly connectedAt?: number
+  /** Since when none of its tasks starts; absent when it is not paused. */
+  readonly pausedSince?: number
   readonly queued: number
   /** The key of the task that runs, if one does. */
   readonly running?: string
@@ -337,7 +339,7 @@ export interface ChangesEvent {
 /**
  * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
  * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
- * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`).
+ * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`.
  */
 export interface ActionDone {
   /** The key of the task that was made, for `run-again` and `submit`. */

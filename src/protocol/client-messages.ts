@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import {
+  instancePauseSchema,
   submitErrorCodes,
   taskCompleteSchema,
   taskProgressSchema,
@@ -187,7 +188,7 @@ export const errorMessageSchema = z.object({
   code,
 })
 
-/** All messages of the server: answers, and the pushed `task_progress` and `task_complete`. */
+/** All messages of the server: answers, and the pushed `task_progress`, `task_complete` and `instance_pause`. */
 export const serverMessageSchema = z.discriminatedUnion('type', [
   welcomeSchema,
   authenticateResponseSchema,
@@ -200,6 +201,7 @@ export const serverMessageSchema = z.discriminatedUnion('type', [
   errorMessageSchema,
   taskProgressSchema,
   taskCompleteSchema,
+  instancePauseSchema,
 ])
 
 /** A message of the server, discriminated by `type`. */

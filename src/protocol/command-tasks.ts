@@ -234,6 +234,24 @@ export const taskProgressSchema = z.object({
  */
 export type TaskProgressMessage = z.infer<typeof taskProgressSchema>
 
+/** Sent when an instance was paused, or is paused no longer. */
+export const instancePauseSchema = z.object({
+  /** The type of the message. */
+  type: z.literal('instance_pause'),
+  /** The id of the instance. */
+  instanceId: z.string(),
+  /** Since when it is paused; absent when it is not. */
+  pausedSince: timestamp.optional(),
+  /** The time of the event, in ms since the epoch. */
+  timestamp,
+})
+
+/**
+ * An instance was paused, or is paused no longer.
+ * @useDeclaredType
+ */
+export type InstancePauseMessage = z.infer<typeof instancePauseSchema>
+
 /** Sent once, when a task has ended; no event of the task follows. As lenient as `taskSchema`. */
 export const taskCompleteSchema = z.object({
   type: z.literal('task_complete'),

@@ -81,6 +81,10 @@ export const instanceSummarySchema = z.object({
     .number()
     .optional()
     .describe('When it was last heard of, in ms since the epoch: it connected, answered a ping or ended a call.'),
+  pausedSince: z
+    .number()
+    .optional()
+    .describe('Since when it is paused, in ms since the epoch: none of its tasks starts. Absent when it is not.'),
   port: z.number().int().optional().describe('The port of the server that a remote worker is connected to.'),
   userAgent: z.string().optional().describe('The `User-Agent` of a remote worker.'),
   tools: z
@@ -88,6 +92,9 @@ export const instanceSummarySchema = z.object({
     .optional()
     .describe('Its tools; absent while it is not connected, or if they cannot be listed.'),
 })
+
+/** 200 of `POST /instances/:id/pause` and `/resume`. */
+export const instancePausedSchema = z.object({ instanceId: z.string(), isPaused: z.boolean() })
 
 export const instanceListSchema = z.object({ instances: z.array(instanceSummarySchema) })
 

@@ -44,6 +44,7 @@ export function openClientSession(options: ClientSessionOptions): ClientSession 
     },
     maxSubscriptions,
     () => connection.giveUp('Events may be missing. Reconnect and subscribe again.'),
+    (message) => connection.send(message),
   )
   const tooMany = `This connection has reached its limit of ${maxSubscriptions} subscriptions`
 

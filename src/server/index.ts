@@ -61,6 +61,7 @@ export type { InstanceErrorCode } from '../errors.js'
 export type {
   CommandStatus,
   EndStatus,
+  InstancePauseMessage,
   ResultReference,
   SubmitErrorCode,
   Task,

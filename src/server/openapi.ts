@@ -24,6 +24,7 @@ import { registerRequestSchema, registerResponseSchema } from '../protocol/insta
 import {
   healthSchema,
   instanceListSchema,
+  instancePausedSchema,
   instanceSummarySchema,
   restErrorSchema,
   taskCancelledSchema,
@@ -64,6 +65,7 @@ const named: readonly (readonly [string, z.ZodType])[] = [
   ['ToolDescription', toolDescriptionSchema],
   ['InstanceSummary', instanceSummarySchema],
   ['InstanceList', instanceListSchema],
+  ['InstancePaused', instancePausedSchema],
   ['RegisterRequest', registerRequestSchema],
   ['RegisterResponse', registerResponseSchema],
   ['Health', healthSchema],

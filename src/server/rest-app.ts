@@ -4,7 +4,7 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { MiddlewareHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { AgentTasksError } from '../errors.js'
+import { AgentTasksError, InstanceError } from '../errors.js'
 import { addressOf } from '../http/access.js'
 import { JSON_TYPE, readBody, toJson } from '../http/json.js'
 import { parseJson } from '../json/parse-json.js'
@@ -168,6 +168,27 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     routes.instancesRoute,
     async (c) => c.body(toJson({ instances: await options.instances.read() }), 200, JSON_TYPE) as never,
   )
+  for (const route of routes.pauseRoutes) {
+    app.openapi(route, async (c) => {
+      const instanceId = c.req.valid('param').id
+      const isPaused = route.operationId === 'pauseInstance'
+      const { setPaused } = options.instances
+      if (setPaused === undefined) {
+        return c.json({ error: 'The instances of a cluster cannot be paused', code: 'NOT_SUPPORTED' }, 501)
+      }
+      try {
+        await setPaused(instanceId, isPaused)
+        return c.json({ instanceId, isPaused }, 200)
+      } catch (error) {
+        if (error instanceof InstanceError) return c.json({ error: error.message, code: 'INVALID_INSTANCE' }, 404)
+        if (!(error instanceof StoreError)) throw error
+        return c.json(
+          { error: 'The change could not be stored yet. Until it is, a restart undoes it.', code: 'NOT_STORED' },
+          503,
+        )
+      }
+    })
+  }
   app.openapi(routes.registerRoute, async (c) => {
     if (options.isDraining()) return c.json({ error: 'The server is shutting down', code: 'SHUTTING_DOWN' }, 503)
     const known = c.req.valid('json')

@@ -8,6 +8,7 @@ import {
   healthSchema,
   serverInfoSchema,
   instanceListSchema,
+  instancePausedSchema,
   restErrorSchema,
   resultParamsSchema,
   submitHeadersSchema,
@@ -176,6 +177,33 @@ export const instancesRoute = createRoute({
   tags: ['instances'],
   responses: { ...refusals, 200: json('All instances.', instanceListSchema) },
 })
+
+const pauseRoute = (action: 'pause' | 'resume', summary: string, description: string) =>
+  createRoute({
+    method: 'post',
+    path: `/instances/{id}/${action}`,
+    operationId: `${action}Instance`,
+    summary,
+    description,
+    tags: ['instances'],
+    request: { params: taskParamsSchema },
+    responses: {
+      ...refusals,
+      200: json('The instance is in this state, from now on or as before.', instancePausedSchema),
+      404: problem('Unknown instance: `INVALID_INSTANCE`.'),
+      501: problem('The instances of a cluster cannot be paused: `NOT_SUPPORTED`.'),
+      503: problem('The change has been made, but could not be stored yet: `NOT_STORED`.'),
+    },
+  })
+
+export const pauseRoutes = [
+  pauseRoute(
+    'pause',
+    'Pause an instance',
+    'None of its tasks starts until it is resumed. The task that runs goes on, and tasks can be submitted.',
+  ),
+  pauseRoute('resume', 'Resume an instance', 'Its tasks start again, in their order.'),
+] as const
 
 export const toolsRoute = createRoute({
   method: 'get',

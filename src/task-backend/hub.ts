@@ -3,7 +3,7 @@
  * serialised once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
  */
 import type { TaskManager } from '../command-tasks/task-manager.js'
-import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
+import type { InstancePauseMessage, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
 /** Called with each event. Must not throw. */
@@ -31,9 +31,15 @@ export interface Subscriptions {
 export interface Hub {
   /**
    * @param maxSubscriptions the most subscriptions of this subscriber
+   * @param onPause called when an instance was paused or resumed to which it is subscribed
    * @param onMissed called when it may have missed events that nobody reads for it: it has to begin anew
    */
-  join(deliver: Deliver, maxSubscriptions: number, onMissed?: () => void): Subscriptions
+  join(
+    deliver: Deliver,
+    maxSubscriptions: number,
+    onMissed?: () => void,
+    onPause?: (message: InstancePauseMessage) => void,
+  ): Subscriptions
   /** The number of tasks and instances that have subscribers. */
   readonly size: number
   dispose(): void
@@ -41,6 +47,7 @@ export interface Hub {
 
 interface Subscriber {
   readonly deliver: Deliver
+  readonly onPause: ((message: InstancePauseMessage) => void) | undefined
   readonly tasks: Set<string>
   readonly instances: Set<string>
 }
@@ -51,6 +58,8 @@ type Index = Map<string, Set<Subscriber>>
 export interface EventSource {
   /** Calls `publish` with each event, in order. Returns a function that ends it. */
   listen(publish: Deliver): () => void
+  /** The same for the pauses of instances; absent where there are none. */
+  listenToPauses?(publish: (message: InstancePauseMessage) => void): () => void
 }
 
 /** The events of the tasks of this process; the log keeps them. */
@@ -59,6 +68,10 @@ export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
     const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
     tasks.on('progress', append).on('complete', append)
     return () => void tasks.off('progress', append).off('complete', append)
+  },
+  listenToPauses: (publish) => {
+    tasks.on('pause', publish)
+    return () => void tasks.off('pause', publish)
   },
 })
 
@@ -81,10 +94,13 @@ export function createHub(source: EventSource): Hub {
     }
   }
   const stop = source.listen(publish)
+  const stopPauses = source.listenToPauses?.((message) => {
+    for (const { onPause } of byInstance.get(message.instanceId) ?? []) onPause?.(message)
+  })
 
   return {
-    join: (deliver, maxSubscriptions) => {
-      const subscriber: Subscriber = { deliver, tasks: new Set(), instances: new Set() }
+    join: (deliver, maxSubscriptions, _onMissed, onPause) => {
+      const subscriber: Subscriber = { deliver, onPause, tasks: new Set(), instances: new Set() }
       const hasRoom = (): boolean => subscriber.tasks.size + subscriber.instances.size < maxSubscriptions
       const addTo = (index: Index, own: Set<string>, id: string): boolean => {
         if (own.has(id)) return true
@@ -122,6 +138,7 @@ export function createHub(source: EventSource): Hub {
     },
     dispose: () => {
       stop()
+      stopPauses?.()
       byTask.clear()
       byInstance.clear()
     },

@@ -2,11 +2,13 @@
 import { withTimeLimit, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
+import { InstanceError } from '../errors.js'
 import type { Instance, ToolDescription } from '../instances/instance.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { jsonBytes } from '../json/json-size.js'
 import { toPlainData } from '../json/plain-data.js'
 import type { InstanceSummary } from '../protocol/rest.js'
+import { preview } from '../text/preview.js'
 
 export interface InstanceListOptions {
   readonly clock: Clock
@@ -21,6 +23,11 @@ const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export interface InstanceList {
   read(): Promise<InstanceSummary[]>
+  /**
+   * Pauses or resumes an instance; resolves when that is stored. Absent where instances cannot be paused.
+   * @throws InstanceError for an unknown one; StoreError
+   */
+  readonly setPaused?: (instanceId: string, isPaused: boolean) => Promise<void>
 }
 
 export function createInstanceList({ clock, instances, tasks }: InstanceListOptions): InstanceList {
@@ -45,6 +52,13 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
     withTimeLimit(ask(instance), { clock, ms: LIST_MS, late: () => undefined })
 
   return {
+    setPaused: async (instanceId, isPaused) => {
+      if (isPaused) tasks.pauseInstance(instanceId)
+      else if (!tasks.resumeInstance(instanceId) && instances.get(instanceId) === undefined) {
+        throw new InstanceError('INSTANCE_UNKNOWN', instanceId, `Instance not found: ${preview(instanceId)}`)
+      }
+      await tasks.stored()
+    },
     read: async () => {
       const entries = instances.list()
       const offered = await Promise.all(
@@ -64,7 +78,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
           kind,
           isConnected,
           queued: depths.get(id) ?? 0,
-          ...defined({ connectedAt, lastActivity, port, userAgent }),
+          ...defined({ connectedAt, lastActivity, pausedSince: tasks.pausedInstances.get(id), port, userAgent }),
         }
         return tools === undefined ? summary : { ...summary, tools: tools as NonNullable<InstanceSummary['tools']> }
       })

@@ -7,6 +7,8 @@ export interface ListedInstance {
   readonly id: string
   /** In one word. */
   readonly state: string
+  /** Its tasks do not start until a person resumes it. */
+  readonly isPaused?: true
   /** Why it failed. */
   readonly error?: string
   /** Undefined when it is not connected. */

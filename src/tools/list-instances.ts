@@ -58,9 +58,10 @@ interface Described {
 }
 
 async function describeInstance(
-  { id, state, error, listTools }: ListedInstance,
+  { id, state: connection, isPaused, error, listTools }: ListedInstance,
   isDetailed: boolean,
 ): Promise<Described> {
+  const state = isPaused === true ? `${connection}, paused` : connection
   const entry = { id, state, ...defined({ error }) }
   if (listTools === undefined) {
     return { lines: [`${id} (${state})${error === undefined ? '' : `: ${error}`}`], entry }

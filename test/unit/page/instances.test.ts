@@ -11,6 +11,7 @@ function createSubject() {
   const lanes: { instanceId: string; size: number; runningId?: string }[] = []
   const connected = new Set<(id: string) => void>()
   const disconnected = new Set<() => void>()
+  const paused = new Set<() => void>()
   const listen =
     <T>(all: Set<T>) =>
     (each: T) => {
@@ -39,11 +40,22 @@ function createSubject() {
         onDisconnect: listen(disconnected),
       },
       lanes,
+      pausedInstances: new Map(),
+      on: (_event: string, each: () => void) => paused.add(each),
+      off: (_event: string, each: () => void) => paused.delete(each),
     } as never,
     onChange,
   )
   const toolsOf = () => instances.list().map(({ id, tools }) => [id, tools.length] as const)
-  return { instances, lanes, onChange, add, remove, toolsOf, listeners: () => [connected.size, disconnected.size] }
+  return {
+    instances,
+    lanes,
+    onChange,
+    add,
+    remove,
+    toolsOf,
+    listeners: () => [connected.size, disconnected.size, paused.size],
+  }
 }
 const tools =
   (...names: readonly string[]) =>
@@ -127,7 +139,7 @@ it('what is no list of tools has none, and a tool without a name is left out', a
 
 it('nothing listens when it has stopped', () => {
   const { instances, listeners } = createSubject()
-  expect(listeners()).toEqual([1, 1])
+  expect(listeners()).toEqual([1, 1, 1])
   instances.stop()
-  expect(listeners()).toEqual([0, 0])
+  expect(listeners()).toEqual([0, 0, 0])
 })

@@ -62,6 +62,8 @@ describe('GET /openapi.json', () => {
       'post /tasks/{id}/cancel 200 401 403 404 409 429 503',
       'get /tasks/{id}/events 200 204 401 403 404 429',
       'get /instances 200 401 403 429',
+      'post /instances/{id}/pause 200 401 403 404 429 501 503',
+      'post /instances/{id}/resume 200 401 403 404 429 501 503',
       'post /register 201 400 401 403 409 413 415 429 503',
       'get /api/tools 200 401 403 429',
       'post /api/tools/{name} 200 400 401 403 404 409 413 415 429 502 503 504',
@@ -75,7 +77,17 @@ describe('GET /openapi.json', () => {
     const operations = operationsOf(await readDocument())
     expect(operations.map(({ operationId }) => operationId)).toEqual([
       ...['submitTask', 'listTasks', 'getTask', 'getResult', 'cancelTask', 'followTask'],
-      ...['listInstances', 'registerWorker', 'listTools', 'callTool', 'getHealth', 'getInfo', 'getMetrics'],
+      ...[
+        'listInstances',
+        'pauseInstance',
+        'resumeInstance',
+        'registerWorker',
+        'listTools',
+        'callTool',
+        'getHealth',
+        'getInfo',
+        'getMetrics',
+      ],
     ])
     for (const { name, summary, tags, responses } of operations) {
       expect([name, typeof summary, tags?.length]).toEqual([name, 'string', 1])

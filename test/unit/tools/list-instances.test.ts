@@ -15,7 +15,7 @@ function createSubject() {
         Promise.resolve([
           { id: 'one', state: 'connected', listTools: () => Promise.resolve([look, { name: 'act' }]) },
           { id: 'two', state: 'failed', error: 'no such program' },
-          { id: 'three', state: 'connected', listTools: () => Promise.reject(new Error('it hangs')) },
+          { id: 'three', state: 'connected', isPaused: true, listTools: () => Promise.reject(new Error('it hangs')) },
         ] as never),
     },
     20_000,
@@ -31,13 +31,13 @@ it('all instances are listed with their tools in one line each, without schemas,
     '- look: Looks at it.',
     '- act',
     'two (failed): no such program',
-    'three (connected): its tools could not be listed: it hangs',
+    'three (connected, paused): its tools could not be listed: it hangs',
   ])
   expect(metadata).toEqual({
     instances: [
       { id: 'one', state: 'connected', tools: ['look', 'act'] },
       { id: 'two', state: 'failed', error: 'no such program' },
-      { id: 'three', state: 'connected', error: 'it hangs' },
+      { id: 'three', state: 'connected, paused', error: 'it hangs' },
     ],
   })
   expect([settle.mock.calls.length, ready.mock.calls.length]).toEqual([1, 0])

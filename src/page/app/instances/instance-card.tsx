@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { PageInstance } from '../../wire.js'
 import { usePage } from '../page-state.js'
+import { useAction } from '../use-action.js'
 import { TaskLink } from '../task/task-facts.js'
 import { count, counted, growing, timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'
@@ -19,8 +20,9 @@ const WORDS: Readonly<Record<PageInstance['state'], string>> = {
 }
 
 export function InstanceCard({ instance, isOpen }: Props) {
-  const { second } = usePage()
-  const { id, type, description, state, connectedAt, queued, running, tools } = instance
+  const { second, api, connection } = usePage()
+  const pausing = useAction()
+  const { id, type, description, state, connectedAt, pausedSince, queued, running, tools } = instance
   const isSubmitting = useSignal(isOpen)
   return (
     <article
@@ -31,6 +33,7 @@ export function InstanceCard({ instance, isOpen }: Props) {
       <header>
         <h2>{visible(id)}</h2>
         <span class={`tag instance-${state}`}>{WORDS[state]}</span>
+        {pausedSince !== undefined && <span class="tag">Paused since {timeOfDay(pausedSince)}</span>}
       </header>
       <p class="hint">
         {visible(type)}
@@ -72,6 +75,26 @@ export function InstanceCard({ instance, isOpen }: Props) {
           <button type="button" disabled={tools.length === 0} onClick={() => (isSubmitting.value = true)}>
             Submit …
           </button>
+          <button
+            type="button"
+            title="The task that runs goes on either way"
+            disabled={pausing.state.value.isBusy || connection.value.state !== 'live'}
+            onClick={() =>
+              void pausing.run(() =>
+                api.post(
+                  `/api/instances/${encodeURIComponent(id)}/${pausedSince === undefined ? 'pause' : 'resume'}`,
+                  {},
+                ),
+              )
+            }
+          >
+            {pausedSince === undefined ? 'Pause' : 'Resume'}
+          </button>
+          {pausing.state.value.error !== undefined && (
+            <p class="problem" role="alert">
+              {visible(pausing.state.value.error)}
+            </p>
+          )}
         </div>
       )}
     </article>
