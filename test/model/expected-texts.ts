@@ -44,8 +44,9 @@ export function reminderText(
   }
   const notice = isLeased ? `${NOTICE}\n` : ''
   if (running > 0) parts.push(`${running} async task(s) still running.`)
-  if (queued > 0)
+  if (queued > 0) {
     parts.push(`${queued} async task(s) waiting ${isPaused ? 'until background tasks are resumed' : 'for a slot'}.`)
+  }
   return parts.length === 0 ? '' : `${notice}---\nSystem Note: Async Task Status\n\n${parts.join('\n\n')}\n---`
 }
 

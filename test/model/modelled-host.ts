@@ -543,7 +543,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function stopWaiting(task: ModelTask): void {
     if (!ledger.waiting.includes(task)) return
     ledger.waiting = ledger.waiting.filter((other) => other !== task)
-    if (!isDisposed) batch(() => model.prune(ledger))
+    // Not a batch: what follows this change comes after what is being done.
+    if (!isDisposed) model.prune(ledger)
   }
 
   function startRun(task: ModelTask): void {
