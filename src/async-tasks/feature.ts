@@ -32,6 +32,8 @@ export interface Feature {
   readonly spent?: (owner: string, amount: Spending) => void
   /** An owner has gone. @param heir to whom its tasks pass; undefined when nobody gets them */
   readonly released?: (owner: string, heir: string | undefined) => void
+  /** A task was not started, because its launch could not be stored, or was refused for its id: nothing is owed for it. In the change that withdraws it. */
+  readonly withdrawn?: (entry: TaskEntry, reason: string) => void
   /** The registry is about to be disposed: its streams are still open. */
   readonly closing?: () => void
   /** The streams of the registry are complete. */
@@ -105,6 +107,7 @@ const HOOKS = Object.keys({
   pruned: true,
   spent: true,
   released: true,
+  withdrawn: true,
   closing: true,
   disposed: true,
 } satisfies Record<Hook, true>) as Hook[]

@@ -290,6 +290,7 @@ export class TaskRegistry {
   #withdraw(entry: TaskEntry, { message, code }: { readonly message: string; readonly code: string }): void {
     this.send({ type: 'task.withdraw', entry, error: message, errorCode: code })
     this.send({ type: 'slot.release', entry })
+    this.#features.run('withdrawn', entry, message)
   }
 
   /**
