@@ -32,17 +32,19 @@ const instances = [{ id: 'browser', url: 'http://127.0.0.1:9/' }]
 const subagents = [{ ...subagent, command: 'npm', cwdPerCall: true }]
 
 /** What the fullest MCP server lists for a client of 2025-11-25. */
-export const fullConfig: AgentConfigInput = { subagents, instances, commands }
+export const fullConfig: AgentConfigInput = { subagents, instances, commands, schedules: {} }
 
 /** The whole page. */
 export async function toolsPage(): Promise<string> {
   const hosts = {
     yes: await ofHost({}),
+    'with `schedules`': await ofHost({ schedules: {} }),
     'with `taskManager`': await ofHost({ taskManager }),
     'with `commands`': await ofHost({ commands, subagents: { tests: { ...subagent, run: () => ({}) } } }),
   }
   const servers = {
     yes: await ofServer({ subagents }),
+    'with `schedules`': await ofServer({ schedules: {} }),
     'with `commands`': await ofServer({ commands }),
     'with instances': await ofServer(fullConfig),
   }

@@ -66,6 +66,8 @@ export type {
   TurnDelivery,
 } from './async-tasks/delivery/auto-trigger.js'
 export type { BusySource } from './async-tasks/delivery/busy.js'
+export type { Schedule } from './async-tasks/schedules/schedules.js'
+export type { ScheduleInfo, ScheduleInput, ScheduleOptions } from './protocol/schedules.js'
 export type { Recovery } from './async-tasks/recovery/recovery.js'
 export type { WasDelivered } from './async-tasks/delivery/unknown-deliveries.js'
 
@@ -161,7 +163,13 @@ export type { TaskCommandsOptions } from './commands/task-commands.js'
 
 // All of the above, wired for one agent host
 export { createAgentTasks } from './host/agent-tasks.js'
-export type { AgentTasks, AgentTasksWithCommands, AgentToolsWithCommands, WithRunCommand } from './host/agent-tasks.js'
+export type {
+  AgentTasks,
+  AgentTasksWithCommands,
+  AgentToolsWithCommands,
+  WithRunCommand,
+  WithSchedule,
+} from './host/agent-tasks.js'
 export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
 export type { AgentTools } from './tools/tool-list.js'
 export type { LaunchOptions } from './host/launch.js'

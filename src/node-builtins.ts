@@ -5,6 +5,7 @@
 import type * as childProcess from 'node:child_process'
 import type * as crypto from 'node:crypto'
 import type * as fs from 'node:fs'
+import type * as module from 'node:module'
 import type * as net from 'node:net'
 import type * as os from 'node:os'
 import type * as path from 'node:path'
@@ -28,6 +29,7 @@ interface NodeModules {
   readonly 'node:child_process': typeof childProcess
   readonly 'node:crypto': typeof crypto
   readonly 'node:fs': typeof fs
+  readonly 'node:module': Pick<typeof module, 'createRequire'>
   readonly 'node:net': typeof net
   readonly 'node:os': typeof os
   readonly 'node:path': typeof path

@@ -12,6 +12,7 @@ import { pushSubscribers } from './delivery/push-subscribers.js'
 import { taskHistory } from './history/past-tasks.js'
 import { pausing } from './pausing/pausing.js'
 import type { TaskRegistry } from './registry.js'
+import { schedules } from './schedules/schedules.js'
 import { runFiles } from './output/run-files.js'
 import { runs } from './run-plan.js'
 import { spentByOwner } from './limits/spent-by-owner.js'
@@ -30,6 +31,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   dependencies,
   notes,
   pausing,
+  schedules,
   runs,
   wrappingUp,
   spentByOwner,

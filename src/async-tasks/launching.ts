@@ -156,6 +156,13 @@ export class Launcher implements RunHost {
     return this.#findRunner?.(subagentName)
   }
 
+  /** The runner of a subagent. @throws InvalidInputError */
+  knownRunner(subagentName: string, field: string, orElse = ''): Runner {
+    const found = this.#findRunner?.(subagentName)
+    if (found !== undefined) return found
+    throw new InvalidInputError(field, subagentName, `a subagent that findRunner knows${orElse}`)
+  }
+
   /** @param runner default: that of the subagent */
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
     return this.launch(parseInput(childTaskInputSchema(), input, 'input'), runner, undefined, parent)
@@ -207,13 +214,7 @@ export class Launcher implements RunHost {
   }
 
   #runnerOf({ subagentName }: ChildTaskInput): Runner {
-    const found = this.#findRunner?.(subagentName)
-    if (found !== undefined) return found
-    throw new InvalidInputError(
-      'input.subagentName',
-      subagentName,
-      'a subagent that findRunner knows, or a runner beside the input',
-    )
+    return this.knownRunner(subagentName, 'input.subagentName', ', or a runner beside the input')
   }
 
   #toAdmission(

@@ -19,6 +19,7 @@ import {
   optionsOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
+import { scheduleOptionTypes, type ScheduleOptions } from '../protocol/schedules.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 import type { TaskRegistryOptions } from './registry.js'
@@ -55,9 +56,11 @@ export interface AsyncTaskManagerOptions {
   readonly whenFull?: WhenFull
   /** How many launches may wait for a slot, and for how long. */
   readonly queue?: QueueOptions
+  /** Limits of schedules. */
+  readonly schedules?: ScheduleOptions
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
-  /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait` or `reservation`. It must not return an id twice. */
+  /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
   readonly createId?: (prefix: string) => string
   /** Starts the runs. Default: in this process. */
   readonly engine?: Engine
@@ -117,6 +120,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
     accepts: (value) => WHEN_FULL.some((each) => each === value),
   },
   queue: optionsOf(queueOptionTypes),
+  schedules: optionsOf(scheduleOptionTypes),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,

@@ -45,6 +45,7 @@ import {
   type WhenFull,
 } from '../protocol/async-tasks.js'
 import { checkOptions } from '../protocol/option-checks.js'
+import type { ScheduleInfo, ScheduleInput } from '../protocol/schedules.js'
 import { parseInput } from '../protocol/parse.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
@@ -90,6 +91,7 @@ import {
   type TaskProgressEvent,
   type TaskQuestionsEvent,
 } from './task-events.js'
+import { schedules, type Schedule } from './schedules/schedules.js'
 import { waitForTasks } from './waiting.js'
 import { Launcher } from './launching.js'
 
@@ -167,6 +169,11 @@ export class AsyncTaskManager {
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
     this.#launcher = new Launcher(this.registry, options, this)
+    this.registry.use(schedules).connect({
+      options: options.schedules ?? {},
+      runnerOf: (name, field) => this.#launcher.knownRunner(name, field),
+      launch: (input, runner) => this.launch(input, runner),
+    })
     try {
       const stopWatching = options.telemetry?.watch({
         kind: 'task',
@@ -576,6 +583,30 @@ export class AsyncTaskManager {
    */
   sendToTask(id: string, message: string): SendResult {
     return sendMessage(this.registry, id, message)
+  }
+
+  // Schedules
+
+  /**
+   * Wakes an owner with a message, or launches a task for it, after a time (`in`), at a time (`at`), again and again (`every`), or as a cron expression says (`cron`). The message is
+   * owed as a result is. A task that cannot be launched when its time comes is reported to the owner in such a message. With a store, schedules survive the process.
+   * `onIdle` does not wait for schedules, and they run no task while this process does not.
+   * @param input one of `in` and `every` (in ms), `at` and `cron`, and one of `message` and `launch`
+   * @throws InvalidInputError; AgentTasksError `SCHEDULE_LIMIT` when the owner has as many as it may, `PACKAGES_MISSING` when `cron` or a local time needs the package
+   *   `croner`; DisposedError. Nothing has changed then
+   */
+  schedule(input: ScheduleInput): Schedule {
+    return this.registry.use(schedules).add(input)
+  }
+
+  /** The schedules of an owner, or of all, those first that fire first. */
+  schedules(owner?: string): ScheduleInfo[] {
+    return this.registry.use(schedules).list(owner)
+  }
+
+  /** Ends a schedule; a task that it has launched goes on. False when it has ended before, or is unknown. */
+  cancelSchedule(id: string): boolean {
+    return this.registry.use(schedules).cancel(id)
   }
 
   // Output and progress

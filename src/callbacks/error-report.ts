@@ -19,6 +19,7 @@ export interface ErrorSource {
     | 'idle'
     | 'progress'
     | 'output'
+    | 'schedule'
     | 'store'
     | 'page'
   /** The task that it concerns, if any. */

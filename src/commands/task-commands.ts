@@ -28,6 +28,7 @@ import {
 } from '../async-tasks/task-lookup.js'
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../text/control-characters.js'
+import { scheduleCommands } from './schedule-commands.js'
 import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
@@ -53,7 +54,7 @@ const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
  * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>`,
- * `/background [task_id]`, `/pause [all]` and `/resume`.
+ * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules` and `/schedule cancel <schedule_id>`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -112,6 +113,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
       description: 'End what /pause has begun',
       run: (args) => (args === '' ? resumeTasks(options) : { type: 'error', text: 'Usage: /resume' }),
     }),
+    ...scheduleCommands(options),
   ]
 }
 

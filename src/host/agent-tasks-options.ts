@@ -20,6 +20,7 @@ import {
   recordOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
+import type { ScheduleOptions } from '../protocol/schedules.js'
 import { commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import type { ResolveSubagent } from '../tools/subagents.js'
 import { aTaskManager } from '../tools/submit-commands.js'
@@ -40,7 +41,8 @@ export interface AgentTasksOptions<
   Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
   Known extends Subagents = Subagents,
-> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands'> {
+  Scheduling extends ScheduleOptions | undefined = ScheduleOptions | undefined,
+> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands' | 'schedules'> {
   /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
   readonly maxAsyncTasks?: number
   /** The subagents that `launch` and the tool `task` can start, by name. */
@@ -56,6 +58,8 @@ export interface AgentTasksOptions<
   readonly taskManager?: Commands
   /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
   readonly commands?: Programs
+  /** Limits of schedules, and adds the tool `schedule`: `{}` for the default limits. Default: no such tool. */
+  readonly schedules?: Scheduling
   /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
   /**

@@ -9,6 +9,7 @@ import type { TaskPause } from '../../machines/pauses.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import type { PauseOptions } from '../protocol/async-tasks.js'
 import type { Recovery } from '../async-tasks/recovery/recovery.js'
+import type { Schedule } from '../async-tasks/schedules/schedules.js'
 import { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
 import { parseSetting, type SettingName } from '../async-tasks/settings.js'
 import { areOfCluster, type ClusterTasks } from '../command-tasks/cluster-tasks.js'
@@ -19,6 +20,7 @@ import { createTaskCommands } from '../commands/task-commands.js'
 import type { FindRunner } from '../engine/runner.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
+import type { ScheduleInfo, ScheduleInput, ScheduleOptions } from '../protocol/schedules.js'
 import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { checkCommandPolicy, commandPolicyTypes } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
@@ -60,6 +62,12 @@ export type WithRunCommand = {
   }
 }
 
+/** With `schedules`, the tools for a model have `schedule` too. */
+export type WithSchedule = {
+  /** The tools for the model. */
+  readonly tools: Pick<OptionalTools, 'schedule'>
+}
+
 /** The result of `createAgentTasks`. */
 export interface AgentTasks<Known extends Subagents = Subagents> {
   /**
@@ -87,6 +95,12 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly resume: (owner?: string) => boolean
   /** Returns what is paused. */
   readonly pauses: () => readonly TaskPause[]
+  /** Schedules a message or a task (`AsyncTaskManager.schedule`). Its owner is by default that of the host. */
+  readonly schedule: (input: ScheduleInput) => Schedule
+  /** The schedules of an owner, or of all (`AsyncTaskManager.schedules`). */
+  readonly schedules: (owner?: string) => ScheduleInfo[]
+  /** Ends a schedule (`AsyncTaskManager.cancelSchedule`). */
+  readonly cancelSchedule: (id: string) => boolean
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
@@ -104,7 +118,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
-  /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause` and `/resume`. */
+  /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules` and `/schedule`. */
   readonly commands: readonly SlashCommand[]
   /** Returns `manager`. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
@@ -150,12 +164,14 @@ export function createAgentTasks<
   Commands extends TaskManager | ClusterTasks | undefined = undefined,
   Programs extends CommandsOptions | undefined = undefined,
   Known extends Subagents = Subagents,
+  Scheduling extends ScheduleOptions | undefined = undefined,
 >(
-  options: AgentTasksOptions<Commands, Programs, Known> = {},
+  options: AgentTasksOptions<Commands, Programs, Known, Scheduling> = {},
 ): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known> : AgentTasks<Known>) &
-  (Programs extends CommandsOptions ? WithRunCommand : unknown) {
-  // With a task manager there is the tool `submit_commands`, and with commands `run_command`.
-  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand
+  (Programs extends CommandsOptions ? WithRunCommand : unknown) &
+  (Scheduling extends ScheduleOptions ? WithSchedule : unknown) {
+  // With a task manager there is the tool `submit_commands`, with commands `run_command`, and with schedules `schedule`.
+  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand & WithSchedule
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {
@@ -250,9 +266,17 @@ function wire(options: AgentTasksOptions): AgentTasks {
     pause: (of, how) => manager.pause(of, how),
     resume: (of) => manager.resume(of),
     pauses: () => manager.pauses(),
+    schedule: (input) => manager.schedule({ owner, ...input }),
+    schedules: (of) => manager.schedules(of),
+    cancelSchedule: (id) => manager.cancelSchedule(id),
     history: (query) => manager.history(query),
     reminders,
-    tools: toolsOf(owner, { shown, subagents: lookup, ...defined({ taskManager, commands: policy }) }),
+    tools: toolsOf(owner, {
+      shown,
+      subagents: lookup,
+      hasSchedules: options.schedules !== undefined,
+      ...defined({ taskManager, commands: policy }),
+    }),
     toolsOfRun: (taskId) => {
       const of = ownerOfRun(taskId)
       return toolsOf(of, { shown: { ...shown, owner: of }, subagents: { ...lookup, parentId: taskId } })

@@ -1,5 +1,6 @@
 /** What the server does around the calls of some tools, for one client. */
 import { z } from 'zod'
+import { defined } from '../defined.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
 import { TOOLS, type ToolName } from '../tools/tool-list.js'
 import { errorResult, type Tool } from '../tools/tool.js'
@@ -24,6 +25,7 @@ const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
   wait_for_async_tasks: (tool, { backend, owner }) => withReserved(tool, backend.manager, owner),
   submit_commands: withInstance,
   run_command: inProject,
+  schedule: launchingInProject,
 }
 
 /** The tool as this client gets it. */
@@ -60,6 +62,26 @@ function noSubagents({ configFile, untrusted }: Backend): string {
   return configFile === undefined
     ? 'No subagents are configured.'
     : `No subagents are configured: the user can add them to ${configFile}.`
+}
+
+/** Schedules a subagent as a call of `task` without a working directory and a deadline would launch it. */
+function launchingInProject(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
+  return {
+    ...tool,
+    execute: async (input, context) => {
+      const { subagent_name: named } = (input ?? {}) as Args
+      const found = await workingDirectory(backend, named, undefined, findProject)
+      const cwd = 'cwd' in found ? found.cwd : undefined
+      const seconds = backend.config.subagents.find(({ name }) => name === named)?.timeoutSeconds
+      const launching = { ...setting.launching, ...defined({ defaultTimeoutSeconds: seconds }) }
+      const here: Tool | undefined = TOOLS.schedule.create({
+        ...setting,
+        launching,
+        subagents: { ...setting.subagents, cwd },
+      })
+      return (here ?? tool).execute(input, context)
+    },
+  }
 }
 
 /** Connects the instance before a valid call runs on it. */

@@ -2,6 +2,7 @@
 import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { schedules } from '../async-tasks/schedules/schedules.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -174,6 +175,9 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     maxForegroundTasks: MAX_IN_PLACE_OF_ALL,
     whenFull: config.whenFull,
     queue: { max: config.queueMax },
+    ...(config.schedules && {
+      schedules: { maxPerOwner: config.schedules.maxPerOwner, minPeriodMs: config.schedules.minPeriodSeconds * 1000 },
+    }),
     clock,
     createId,
     onError: (error, { source, taskId }) =>
@@ -196,6 +200,8 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     engine: createFairEngine(createInProcessEngine({ clock }), clock),
     onError: (error, { source }) => log(source === 'late-result' ? 'warn' : 'error', source, error),
   })
+  const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)
+  manager.reads.use(schedules).launching = (owner, launch) => slots.launchScheduled(owner, launch)
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,
@@ -213,7 +219,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     subagents,
     commandTasks: cluster ?? taskManager,
     instances: cluster === undefined ? instancesOfPool(pool, taskManager) : instancesOfCluster(cluster),
-    slots: new ClientSlots(manager, clientLimits(config), session?.earlierTasks),
+    slots,
     close: () =>
       (closing ??= (async () => {
         if (session !== undefined) await leave(manager, session, subagents)

@@ -1,6 +1,8 @@
 /** How much each client may run at once: one client cannot take the slots of the others. */
+import type { ActiveTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { AgentTasksError } from '../errors.js'
 import { foregroundLimit } from '../tools/task-runs.js'
 import { errorResult, type ToolResult } from '../tools/tool.js'
 import type { SlotKind } from '../tools/tool-descriptor.js'
@@ -94,6 +96,15 @@ export class ClientSlots {
     } finally {
       this.#starting.delete(starting)
     }
+  }
+
+  /** Launches a task of a schedule. @throws AgentTasksError when its owner has as many background tasks as it may */
+  launchScheduled(owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo {
+    const { max, countOf, refuse } = this.#kinds.background
+    if (max !== -1 && countOf(owner) >= max) throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')
+    const task = launch()
+    this.#background.add(task.id)
+    return task
   }
 
   /** Counts the task of a result, if it is queued or runs in the background. */

@@ -32,7 +32,9 @@ export function createLeftSessions(backend: Backend, end: (owner: string) => voi
   const left = new Map(
     session === undefined
       ? []
-      : manager.getAllTasks().flatMap(({ owner }) => (isSession(owner) ? [[owner, clientOf(owner)]] : [])),
+      : [...manager.getAllTasks(), ...manager.schedules()].flatMap(({ owner }) =>
+          isSession(owner) ? [[owner, clientOf(owner)]] : [],
+        ),
   )
   const give = (from: string, to: string): void => {
     left.delete(from)

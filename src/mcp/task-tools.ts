@@ -41,6 +41,7 @@ function settingOf(backend: Backend, owner: string): ToolSetting {
     subagents: { resolveSubagent: (name) => subagents.get(name), listSubagents: () => listed },
     taskManager: commandTasks,
     instances,
+    hasSchedules: config.schedules !== undefined,
     ...defined({ commands: policyOf(backend) }),
   }
 }

@@ -229,6 +229,16 @@ const commandsSchema = strictObject({
   })
   .describe('What the tool "run_command" can start. Without it there is no such tool.')
 
+const schedulesSchema = strictObject({
+  maxPerOwner: integer(0, 10_000).default(100).describe('The most schedules of one client.'),
+  minPeriodSeconds: z
+    .number()
+    .min(1)
+    .max(86_400)
+    .default(10)
+    .describe('The shortest time between two firings of one schedule, in seconds.'),
+}).describe('Limits of the tool "schedule". Without it there is no such tool.')
+
 const httpSchema = strictObject({
   host: z
     .string()
@@ -332,6 +342,7 @@ export const agentConfigSchema = strictObject({
     .check(unique(({ id }) => id, 'id'))
     .describe('The instances on which the tool "submit_commands" can run commands.'),
   commands: commandsSchema.optional(),
+  schedules: schedulesSchema.optional(),
   store: argument
     .min(1)
     .optional()

@@ -25,7 +25,7 @@ export const ON_FAILED_DEPENDENCY = ['fail', 'run'] as const satisfies readonly 
 export const MAX_AFTER = 100
 
 /** Ids. */
-const name = lazily(() => z.string().min(1).max(512))
+export const name = lazily(() => z.string().min(1).max(512))
 
 /** An id of the host's own: a line break in it would forge a line of a list. */
 const taskId = lazily(() =>
@@ -33,10 +33,10 @@ const taskId = lazily(() =>
 )
 
 /** Owners: the owner of what a run launches is longer than the id of its task. */
-const ownerName = lazily(() => z.string().min(1).max(520))
+export const ownerName = lazily(() => z.string().min(1).max(520))
 
 /** A duration in ms; may be longer than the platform's timers allow. */
-const milliseconds = lazily(() => z.number().min(0))
+export const milliseconds = lazily(() => z.number().min(0))
 
 const abortController = lazily(() =>
   z.custom<AbortController>(
@@ -50,7 +50,7 @@ const abortController = lazily(() =>
 )
 
 /** An object as it is: a record schema would leave out a field with the name `__proto__`. */
-const jsonObject = lazily(() =>
+export const jsonObject = lazily(() =>
   z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     'an object',

@@ -31,6 +31,8 @@ export interface ToolSetting {
   readonly taskManager?: TaskManager | ClusterTasks
   /** Where the model may run programs. */
   readonly commands?: CommandPolicy
+  /** Whether the agent may schedule. */
+  readonly hasSchedules?: boolean
   /** The instances of `taskManager`, where they can be listed. */
   readonly instances?: InstanceSource
 }

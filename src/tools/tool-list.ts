@@ -3,6 +3,7 @@ import { answerTool, cancelTool, readTool } from './check-one-task.js'
 import { checkAsyncTasksTool } from './check-async-tasks.js'
 import { listInstancesTool } from './list-instances.js'
 import { runCommandTool } from './run-command.js'
+import { scheduleTool } from './schedule.js'
 import { sendToTaskTool } from './send-to-task.js'
 import { submitCommandsTool } from './submit-commands.js'
 import { taskTool } from './task-tool.js'
@@ -25,6 +26,8 @@ export const TOOLS = {
   answer_async_task: answerTool,
   /** Sends a message to a running task. */
   send_to_task: sendToTaskTool,
+  /** Wakes the agent, or launches a task, at a later time. */
+  schedule: scheduleTool,
   /** Runs commands on an instance. */
   submit_commands: submitCommandsTool,
   /** Runs a program as a command. */

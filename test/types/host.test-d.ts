@@ -117,6 +117,8 @@ export function aHostOfKnownSubagentsIsAHost(manager: TaskManager, subagents: Su
   expectTypeOf(both.launch('echo', 'hi').result).toEqualTypeOf<Promise<{ readonly final_message: string }>>()
   expectTypeOf(both.tools).toHaveProperty('submit_commands')
   expectTypeOf(both.tools).toHaveProperty('run_command')
+  expectTypeOf(both.tools).not.toHaveProperty('schedule')
+  expectTypeOf(createAgentTasks({ schedules: {} }).tools).toHaveProperty('schedule')
 }
 
 export function turnsAreTyped(): void {

@@ -290,6 +290,8 @@ it('commands are plain objects', () => {
     ['background', undefined],
     ['pause', undefined],
     ['resume', undefined],
+    ['schedules', undefined],
+    ['schedule', ['cancel']],
   ])
   for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
     expect(command.description).toMatch(/^\w+/)

@@ -161,3 +161,32 @@ describe('the timer of what was left', () => {
     expect([ended, clock.pending]).toEqual([['session-2'], 0])
   })
 })
+
+describe('schedules of a session that a server left', () => {
+  const config = { schedules: {} }
+
+  it('F16: pass to the next session of the client, and are its own there', async () => {
+    const folder = newFolder()
+    const first = await overHttp({ store: folder, session: 'key', ...config }, TOKEN)
+    await first.call('schedule', { in_seconds: 3600, message: 'look' })
+    const copy = newFolder()
+    cpSync(folder, copy, { recursive: true })
+    const second = await overHttp({ store: copy, session: 'key', ...config }, TOKEN)
+    expect(textOf(await second.call('schedule', { action: 'list' }))).toContain('message: look')
+    expect(second.manager.schedules()[0]?.owner).toMatch(/^client-[0-9a-f]{16}\/session-/)
+  })
+
+  it('F16: end as an idle session does when nobody asks for them', async () => {
+    const folder = newFolder()
+    const first = await overHttp({ store: folder, session: 'key', ...config }, TOKEN)
+    await first.call('schedule', { every_seconds: 3600, message: 'look' })
+    const copy = newFolder()
+    cpSync(folder, copy, { recursive: true })
+    const second = await overHttp({ store: copy, session: 'key', ...config }, OTHER)
+    expect(second.manager.schedules()).toHaveLength(1)
+    const clock = createManualClock()
+    createLeftSessions({ ...second.backend, clock }, (owner) => void second.manager.releaseOwner(owner), 1000)
+    clock.advance(1000)
+    expect(second.manager.schedules()).toEqual([])
+  })
+})

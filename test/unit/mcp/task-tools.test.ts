@@ -99,6 +99,7 @@ describe('the list of tools', () => {
       store,
       instances: [{ id: 'browser', url: 'http://127.0.0.1:9/' }],
       commands: { allow: ['x'] },
+      schedules: {},
     })
     await initialize()
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: object[] }

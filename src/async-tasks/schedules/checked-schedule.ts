@@ -1,0 +1,52 @@
+/** Checks what is to be scheduled. */
+import type { z } from 'zod'
+import { defined } from '../../defined.js'
+import { InvalidInputError } from '../../errors.js'
+import { jsonBytes } from '../../json/json-size.js'
+import { toWholePlainData } from '../../json/plain-data.js'
+import type { ScheduleInfo, scheduleInputSchema } from '../../protocol/schedules.js'
+import { firstMatch, readTime } from './schedule-times.js'
+
+type Fields = z.output<ReturnType<typeof scheduleInputSchema>>
+
+/** The task that a schedule launches. */
+export type ScheduledLaunch = NonNullable<ScheduleInfo['launch']>
+
+/** The most further input of a task, in bytes of JSON. */
+const MAX_PARAMS_BYTES = 4000
+
+/** What a schedule keeps of its input, with the time of its first firing. @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING` */
+export function checkSchedule(input: Fields, now: number, minPeriodMs: number): Omit<ScheduleInfo, 'id' | 'owner'> {
+  const { at: _at, owner: _owner, timeZone: zone, missed = 'once', overlap = 'skip', launch, ...kept } = input
+  oneOf(input, ['in', 'at', 'every', 'cron'])
+  oneOf(input, ['message', 'launch'])
+  const timeZone = zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone
+  const next = firstTime(input, timeZone, now, minPeriodMs)
+  const counts = { fired: 0, missedFirings: 0, skippedFirings: 0 }
+  return { ...kept, ...defined({ launch: launch && withParams(launch) }), next, timeZone, missed, overlap, ...counts }
+}
+
+function oneOf(input: Fields, names: readonly (keyof Fields)[]): void {
+  const given = names.filter((name) => input[name] !== undefined)
+  if (given.length !== 1) throw new InvalidInputError('input', given, `exactly one of ${names.join(', ')}`)
+}
+
+function firstTime(
+  { in: wait, at, every, cron, timeZone: zone }: Fields,
+  timeZone: string,
+  now: number,
+  least: number,
+): number {
+  if (wait !== undefined) return now + wait
+  if (at !== undefined) return readTime(at, zone, now)
+  if (every === undefined) return firstMatch({ cron, timeZone }, now)
+  if (every >= least) return now + every
+  throw new InvalidInputError('input.every', every, `at least ${least} ms (schedules.minPeriodMs)`)
+}
+
+function withParams({ params, ...launch }: ScheduledLaunch): ScheduledLaunch {
+  if (params === undefined) return launch
+  const plain = toWholePlainData(params)
+  if (plain !== undefined && jsonBytes(plain, MAX_PARAMS_BYTES) <= MAX_PARAMS_BYTES) return { ...launch, params: plain }
+  throw new InvalidInputError('input.launch.params', params, `at most ${MAX_PARAMS_BYTES} bytes of JSON`)
+}

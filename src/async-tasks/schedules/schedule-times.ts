@@ -1,0 +1,116 @@
+/** When schedules fire. The package `croner` reads cron expressions and local times, and is loaded when the first one comes. */
+import type { Cron, CronOptions } from 'croner'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import { isNode, nodeBuiltin } from '../../node-builtins.js'
+import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
+
+/** What says when a schedule fires. */
+export type Rule = Pick<ScheduleInfo, 'every' | 'cron' | 'timeZone'>
+
+/** The most firings of a cron expression that are counted: finding each takes about 0.1 ms. */
+export const MAX_COUNTED = 100
+
+/**
+ * The firings that are due at `now`, the first of them at `first`: how many, when the last one fell due, and when the next one does (undefined for never).
+ * @throws AgentTasksError `PACKAGES_MISSING`
+ */
+export function dueFirings(rule: Rule, first: number, now: number, minPeriodMs: number) {
+  const { every, cron } = rule
+  if (every !== undefined) {
+    const count = Math.floor((now - first) / every) + 1
+    return { count, last: first + (count - 1) * every, next: first + count * every }
+  }
+  const following = (at: number): number | undefined => cronTime(rule, at + minPeriodMs - 1)
+  let [count, last, next] = [1, first, cron === undefined ? undefined : following(first)]
+  while (next !== undefined && next <= now) {
+    if (count === MAX_COUNTED) return { count, last, next: following(now) }
+    count += 1
+    last = next
+    next = following(last)
+  }
+  return { count, last, next }
+}
+
+/**
+ * When a cron expression matches next. At a change from or to summer time an expression without `*` and `/` in its minutes and hours fires once: at the end of an hour
+ * that is left out, and in the first of two that are the same. Another one skips the former, and fires in both of the latter.
+ * @throws AgentTasksError `PACKAGES_MISSING`; what croner throws for an expression that it does not know
+ */
+export function cronTime({ cron = '', timeZone }: Rule, after: number): number | undefined {
+  // Without a function it sets no timer.
+  const read = new (loadCron())(cron, { mode: '5-part', fixedTimeRule: 'no-wildcard', timezone: timeZone })
+  return read.nextRun(new Date(after))?.getTime()
+}
+
+/** The first match of a cron expression. @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING` */
+export function firstMatch(rule: Rule, now: number): number {
+  let why = 'one that matches a time'
+  try {
+    const first = cronTime(rule, now)
+    if (first !== undefined) return first
+  } catch (error) {
+    if (error instanceof AgentTasksError) throw error
+    why = `a cron expression of five fields (${String(error)})`
+  }
+  throw new InvalidInputError('input.cron', rule.cron, why)
+}
+
+const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/
+
+/**
+ * Reads the time of one firing. A local time that is left out counts from before the change, and one that comes twice is the first of both.
+ * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ */
+export function readTime(at: string | Date, timeZone: string | undefined, now: number): number {
+  const [, date = '', offset] = typeof at === 'string' ? (ISO_TIME.exec(at) ?? []) : []
+  const isLocal = date !== '' && offset === undefined
+  // `Date` and croner take the 30th of February for the 2nd of March.
+  const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
+  const expected =
+    isLocal && timeZone === undefined ? 'an offset such as +02:00, or a timeZone beside a local time' : undefined
+  const time =
+    typeof at !== 'string' ? at.getTime() : !isDay ? NaN : isLocal ? localTime(at, timeZone ?? '') : Date.parse(at)
+  if (expected === undefined && time >= now && time <= now + MAX_AHEAD_MS) return time
+  const known = Number.isNaN(time)
+    ? 'an ISO time such as 2027-03-28T09:00:00+02:00'
+    : 'a time within the next ten years'
+  throw new InvalidInputError('input.at', at, expected ?? known)
+}
+
+function localTime(at: string, timezone: string): number {
+  try {
+    return new (loadCron())(at, { timezone }).getOnce()?.getTime() ?? NaN
+  } catch (error) {
+    if (error instanceof AgentTasksError) throw error
+    return NaN
+  }
+}
+
+const SECOND = {
+  year: 'numeric',
+  month: '2-digit',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+} as const
+
+/** A time in a zone: `2027-03-28 09:00:00 GMT+02:00 (Europe/Berlin)`. */
+export function localText(at: number, timeZone: string): string {
+  const format = new Intl.DateTimeFormat('sv-SE', { ...SECOND, timeZone, timeZoneName: 'longOffset' })
+  return `${format.format(at).replace('\u2212', '-')} (${timeZone})`
+}
+
+let loaded: (new (pattern: string, options: CronOptions) => Cron) | undefined
+
+function loadCron(): NonNullable<typeof loaded> {
+  if (loaded !== undefined) return loaded
+  try {
+    if (!isNode) throw new Error('This is not Node.')
+    const { Cron } = nodeBuiltin('node:module').createRequire(import.meta.url)('croner') as typeof import('croner')
+    return (loaded = Cron)
+  } catch (cause) {
+    const message = 'Schedules with cron or a local time need the package croner. Run: npm install croner@11'
+    throw new AgentTasksError('PACKAGES_MISSING', message, { cause })
+  }
+}

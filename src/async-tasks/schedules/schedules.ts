@@ -1,0 +1,280 @@
+/**
+ * Schedules: they wake their owner with a note, or launch a task for it (F16).
+ *
+ * They go by the clock on the wall, which is looked at every 30 s at least, because timers go by another one. A firing, what it owes or launches, and the
+ * schedule as it is afterwards are one change.
+ */
+import { DueTimes } from '../../../machines/due-times.js'
+import { runOfOwner } from '../../../machines/families.js'
+import { PerTask } from '../../../machines/per-task.js'
+import type { ActiveTaskInfo } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { hasEnded } from '../../../machines/task-status.js'
+import { elapsedMs } from '../../clock.js'
+import { defined } from '../../defined.js'
+import type { Runner } from '../../engine/runner.js'
+import { AgentTasksError, DisposedError } from '../../errors.js'
+import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
+import { freshId } from '../../kernel/ids.js'
+import { describeFailure } from '../../protocol/outcomes.js'
+import { describeIssue, parseInput } from '../../protocol/parse.js'
+import {
+  scheduleInfoSchema,
+  scheduleInputSchema,
+  type ScheduleInfo,
+  type ScheduleInput,
+  type ScheduleOptions,
+} from '../../protocol/schedules.js'
+import type { StoredJson } from '../../store/store.js'
+import { preview } from '../../text/preview.js'
+import { checkOwner, livingOwner } from '../families/families.js'
+import type { Feature, FeatureStates } from '../feature.js'
+import { DeadlineTimer } from '../limits/deadline-timer.js'
+import { addNote } from '../notes.js'
+import { DEFAULT_OWNER } from '../owner.js'
+import type { TaskRegistry } from '../registry.js'
+import { checkSchedule, type ScheduledLaunch } from './checked-schedule.js'
+import { firingText, refusalText } from './schedule-lines.js'
+import { dueFirings } from './schedule-times.js'
+
+/** A schedule that was made. */
+export interface Schedule {
+  /** Its id. */
+  readonly id: string
+  /** When it fires next, in ms since the epoch; undefined when it has ended. */
+  readonly next: number | undefined
+  /** Ends it. A task that it has launched goes on. False when it has ended before. */
+  cancel(): boolean
+}
+
+/** What schedules use of their manager. */
+export interface ScheduleHost {
+  readonly options: ScheduleOptions
+  /** @throws InvalidInputError for an unknown subagent */
+  runnerOf(subagent: string, field: string): Runner
+  launch(input: LaunchTaskInput, runner: Runner): ActiveTaskInfo
+}
+
+/** How long a timer may be, in ms; and how late a firing may be without being missed. */
+const MAX_TIMER_MS = 30_000
+const LATE_MS = 60_000
+
+/** What a firing changes of its schedule. */
+type Change = Pick<ScheduleInfo, 'lastTaskId'>
+
+const FEATURE = 'schedules'
+
+/** The id of the schedule that has launched a task. */
+const launchedBy = new PerTask<string>()
+
+export class Schedules implements Feature {
+  readonly states: FeatureStates = { feature: FEATURE, restore: (states) => this.#restore(states) }
+  /** Launches a task of an owner; it may throw, for an owner that may have no more. */
+  launching = (_owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo => launch()
+  readonly #registry: TaskRegistry
+  readonly #all = new Map<string, ScheduleInfo>()
+  readonly #dues = new DueTimes<string>()
+  readonly #timer: DeadlineTimer
+  /** They fell due before this process began. */
+  readonly #overdue = new Set<string>()
+  #connected: ScheduleHost | undefined
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+    this.#timer = new DeadlineTimer(registry.clock, () => registry.batch(() => this.#fireDue()))
+  }
+
+  /** Called once, before the first schedule. */
+  connect(host: ScheduleHost): void {
+    this.#connected = host
+  }
+
+  list(owner?: string): ScheduleInfo[] {
+    const all = [...this.#all.values()].filter((each) => owner === undefined || each.owner === owner)
+    return all.sort((a, b) => a.next - b.next)
+  }
+
+  /** @throws see `AsyncTaskManager.schedule` */
+  add(given: ScheduleInput): Schedule {
+    const host = this.#host
+    const { clock, createId, families } = this.#registry
+    const input = parseInput(scheduleInputSchema(), given, 'input')
+    const { owner = DEFAULT_OWNER, launch } = input
+    checkOwner(this.#registry, owner, 'input.owner')
+    if (launch !== undefined) host.runnerOf(launch.subagent, 'input.launch.subagent')
+    const fields = checkSchedule(input, clock.now(), this.#minPeriodMs)
+    const { maxPerOwner = 100 } = host.options
+    if (this.list(owner).length >= maxPerOwner) {
+      const message = `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that nobody needs any more.`
+      throw new AgentTasksError('SCHEDULE_LIMIT', message)
+    }
+    const id = freshId(createId, 'schedule', (taken) => this.#all.has(taken))
+    // A run passes on what it has.
+    families.setOwner(owner)
+    this.#registry.batch(() => this.#put({ ...fields, id, owner }))
+    const all = this.#all
+    return {
+      id,
+      get next() {
+        return all.get(id)?.next
+      },
+      cancel: () => this.cancel(id),
+    }
+  }
+
+  cancel(id: string): boolean {
+    return this.#registry.batch(() => this.#drop(id))
+  }
+
+  released(owner: string, heir: string | undefined): void {
+    for (const schedule of this.list(owner)) {
+      if (heir === undefined) this.#drop(schedule.id)
+      else this.#put({ ...schedule, owner: heir })
+    }
+  }
+
+  withdrawn(entry: TaskEntry, reason: string): void {
+    const { owner, subagentName, goalPrompt } = entry.record
+    const id = launchedBy.take(entry)
+    if (id !== undefined) this.#note(id, owner, refusalText(subagentName, goalPrompt, reason), true)
+  }
+
+  disposed(): void {
+    // Their rows are for the next process.
+    for (const id of this.#all.keys()) this.#dues.delete(id)
+    this.#all.clear()
+    this.#setTimer()
+  }
+
+  get #host(): ScheduleHost {
+    if (this.#connected === undefined || this.#registry.isDisposed) throw new DisposedError()
+    return this.#connected
+  }
+
+  get #minPeriodMs(): number {
+    return this.#host.options.minPeriodMs ?? 10_000
+  }
+
+  #restore(states: ReadonlyMap<string, StoredJson>): void {
+    const { clock, families, history, persistence, report } = this.#registry
+    for (const [id, row] of states) {
+      const { data, error } = scheduleInfoSchema().safeParse({ ...row, id })
+      if (error !== undefined) {
+        const { field, received, expected } = describeIssue(error, row, 'row')
+        const why = `${field}: got ${preview(received)}, expected ${expected}`
+        report(new AgentTasksError('STORE_DAMAGED', `Schedule ${preview(id)} is dropped: ${why}.`), { source: 'store' })
+        persistence?.dropState(FEATURE, id)
+        continue
+      }
+      if (data.next <= clock.now()) this.#overdue.add(id)
+      const taskOf = (taskId: string): TaskEntry | undefined => history.get(taskId)
+      const owner = livingOwner(
+        data,
+        (taskId) => taskOf(taskId)?.record,
+        (taskId) => taskOf(taskId)?.ref !== undefined,
+      )
+      families.setOwner(owner)
+      if (owner === data.owner) this.#set(data)
+      else this.#put({ ...data, owner })
+    }
+  }
+
+  #fireDue(): void {
+    const now = this.#registry.clock.now()
+    this.#shorten(now)
+    for (let id = this.#dues.take(now); id !== undefined; id = this.#dues.take(now)) {
+      const schedule = this.#all.get(id)
+      try {
+        if (schedule !== undefined) this.#fire(schedule, now)
+      } catch (error) {
+        this.#registry.report(error, { source: 'schedule', ...defined({ owner: schedule?.owner }) })
+      }
+    }
+    this.#setTimer()
+  }
+
+  /** When the clock on the wall is set back, nothing waits longer than it was to wait in all. */
+  #shorten(now: number): void {
+    for (const schedule of this.#all.values()) {
+      const latest = now + (schedule.in ?? schedule.every ?? Infinity)
+      if (schedule.next > latest) this.#put({ ...schedule, next: latest })
+    }
+  }
+
+  #fire(schedule: ScheduleInfo, now: number): void {
+    const { id, owner, launch, lastTaskId = '' } = schedule
+    const { count, last, next } = dueFirings(schedule, schedule.next, now, this.#minPeriodMs)
+    const isLate = this.#overdue.delete(id) || now - last > LATE_MS
+    const missed = isLate ? count : count - 1
+    // Before code of the host runs: that may cancel it.
+    if (next === undefined) this.#drop(id)
+    else this.#put({ ...schedule, next, missedFirings: schedule.missedFirings + missed })
+    if (isLate && schedule.missed === 'skip') return
+    const before = this.#registry.history.get(lastTaskId)?.record.status
+    const overlaps = schedule.overlap === 'skip' && before !== undefined && !hasEnded(before)
+    const change = overlaps
+      ? undefined
+      : launch === undefined
+        ? this.#note(id, owner, firingText(schedule, last, missed, next), next === undefined)
+        : this.#launch(schedule, launch)
+    const present = this.#all.get(id)
+    if (present === undefined) return
+    if (change === undefined) this.#put({ ...present, skippedFirings: present.skippedFirings + 1 })
+    else this.#put({ ...present, fired: present.fired + 1, ...change })
+  }
+
+  /** @returns what changes of the schedule; undefined when its owner is not told either */
+  #launch({ id, owner }: ScheduleInfo, { subagent, goal, params, timeoutMs }: ScheduledLaunch): Change | undefined {
+    const { history } = this.#registry
+    const parentId = runOfOwner(owner)
+    const owned = parentId === undefined ? { owner } : { parentId }
+    const input = { subagentName: subagent, goalPrompt: goal, ...defined({ params, timeoutMs }), ...owned }
+    try {
+      const host = this.#host
+      const runner = host.runnerOf(subagent, 'launch.subagent')
+      const { id: lastTaskId } = this.launching(owner, () => host.launch(input, runner))
+      const entry = history.get(lastTaskId)
+      if (entry !== undefined) launchedBy.set(entry, id)
+      return { lastTaskId }
+    } catch (error) {
+      return this.#note(id, owner, refusalText(subagent, goal, describeFailure(error)), !this.#all.has(id))
+    }
+  }
+
+  /** @returns undefined when its owner is owed too many notes */
+  #note(id: string, owner: string, text: string, isFinal: boolean): Change | undefined {
+    return addNote(this.#registry, { owner, source: 'schedule', title: id, text, isFinal }) && {}
+  }
+
+  #put(schedule: ScheduleInfo): void {
+    const { id, ...row } = schedule
+    this.#registry.persistence?.keepState(FEATURE, id, row)
+    this.#set(schedule)
+  }
+
+  #set(schedule: ScheduleInfo): void {
+    this.#all.set(schedule.id, Object.freeze(schedule))
+    this.#dues.set(schedule.id, schedule.next)
+    this.#setTimer()
+  }
+
+  #drop(id: string): boolean {
+    if (!this.#all.delete(id)) return false
+    this.#registry.persistence?.dropState(FEATURE, id)
+    this.#dues.delete(id)
+    this.#overdue.delete(id)
+    this.#setTimer()
+    return true
+  }
+
+  #setTimer(): void {
+    const { clock } = this.#registry
+    const { next, nextKey = '' } = this.#dues
+    const wait = Math.min(Math.max(0, (next ?? 0) - clock.now()), MAX_TIMER_MS)
+    const label = { name: `schedule ${nextKey}`, ...(wait === MAX_TIMER_MS && { kind: 'poll' as const }) }
+    this.#timer.set(next === undefined ? undefined : elapsedMs(clock) + wait, () => label)
+  }
+}
+
+/** The schedules of a registry. */
+export const schedules = (registry: TaskRegistry): Schedules => new Schedules(registry)

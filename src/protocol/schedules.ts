@@ -1,0 +1,119 @@
+/** The input of schedules, their limits, and what is stored of them. */
+import { z } from 'zod'
+import { jsonObject, milliseconds, name, ownerName } from './async-tasks.js'
+import { lazily } from './lazily.js'
+import { integerFrom, numberFrom, type OptionTypes } from './option-checks.js'
+import { strictObject } from './strict-object.js'
+
+/** Limits of schedules. */
+export interface ScheduleOptions {
+  /** The most schedules of one owner. Default 100. */
+  readonly maxPerOwner?: number
+  /** The shortest time between two firings of one schedule, in ms, at least 1000. Default 10000. */
+  readonly minPeriodMs?: number
+}
+
+const LEAST_PERIOD_MS = 1000
+
+export const scheduleOptionTypes: OptionTypes<ScheduleOptions> = {
+  maxPerOwner: integerFrom(0),
+  minPeriodMs: numberFrom(LEAST_PERIOD_MS),
+}
+
+/** The longest wait and the longest period, in ms: ten years. */
+export const MAX_AHEAD_MS = 10 * 366 * 86_400_000
+
+/** The longest message, and the longest goal of a task, in UTF-16 units. */
+export const scheduledText = lazily(() => z.string().min(1).max(4000))
+
+/** What happens to firings that fell due while nothing ran: one stands for all of them, or none. */
+export const MISSED = ['once', 'skip'] as const
+/** What happens to a firing while the task of an earlier one has not ended: it is skipped, or launches another task. */
+export const OVERLAP = ['skip', 'allow'] as const
+
+const duration = lazily(() => z.number().min(0).max(MAX_AHEAD_MS))
+const zone = lazily(() => z.string().max(64).refine(isTimeZone, 'a time zone such as Europe/Berlin'))
+
+function isTimeZone(timeZone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone }).format(0) !== ''
+  } catch {
+    return false
+  }
+}
+
+/** The fields that are kept as they are given. */
+const keptFields = lazily(() => ({
+  /** How long to wait for the one firing, in ms. */
+  in: duration().optional(),
+  /** The time between two firings, in ms. */
+  every: duration().min(LEAST_PERIOD_MS).optional(),
+  /** A cron expression of five fields (minute, hour, day of the month, month, day of the week), or a name such as `@daily`. Needs the package `croner` 11. */
+  cron: z
+    .string()
+    .max(200)
+    .regex(/^\s*(?:\S+\s+){4}\S+\s*$|^@[a-z]+$/i, 'a cron expression of five fields')
+    .optional(),
+  /** The text that wakes the owner. */
+  message: scheduledText().optional(),
+  /** The task to launch instead: the name of a subagent that `findRunner` knows, its goal, further input (at most 4000 bytes of JSON), and its deadline in ms. */
+  launch: strictObject({
+    subagent: name(),
+    goal: scheduledText(),
+    params: jsonObject().optional(),
+    timeoutMs: milliseconds().optional(),
+  }).optional(),
+}))
+
+/** The input of `schedule`. */
+export const scheduleInputSchema = lazily(() =>
+  strictObject({
+    ...keptFields(),
+    /** The time of the one firing: a date, an ISO time with an offset, or, with `timeZone`, a local time such as `2027-03-28T09:00`. */
+    at: z.union([z.string().max(64), z.date()]).optional(),
+    /** The time zone of `cron`, of a local `at`, and of times in texts, such as `Europe/Berlin`. Default: that of the system. */
+    timeZone: zone().optional(),
+    /** Who is woken, or owns the task. Default: `main`. */
+    owner: ownerName().optional(),
+    /** What happens to firings that fell due while nothing ran: one stands for all of them (`once`, the default), or none. */
+    missed: z.enum(MISSED).optional(),
+    /** What happens to a firing while the task of an earlier one has not ended: it is skipped (`skip`, the default), or launches another task. */
+    overlap: z.enum(OVERLAP).optional(),
+  }),
+)
+
+/**
+ * The input of `AsyncTaskManager.schedule`: one of `in`, `at`, `every` and `cron`, and one of `message` and `launch`.
+ * @useDeclaredType
+ */
+export type ScheduleInput = z.input<ReturnType<typeof scheduleInputSchema>>
+
+const count = lazily(() => z.int().min(0))
+
+/** A schedule, as it is shown and stored. */
+export const scheduleInfoSchema = lazily(() =>
+  z.object({
+    id: name(),
+    owner: ownerName(),
+    ...keptFields(),
+    /** When it fires next, in ms since the epoch. */
+    next: z.number().min(0).max(8.64e15),
+    timeZone: zone(),
+    missed: z.enum(MISSED),
+    overlap: z.enum(OVERLAP),
+    /** How often it has fired. */
+    fired: count(),
+    /** How many firings fell due while nothing ran. */
+    missedFirings: count(),
+    /** How many firings were skipped, because the task of an earlier one had not ended. */
+    skippedFirings: count(),
+    /** The task that it has launched last. */
+    lastTaskId: name().optional(),
+  }),
+)
+
+/**
+ * A schedule that has not ended.
+ * @useDeclaredType
+ */
+export type ScheduleInfo = Readonly<z.output<ReturnType<typeof scheduleInfoSchema>>>

@@ -1,0 +1,125 @@
+/** The tool schedule: wakes the agent, or launches a task, at a later time. */
+import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
+import { findSchedule, noSchedule, scheduleLines } from '../async-tasks/schedules/schedule-lines.js'
+import type { Schedule } from '../async-tasks/schedules/schedules.js'
+import { defined } from '../defined.js'
+import { InvalidInputError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import { MISSED, OVERLAP, scheduledText } from '../protocol/schedules.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { timeoutPolicy } from './task-timeout.js'
+import type { HostTool, ToolSetting } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
+import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+
+const NAME = 'schedule'
+
+const scheduleSchema = lazily(() =>
+  strictObject({
+    action: z.enum(['create', 'list', 'cancel']).optional().describe('Default create.'),
+    schedule_id: z.string().min(1).optional().describe('To cancel: an ID or unique prefix.'),
+    in_seconds: z.number().min(0).optional(),
+    at: z.string().optional().describe('ISO time; local without an offset (needs time_zone).'),
+    every_seconds: z.number().min(0).optional(),
+    cron: z.string().optional().describe('Five fields.'),
+    time_zone: z.string().optional().describe('Such as Europe/Berlin.'),
+    message: scheduledText().optional().describe('What you are to be told then.'),
+    subagent_name: z.string().optional().describe('Instead of a message: launches it.'),
+    goal_prompt: scheduledText().optional(),
+    missed: z.enum(MISSED).optional().describe('After a downtime: fire once, or not.'),
+    overlap: z.enum(OVERLAP).optional().describe('While its last task runs.'),
+  }),
+)
+
+type Fields = z.output<ReturnType<typeof scheduleSchema>>
+
+/** The parameters, by the field that an error names. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  in: 'in_seconds',
+  every: 'every_seconds',
+  timeZone: 'time_zone',
+  'launch.subagent': 'subagent_name',
+  'launch.goal': 'goal_prompt',
+}
+
+function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<ReturnType<typeof scheduleSchema>> {
+  const { owner } = owned
+  const timeoutOf = timeoutPolicy(launching)
+  const toMs = (seconds = -1): number | undefined => (seconds === -1 ? undefined : seconds * 1000)
+  const create = ({ subagent_name, goal_prompt, ...fields }: Omit<Fields, 'action' | 'schedule_id'>): Schedule => {
+    const { in_seconds, every_seconds, time_zone: timeZone, ...same } = fields
+    const isTask = (subagent_name ?? goal_prompt) !== undefined
+    const task = {
+      subagent: subagent_name ?? '',
+      goal: goal_prompt ?? '',
+      ...defined({ params: defined({ cwd: subagents.cwd }), timeoutMs: toMs(timeoutOf(undefined).seconds) }),
+    }
+    const times = { in: toMs(in_seconds), every: toMs(every_seconds), timeZone }
+    return givenManager(owned).schedule({ owner, ...defined({ ...same, ...times }), ...(isTask && { launch: task }) })
+  }
+  const run = async ({ action, schedule_id, ...fields }: Fields): Promise<ToolResult> => {
+    const manager = givenManager(owned)
+    const listed = manager.schedules(owner)
+    if (action === 'list') return textResult(scheduleLines(listed))
+    if (action === 'cancel') {
+      const id = findSchedule(listed, schedule_id)
+      if (id === undefined) return errorResult('parameter_validation', noSchedule(schedule_id))
+      manager.cancelSchedule(id)
+      await manager.stored()
+      return textResult(`Cancelled ${id}.`, { id, cancelled: true })
+    }
+    const schedule = create(fields)
+    const { id, next } = schedule
+    await manager.stored().catch((error: unknown) => {
+      schedule.cancel()
+      throw error
+    })
+    const made = manager.schedules(owner).filter((each) => each.id === id)
+    return textResult(`Scheduled ${scheduleLines(made)}`, { id, next })
+  }
+  return defineTool({
+    name: NAME,
+    description:
+      'Be told a message, or launch a subagent, later: once (in_seconds, at) or again and again (every_seconds, cron). Also lists and cancels what is scheduled.',
+    inputSchema: scheduleSchema(),
+    run: async (fields) => {
+      try {
+        return await run(fields)
+      } catch (error) {
+        if (!(error instanceof InvalidInputError)) throw error
+        const field = error.field.slice('input.'.length)
+        const text = `params.${PARAMETERS[field] ?? field}${error.message.slice(error.field.length)}`
+        return errorResult('parameter_validation', field === '' ? WHAT_AND_WHEN : text)
+      }
+    },
+  })
+}
+
+const WHAT_AND_WHEN =
+  'params: expected one of in_seconds, at, every_seconds and cron, and either a message or both subagent_name and goal_prompt.'
+
+const textResult = (text: string, metadata: ToolResult['metadata'] = {}): ToolResult => ({
+  llmContent: text,
+  returnDisplay: text,
+  metadata,
+})
+
+/** What `schedule` is. */
+export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | undefined> = {
+  name: NAME,
+  title: 'Schedule a message or a task',
+  summary:
+    'Wakes the agent with a message, or launches a subagent, at a later time or again and again; lists and cancels what is scheduled.',
+  purpose: 'tells you something, or launches a subagent, at a later time.',
+  hints: { readOnlyHint: false, destructiveHint: true },
+  output: lazily(() =>
+    outputOf({
+      schedule_id: ['id', z.string().optional()],
+      next: ['next', z.number().optional()],
+      cancelled: ['cancelled', z.boolean().optional()],
+    }),
+  ),
+  listsTasks: true,
+  create: (setting) => (setting.hasSchedules === true ? createScheduleTool(setting) : undefined),
+}

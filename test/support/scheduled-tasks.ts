@@ -1,0 +1,64 @@
+/** A manager on a clock that a test sets, whose schedules it follows: notes are what is owed, and runs end when the test says so. */
+import { onTestFinished } from 'vitest'
+import { AsyncTaskManager, type AsyncTaskManagerOptions, type RunInput, type ScheduleInput } from '../../src/index.js'
+import { createJumpingClock } from './jumping-clock.js'
+import { tick } from './limited-tasks.js'
+
+/** A Monday, in winter. */
+export const START = Date.UTC(2027, 0, 4, 12)
+
+export const SECOND = 1000
+export const MINUTE = 60 * SECOND
+export const HOUR = 60 * MINUTE
+
+/** @param start the time of day at first, in ms since the epoch */
+export function scheduledTasks(options: AsyncTaskManagerOptions = {}, start = START) {
+  const clock = createJumpingClock(start)
+  const runs: { readonly input: RunInput; end(): Promise<void> }[] = []
+  const errors: { readonly error: unknown; readonly source: string }[] = []
+  let last = 0
+  const manager = new AsyncTaskManager({
+    clock,
+    createId: (prefix) => `${prefix}-${(last += 1)}`,
+    onError: (error, { source }) => errors.push({ error, source }),
+    graceMs: 0,
+    findRunner: (name) =>
+      name !== 'scout'
+        ? undefined
+        : (input, { signal }) =>
+            new Promise((resolve) => {
+              signal.addEventListener('abort', () => resolve({}))
+              runs.push({
+                input,
+                end: () => {
+                  resolve({ final_message: 'done' })
+                  return tick()
+                },
+              })
+            }),
+    ...options,
+  })
+  onTestFinished(() => manager.dispose())
+  return {
+    manager,
+    clock,
+    runs,
+    errors,
+    schedule: (input: Omit<ScheduleInput, 'timeZone'> & { timeZone?: string }) =>
+      manager.schedule({ timeZone: 'UTC', ...input }),
+    /** Lets time pass, step by step, so that runs start in between. */
+    pass: async (ms: number) => {
+      for (let left = ms; left > 0; left -= MINUTE) {
+        clock.advance(Math.min(left, MINUTE))
+        await tick()
+      }
+    },
+    /** The texts that an owner is owed, in the order in which they were owed. */
+    notes: (owner?: string) => manager.getPendingNotifications(owner).map((task) => String(task.output?.final_message)),
+    /** What was due, as the notes say it. */
+    dues: (owner?: string) =>
+      manager
+        .getPendingNotifications(owner)
+        .map((task) => /due (\S+ \S+) /.exec(String(task.output?.final_message))?.[1] ?? 'none'),
+  }
+}
