@@ -46,3 +46,10 @@ export function readRegular(file: string, maxBytes: number, from: 'start' | 'end
     closeSync(descriptor)
   }
 }
+
+/** Whether a path is this one, or within this folder; both real paths. */
+export function isWithin(folder: string, path: string): boolean {
+  const { isAbsolute, relative, sep } = nodeBuiltin('node:path')
+  const below = relative(folder, path)
+  return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below)
+}

@@ -2,7 +2,7 @@
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { preview } from '../text/preview.js'
-import { createLineSplitter } from './lines.js'
+import { createLineSplitter } from '../text/lines.js'
 import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
 import type { ProcessSettings } from './process-options.js'

@@ -23,3 +23,10 @@ export function toLines(text: string): string {
 export function escapeControls(text: string): string {
   return text.replace(CONTROLS, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+
+// Control sequences, system commands and two-character escapes: https://www.ecma-international.org/publications-and-standards/standards/ecma-48/
+// eslint-disable-next-line no-control-regex
+const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-Z\\^-~])/g
+
+/** Without the codes that a program writes for a terminal, such as those of colours. */
+export const withoutAnsi = (text: string): string => text.replace(ANSI, '')

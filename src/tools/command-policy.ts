@@ -3,6 +3,7 @@ import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } from '../protocol/option-checks.js'
+import { isWithin } from '../regular-file.js'
 import { findProgram } from '../runners/find-program.js'
 
 /** Which programs a model may start. Allowing a program allows all that it can start: none of this confines what runs. */
@@ -135,11 +136,8 @@ function allowedFolder(policy: CommandPolicy, asked: string | undefined): { read
   const roots = rootsOf(policy)
   const cwd = realFolder(path.resolve(roots[0] ?? '.', asked ?? '.'))
   if (cwd === undefined) return { field: 'params.cwd', received: asked ?? roots[0], expected: 'a folder that exists' }
-  const isWithin = roots.some((root) => {
-    const below = path.relative(realFolder(root) ?? root, cwd)
-    return below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)
-  })
-  return isWithin ? { cwd } : { field: 'params.cwd', received: asked, expected: `a folder within ${namesOf(roots)}` }
+  return roots.some((root) => isWithin(realFolder(root) ?? root, cwd))
+    ? { cwd } : { field: 'params.cwd', received: asked, expected: `a folder within ${namesOf(roots)}` }
 }
 
 function rootsOf({ cwd = '.' }: CommandPolicy): readonly string[] {

@@ -1,7 +1,7 @@
 /** Lines do not depend on where the chunks of a text end. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createLineSplitter } from '../../../src/runners/lines.js'
+import { createLineSplitter } from '../../../src/text/lines.js'
 import { checkProperty } from '../../support/property.js'
 
 function linesOf(pieces: readonly string[]): string[] {
