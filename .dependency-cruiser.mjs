@@ -83,6 +83,7 @@ const homes = {
   'fast-check': ['testing'],
   '(bullmq|ioredis)': ['bullmq'],
   pg: ['postgres'],
+  re2js: ['async-tasks'],
   '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }

@@ -23,6 +23,7 @@ that a host can ask its user before a call that changes something.`
 type Definitions = ReadonlyMap<string, object>
 
 const commands = { allow: ['npm'] }
+const monitors = { files: ['logs'] }
 const subagent = { name: 'tests', description: 'Runs the tests.' }
 const nothing = () => undefined
 const taskManager = { submitTask: nothing, cancelTask: nothing, getTask: nothing } as unknown as NonNullable<
@@ -32,20 +33,23 @@ const instances = [{ id: 'browser', url: 'http://127.0.0.1:9/' }]
 const subagents = [{ ...subagent, command: 'npm', cwdPerCall: true }]
 
 /** What the fullest MCP server lists for a client of 2025-11-25. */
-export const fullConfig: AgentConfigInput = { subagents, instances, commands, schedules: {} }
+export const fullConfig: AgentConfigInput = { subagents, instances, commands, schedules: {}, monitors }
 
 /** The whole page. */
 export async function toolsPage(): Promise<string> {
+  const hosted = { tests: { ...subagent, run: () => ({}) } }
   const hosts = {
     yes: await ofHost({}),
     'with `schedules`': await ofHost({ schedules: {} }),
     'with `taskManager`': await ofHost({ taskManager }),
-    'with `commands`': await ofHost({ commands, subagents: { tests: { ...subagent, run: () => ({}) } } }),
+    'with `commands`': await ofHost({ commands, subagents: hosted }),
+    'with `monitors`': await ofHost({ commands, subagents: hosted, monitors }),
   }
   const servers = {
     yes: await ofServer({ subagents }),
     'with `schedules`': await ofServer({ schedules: {} }),
     'with `commands`': await ofServer({ commands }),
+    'with `monitors`': await ofServer({ commands, monitors }),
     'with instances': await ofServer(fullConfig),
   }
   const table = toolList.map(({ name, summary, hints }) => {

@@ -48,8 +48,8 @@ export function readRegular(file: string, maxBytes: number, from: 'start' | 'end
 }
 
 /** Whether a path is this one, or within this folder; both real paths. */
-export function isWithin(folder: string, path: string): boolean {
-  const { isAbsolute, relative, sep } = nodeBuiltin('node:path')
-  const below = relative(folder, path)
-  return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below)
+export function isWithin(folder: string, file: string): boolean {
+  const path = nodeBuiltin('node:path')
+  const below = path.relative(folder, file)
+  return below !== '..' && !below.startsWith(`..${path.sep}`) && !path.isAbsolute(below)
 }

@@ -5,6 +5,7 @@ import { deliveryStandings } from './delivery/delivery-standings.js'
 import type { Feature, FeatureMaker } from './feature.js'
 import { messaging } from './questions/inbox.js'
 import { listedIds } from './listed-ids.js'
+import { monitors } from './monitors/monitors.js'
 import { questionWithdrawal } from './questions/open-questions.js'
 import { notes } from './notes.js'
 import { prunedTasks } from './recovery/pruned-tasks.js'
@@ -40,4 +41,5 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   taskHistory,
   pushSubscribers,
   deliveryStandings,
+  monitors,
 ]

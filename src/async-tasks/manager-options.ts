@@ -22,6 +22,7 @@ import {
 import { scheduleOptionTypes, type ScheduleOptions } from '../protocol/schedules.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
+import { monitorLimitTypes, type MonitorLimits } from './monitors/monitors.js'
 import type { TaskRegistryOptions } from './registry.js'
 import { taskLimit } from './settings.js'
 import type { WasDelivered } from './delivery/unknown-deliveries.js'
@@ -58,6 +59,8 @@ export interface AsyncTaskManagerOptions {
   readonly queue?: QueueOptions
   /** Limits of schedules. */
   readonly schedules?: ScheduleOptions
+  /** What monitors may read (`monitor`), and how many there may be. Default: tasks, and no files. */
+  readonly monitors?: MonitorLimits
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
   /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
@@ -121,6 +124,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   },
   queue: optionsOf(queueOptionTypes),
   schedules: optionsOf(scheduleOptionTypes),
+  monitors: optionsOf(monitorLimitTypes),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,

@@ -44,6 +44,7 @@ import {
   type RestorableRecord,
   type WhenFull,
 } from '../protocol/async-tasks.js'
+import type { MonitorOptions } from '../protocol/monitors.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import type { ScheduleInfo, ScheduleInput } from '../protocol/schedules.js'
 import { parseInput } from '../protocol/parse.js'
@@ -63,6 +64,7 @@ import { appendOutput, outputOf, type TaskOutputEvent } from './output/output-st
 import { pausing } from './pausing/pausing.js'
 import { reportProgress } from './output/progress.js'
 import { answerQuestion, type AnswerValue } from './questions/questions.js'
+import { monitors, type MonitorSource, type TaskMonitor } from './monitors/monitors.js'
 import { runs } from './run-plan.js'
 import { freshId, randomId } from '../kernel/ids.js'
 import { reporterOf } from '../kernel/manager-outbox.js'
@@ -168,6 +170,7 @@ export class AsyncTaskManager {
     this.progress$ = this.#events.progress$
     this.questions$ = this.#events.questions$
     this.actor = createRegistryActor(this.registry)
+    this.registry.use(monitors).setLimits(options.monitors ?? {})
     this.#launcher = new Launcher(this.registry, options, this)
     this.registry.use(schedules).connect({
       options: options.schedules ?? {},
@@ -644,6 +647,20 @@ export class AsyncTaskManager {
   output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
     const { cursor } = parseInput(readOutputOptionsSchema(), options, 'options')
     return outputOf(this.registry, this.registry.history.get(id), cursor)
+  }
+
+  /**
+   * Wakes an owner when lines match in what a task writes, beginning with what is kept of it, or in a file, beginning with its last 64 KiB. Matching
+   * lines of 200 ms are one event, and the end of the monitor is one. An event is owed as a result is, in the words of a note.
+   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+   */
+  monitor(source: MonitorSource, options: MonitorOptions): TaskMonitor {
+    return this.registry.use(monitors).plan(source, options)()
+  }
+
+  /** The monitors of an owner, or of all, in the order in which they were started. */
+  monitors(owner?: string): TaskMonitor[] {
+    return this.registry.use(monitors).list(owner)
   }
 
   // Events

@@ -1,6 +1,6 @@
 /**
  * The slash commands /tasks, /task, /background, /pause and /resume: they list tasks, end them, answer them, send to them, move them to the background, and pause
- * them.
+ * them; and those for monitors.
  */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
@@ -29,6 +29,7 @@ import {
 import { aFunction, aName, checkOptions, required } from '../protocol/option-checks.js'
 import { toOneLine } from '../text/control-characters.js'
 import { scheduleCommands } from './schedule-commands.js'
+import { monitorCommands } from './monitor-commands.js'
 import { defineCommand, groupCommands, splitWord, type CommandResult, type SlashCommand } from './command.js'
 
 /** Options of `createTaskCommands`. */
@@ -54,7 +55,7 @@ const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
  * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>`,
- * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules` and `/schedule cancel <schedule_id>`.
+ * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules`, `/schedule cancel <schedule_id>`, `/monitors` and `/monitor cancel <monitor_id>`.
  * @throws InvalidInputError for an unknown or wrong option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
@@ -114,6 +115,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
       run: (args) => (args === '' ? resumeTasks(options) : { type: 'error', text: 'Usage: /resume' }),
     }),
     ...scheduleCommands(options),
+    ...monitorCommands(options),
   ]
 }
 

@@ -3,6 +3,7 @@ import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/deli
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import type { DetachResult } from '../async-tasks/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { MonitorSource, TaskMonitor } from '../async-tasks/monitors/monitors.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
 import type { TaskPause } from '../../machines/pauses.js'
@@ -21,10 +22,12 @@ import type { FindRunner } from '../engine/runner.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
 import type { ScheduleInfo, ScheduleInput, ScheduleOptions } from '../protocol/schedules.js'
+import type { MonitorOptions } from '../protocol/monitors.js'
 import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { checkCommandPolicy, commandPolicyTypes } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
 import { definitionOf, subagentEntry } from '../tools/subagents.js'
+import { startMonitor, type MonitoredCommand } from '../tools/monitor.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundOptions } from '../tools/task-tool-options.js'
@@ -109,16 +112,24 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
    */
   readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
+  /**
+   * Wakes an owner (default: `owner`) when lines match in what a task, a program or a file writes (`AsyncTaskManager.monitor`). A program is started as
+   * `run_command` starts it, within `commands`, and ends with its monitor.
+   * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+   */
+  readonly monitor: (source: MonitorSource | MonitoredCommand, options: MonitorOptions) => TaskMonitor
+  /** The monitors of an owner, or of all, in the order in which they were started. */
+  readonly monitors: (owner?: string) => TaskMonitor[]
   /** The reminder service. */
   readonly reminders: AsyncTaskReminderService
-  /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
-  readonly tools: AgentTools
+  /** The tools for the model, each `{ name, description, inputSchema, execute }`; with the option `monitors` there is `monitor`, too. */
+  readonly tools: AgentTools & Partial<Pick<OptionalTools, 'monitor'>>
   /**
    * Returns the tools for the agent of a run: the tasks that it launches belong to that run, and are the only ones that it sees. Their results are
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
-  /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules` and `/schedule`. */
+  /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules`, `/schedule`, `/monitors` and `/monitor`. */
   readonly commands: readonly SlashCommand[]
   /** Returns `manager`. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
@@ -153,7 +164,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
 /** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, `submit_commands` included. */
-  readonly tools: AgentToolsWithCommands
+  readonly tools: AgentToolsWithCommands & Partial<Pick<OptionalTools, 'monitor'>>
 }
 
 /**
@@ -270,12 +281,14 @@ function wire(options: AgentTasksOptions): AgentTasks {
     schedules: (of) => manager.schedules(of),
     cancelSchedule: (id) => manager.cancelSchedule(id),
     history: (query) => manager.history(query),
+    monitor: (source, given) => startMonitor(manager, policy, source, { ...given, owner: given.owner ?? owner }),
+    monitors: (of) => manager.monitors(of),
     reminders,
     tools: toolsOf(owner, {
       shown,
       subagents: lookup,
       hasSchedules: options.schedules !== undefined,
-      ...defined({ taskManager, commands: policy }),
+      ...defined({ taskManager, commands: policy, monitors: options.monitors }),
     }),
     toolsOfRun: (taskId) => {
       const of = ownerOfRun(taskId)

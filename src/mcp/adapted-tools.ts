@@ -26,6 +26,7 @@ const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
   submit_commands: withInstance,
   run_command: inProject,
   schedule: launchingInProject,
+  monitor: inSlot,
 }
 
 /** The tool as this client gets it. */
@@ -106,11 +107,25 @@ function inProject(tool: Tool, { backend: { config }, setting, findProject }: To
     execute: async (input, context) => {
       const project = await findProject()
       if (project === undefined) return tool.execute(input, context)
-      const here: Tool | undefined = TOOLS.run_command.create({
+      const { create } = tool.name === TOOLS.monitor.name ? TOOLS.monitor : TOOLS.run_command
+      const here: Tool | undefined = create({
         ...setting,
         commands: { ...setting.commands, cwd: [project] },
       })
       return (here ?? tool).execute(input, context)
     },
+  }
+}
+
+/** The program of a monitor takes a slot of its client, and runs where the others do. */
+function inSlot(tool: Tool, client: ToolClient): Tool {
+  const { backend, owner } = client
+  const execute: Tool['execute'] = (input, context) => inProject(tool, client).execute(input, context)
+  return {
+    ...tool,
+    execute: (input, context) =>
+      (input as Args)['command'] === undefined
+        ? execute(input, context)
+        : backend.slots.launch('command', owner, () => execute(input, context)),
   }
 }

@@ -1,8 +1,10 @@
 /** What all connections of one MCP server share: the async tasks, the subagents, and the instances with their lanes. */
 import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { schedules } from '../async-tasks/schedules/schedules.js'
+import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
 import { systemClock, type Clock } from '../clock.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -178,6 +180,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...(config.schedules && {
       schedules: { maxPerOwner: config.schedules.maxPerOwner, minPeriodMs: config.schedules.minPeriodSeconds * 1000 },
     }),
+    monitors: monitorLimits(config, folder) ?? {},
     clock,
     createId,
     onError: (error, { source, taskId }) =>
@@ -272,6 +275,11 @@ function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConf
     maxWaiting: whenFull === 'queue' ? queueMax : 0,
     maxCommands: commands?.maxCommands ?? 0,
   }
+}
+
+/** What the model may monitor; undefined where the configuration has no monitors. */
+export function monitorLimits({ monitors }: AgentConfig, folder: string): MonitorLimits | undefined {
+  return monitors && defined({ ...monitors, files: monitors.files?.map((file) => resolve(folder, file)) })
 }
 
 /** The most background tasks of all clients, unless one alone may have more. */

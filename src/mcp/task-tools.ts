@@ -7,7 +7,7 @@ import type { ToolDescriptor, ToolSetting } from '../tools/tool-descriptor.js'
 import { toolList } from '../tools/tool-list.js'
 import type { Tool, ToolResult } from '../tools/tool.js'
 import { adapted } from './adapted-tools.js'
-import type { Backend } from './backend.js'
+import { monitorLimits, type Backend } from './backend.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 import { toCallToolResult, type McpTool } from './mcp-tool.js'
 import { taskResult } from './task-result.js'
@@ -42,7 +42,7 @@ function settingOf(backend: Backend, owner: string): ToolSetting {
     taskManager: commandTasks,
     instances,
     hasSchedules: config.schedules !== undefined,
-    ...defined({ commands: policyOf(backend) }),
+    ...defined({ commands: policyOf(backend), monitors: monitorLimits(config, backend.folder) }),
   }
 }
 

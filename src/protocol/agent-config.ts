@@ -238,6 +238,17 @@ const schedulesSchema = strictObject({
     .default(10)
     .describe('The shortest time between two firings of one schedule, in seconds.'),
 }).describe('Limits of the tool "schedule". Without it there is no such tool.')
+const monitorsSchema = strictObject({
+  files: z
+    .array(argument.min(1))
+    .optional()
+    .describe(
+      'The files that may be monitored, and folders with such files, relative to the folder of this file. Default: none.',
+    ),
+  maxPerOwner: integer(0, 1000).optional().describe('The most monitors of one client. Default: 10.'),
+  maxSeconds: integer(1, 86_400).optional().describe('The longest that a monitor may run, in seconds. Default: 1800.'),
+  maxEvents: integer(1, 100_000).optional().describe('The most events of a monitor. Default: 1000.'),
+}).describe('What the tool "monitor" may read. Without it there is no such tool.')
 
 const httpSchema = strictObject({
   host: z
@@ -343,6 +354,7 @@ export const agentConfigSchema = strictObject({
     .describe('The instances on which the tool "submit_commands" can run commands.'),
   commands: commandsSchema.optional(),
   schedules: schedulesSchema.optional(),
+  monitors: monitorsSchema.optional(),
   store: argument
     .min(1)
     .optional()

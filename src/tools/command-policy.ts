@@ -137,7 +137,8 @@ function allowedFolder(policy: CommandPolicy, asked: string | undefined): { read
   const cwd = realFolder(path.resolve(roots[0] ?? '.', asked ?? '.'))
   if (cwd === undefined) return { field: 'params.cwd', received: asked ?? roots[0], expected: 'a folder that exists' }
   return roots.some((root) => isWithin(realFolder(root) ?? root, cwd))
-    ? { cwd } : { field: 'params.cwd', received: asked, expected: `a folder within ${namesOf(roots)}` }
+    ? { cwd }
+    : { field: 'params.cwd', received: asked, expected: `a folder within ${namesOf(roots)}` }
 }
 
 function rootsOf({ cwd = '.' }: CommandPolicy): readonly string[] {

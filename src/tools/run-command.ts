@@ -7,6 +7,7 @@ import { commandLine } from '../async-tasks/command-line.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { FlatRunner, RunFunction } from '../engine/runner.js'
 import { PausedError, TaskLimitError } from '../errors.js'
+import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions, optionsOf, required, type OptionTypes } from '../protocol/option-checks.js'
 import { literalRunner } from '../runners/process-runner.js'
@@ -166,16 +167,10 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
       const naming = { tool: NAME, manager, owner: options.owner, isAsync }
       const named = readAfter({ after, on_failed_dependency }, naming)
       if ('refusal' in named) return named.refusal
-      const line = commands.shell === true ? request.command : commandLine(allowed.argv)
       const call: TaskCall = {
         manager,
         input: {
-          subagentName: nameOf(allowed),
-          goalPrompt: previewText(line, GOAL_CHARS),
-          kind: 'command',
-          command: [...allowed.argv],
-          graceMs: STOP_MS.task,
-          whenFull: 'refuse',
+          ...commandInput(commands, allowed),
           ...inputOf(timeout),
           ...named.input,
         },
@@ -185,12 +180,12 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         backgroundAfterSeconds: earlierOf(shared.backgroundAfterSeconds, background_after_seconds),
       }
       try {
-        const runner = runnerOf(allowed, manager)
+        const runner = commandRunner(allowed, manager)
         if (!isAsync) return await runInPlace(call, runner)
         const task = manager.launch(call.input, runner)
         context.onLaunched?.(task.id)
         await untilStored(manager, task.id)
-        const what = `command ${previewText(line, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
+        const what = `command ${previewText(call.input.goalPrompt, 200)} (ID: ${task.id}).${isBackground && !asked ? BACKGROUND_NOTE : ''}`
         return task.status === 'queued'
           ? queuedResult(manager, task, timeout, what)
           : launchedResult(task, timeout, what)
@@ -219,13 +214,29 @@ function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): strin
   ].join('\n')
 }
 
+/** The task of a command: it is refused when no slot is free. */
+export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand): LaunchTaskInput {
+  const { argv } = allowed
+  return {
+    subagentName: nameOf(allowed),
+    goalPrompt: previewText(shell === true ? (argv.at(-1) ?? '') : commandLine(argv), GOAL_CHARS),
+    kind: 'command',
+    command: [...argv],
+    graceMs: STOP_MS.task,
+    whenFull: 'refuse',
+  }
+}
+
 /** The name of its task: the last part of the program's path. */
 function nameOf({ argv: [program] }: AllowedCommand): string {
   return program.split(/[\\/]/).at(-1) ?? program
 }
 
 /** It is bound to this process: the values of its variables are not stored. */
-function runnerOf({ argv: [program, ...args], cwd, env }: AllowedCommand, manager: AsyncTaskManager): FlatRunner {
+export function commandRunner(
+  { argv: [program, ...args], cwd, env }: AllowedCommand,
+  manager: AsyncTaskManager,
+): FlatRunner {
   const { clock } = manager.reads
   const run: RunFunction = (input, context) =>
     literalRunner({

@@ -4,6 +4,7 @@
  */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
 import type { CommandPolicy } from './command-policy.js'
 import type { InstanceSource } from './instance-source.js'
 import type { ResolveSubagent, SubagentEntry } from './subagents.js'
@@ -33,6 +34,8 @@ export interface ToolSetting {
   readonly commands?: CommandPolicy
   /** Whether the agent may schedule. */
   readonly hasSchedules?: boolean
+  /** Where the model may start monitors. */
+  readonly monitors?: MonitorLimits
   /** The instances of `taskManager`, where they can be listed. */
   readonly instances?: InstanceSource
 }

@@ -2,6 +2,7 @@
 import { answerTool, cancelTool, readTool } from './check-one-task.js'
 import { checkAsyncTasksTool } from './check-async-tasks.js'
 import { listInstancesTool } from './list-instances.js'
+import { monitorTool } from './monitor.js'
 import { runCommandTool } from './run-command.js'
 import { scheduleTool } from './schedule.js'
 import { sendToTaskTool } from './send-to-task.js'
@@ -32,6 +33,8 @@ export const TOOLS = {
   submit_commands: submitCommandsTool,
   /** Runs a program as a command. */
   run_command: runCommandTool,
+  /** Delivers the lines that match in what a task, a program or a file writes. */
+  monitor: monitorTool,
   /** Lists the instances and their tools. */
   list_instances: listInstancesTool,
 } as const satisfies Record<string, ToolDescriptor>

@@ -292,6 +292,8 @@ it('commands are plain objects', () => {
     ['resume', undefined],
     ['schedules', undefined],
     ['schedule', ['cancel']],
+    ['monitors', undefined],
+    ['monitor', ['cancel']],
   ])
   for (const command of commands.flatMap((group) => [group, ...(group.subcommands ?? [])])) {
     expect(command.description).toMatch(/^\w+/)

@@ -100,11 +100,14 @@ describe('the list of tools', () => {
       instances: [{ id: 'browser', url: 'http://127.0.0.1:9/' }],
       commands: { allow: ['x'] },
       schedules: {},
+      monitors: { files: ['logs'] },
     })
     await initialize()
     const { tools } = (await ask(1, 'tools/list', {})) as unknown as { tools: object[] }
     const json = JSON.stringify(tools)
-    expect(json).toMatch(/"cwd":.*earlier_session.*"taskSupport".*submit_commands.*run_command.*list_instances/)
+    expect(json).toMatch(
+      /"cwd":.*earlier_session.*"taskSupport".*submit_commands.*run_command.*monitor.*list_instances/,
+    )
     expect(json.length).toBeLessThanOrEqual(14_000)
     expect(json).not.toContain('propertyNames')
   })

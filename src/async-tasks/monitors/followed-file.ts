@@ -1,0 +1,120 @@
+/**
+ * Follows a file that grows, and that may be truncated or replaced (rotated). What it had when it was replaced is read before its successor; of several
+ * replacements between two looks only the last one is seen. Only regular files within the allowed paths are read, by their real paths.
+ */
+import { InvalidInputError } from '../../errors.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { isWithin, openRegular } from '../../regular-file.js'
+import type { Monitored, OnText, Position } from './monitor.js'
+
+/** How much is read at once, how much of what a file has already, and how much is compared to find out that it was rewritten; in bytes. */
+const [CHUNK, KEPT, COMPARED] = [16_384, 65_536, 64] as const
+
+/** How long one look may read, and for how long there may be no file; in ms. */
+const [LOOK_MS, GONE_MS] = [20, 5000] as const
+
+export class FollowedFile implements Monitored {
+  readonly path: string
+  readonly #roots: readonly string[]
+  at: Position
+  isBehind = false
+  #descriptor: number | undefined
+  #offset = 0
+  /** The last bytes before the offset. */
+  #last: Uint8Array = new Uint8Array()
+  #decoder = new TextDecoder()
+  #refusedSince: number | undefined
+
+  /** @throws InvalidInputError for a file that may not be read, or is none, unless it was followed before (`from`) */
+  constructor(file: string, roots: readonly string[], from?: Position) {
+    const path = nodeBuiltin('node:path')
+    this.#roots = roots.map((root) => path.resolve(root))
+    this.path = path.resolve(this.#roots[0] ?? '.', file)
+    this.at = from ?? { position: 0 }
+    const refusal = this.#open(from)
+    if (refusal !== undefined && from === undefined) throw new InvalidInputError('input.file', file, refusal)
+  }
+
+  look(now: () => number, onText: OnText): string | undefined {
+    const began = now()
+    // Before it is read: whoever has replaced it writes no more to it.
+    const inode = nodeBuiltin('node:fs').statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino.toString()
+    const descriptor = this.#descriptor
+    if (descriptor !== undefined) {
+      if (this.#wasRewritten(descriptor)) this.#begin(0, onText)
+      this.isBehind = true
+      while (this.#read(descriptor, onText)) if (now() - began >= LOOK_MS) return undefined
+      this.isBehind = false
+    }
+    const isSame = descriptor !== undefined && inode === this.at.inode
+    const refusal = isSame ? undefined : inode === undefined ? 'a file that exists' : this.#reopen(onText)
+    this.#refusedSince = refusal === undefined ? undefined : (this.#refusedSince ?? began)
+    return began - (this.#refusedSince ?? began) >= GONE_MS ? `its file is gone: expected ${refusal}` : undefined
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) nodeBuiltin('node:fs').closeSync(this.#descriptor)
+    this.#descriptor = undefined
+  }
+
+  #reopen(onText: OnText): string | undefined {
+    if (this.#descriptor !== undefined) onText('\n', this.at)
+    this.close()
+    return this.#open(this.at)
+  }
+
+  /** @returns what it should be, in words, when it may not be read */
+  #open(from: Position | undefined): string | undefined {
+    const real = realOf(this.path)
+    // A file that does not exist elsewhere is refused as one that does.
+    if (!this.#roots.some((root) => isWithin(realOf(root) ?? root, real ?? this.path))) {
+      return `a file within monitors.files (${JSON.stringify(this.#roots).slice(1, -1) || 'none'})`
+    }
+    this.#descriptor = real === undefined ? undefined : openRegular(real)
+    if (this.#descriptor === undefined) return 'a regular file that can be read'
+    const { ino, size } = nodeBuiltin('node:fs').fstatSync(this.#descriptor, { bigint: true })
+    const isSame = from?.inode === String(ino) && Number(size) >= from.position
+    this.at = { position: 0, inode: String(ino) }
+    this.#begin(from === undefined ? Math.max(0, Number(size) - KEPT) : isSame ? from.position : 0)
+    return undefined
+  }
+
+  #begin(offset: number, onText?: OnText): void {
+    this.at = { ...this.at, position: offset }
+    onText?.('\n', this.at)
+    this.#offset = offset
+    this.#last = new Uint8Array()
+    this.#decoder = new TextDecoder()
+  }
+
+  /** Whether it is shorter than before, or has something else where it was read last. */
+  #wasRewritten(descriptor: number): boolean {
+    const { length } = this.#last
+    const present = new Uint8Array(length)
+    const count = nodeBuiltin('node:fs').readSync(descriptor, present, 0, length, this.#offset - length)
+    return count < length || present.some((byte, index) => byte !== this.#last[index])
+  }
+
+  /** @returns whether there was something to read */
+  #read(descriptor: number, onText: OnText): boolean {
+    const bytes = new Uint8Array(CHUNK)
+    const count = nodeBuiltin('node:fs').readSync(descriptor, bytes, 0, CHUNK, this.#offset)
+    if (count === 0) return false
+    const chunk = bytes.subarray(0, count)
+    const lineEnd = chunk.lastIndexOf(0x0a)
+    if (lineEnd !== -1) this.at = { ...this.at, position: this.#offset + lineEnd + 1 }
+    this.#offset += count
+    this.#last = chunk.slice(-COMPARED)
+    onText(this.#decoder.decode(chunk, { stream: true }), this.at)
+    return true
+  }
+}
+
+/** Where a path really is; undefined where there is nothing. */
+function realOf(path: string): string | undefined {
+  try {
+    return nodeBuiltin('node:fs').realpathSync(path)
+  } catch {
+    return undefined
+  }
+}

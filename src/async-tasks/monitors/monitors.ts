@@ -1,0 +1,285 @@
+/**
+ * Monitors (F17): they wake an owner with a note when lines match in what a task or a file has, and when they end. Each is a row of the store, which is
+ * written with the note of an event: after a crash an event is neither lost nor repeated.
+ */
+import { DueTimes } from '../../../machines/due-times.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { hasEnded } from '../../../machines/task-status.js'
+import { elapsedMs } from '../../clock.js'
+import { defined } from '../../defined.js'
+import { AgentTasksError, DisposedError, InvalidInputError } from '../../errors.js'
+import { freshId } from '../../kernel/ids.js'
+import {
+  monitorInputSchema,
+  storedMonitorSchema,
+  type MonitorOptions,
+  type StoredMonitor,
+} from '../../protocol/monitors.js'
+import { aName, integerFrom, listOf, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
+import { parseInput } from '../../protocol/parse.js'
+import { toOneLine } from '../../text/control-characters.js'
+import { formatDuration } from '../../text/duration.js'
+import type { StoredJson } from '../../store/store.js'
+import { checkOwner, livingOwner } from '../families/families.js'
+import type { Feature, FeatureStates } from '../feature.js'
+import { DeadlineTimer } from '../limits/deadline-timer.js'
+import { addNote } from '../notes.js'
+import { outputOf } from '../output/output-stream.js'
+import type { TaskRegistry } from '../registry.js'
+import { FollowedFile } from './followed-file.js'
+import { Monitor } from './monitor.js'
+
+/** What a monitor reads: the output of a task that has not ended, or a file within `monitors.files`. */
+export type MonitorSource = { readonly taskId: string } | { readonly file: string }
+
+/** A monitor, as it was when it was asked for. */
+export interface TaskMonitor {
+  /** Its id. */
+  readonly id: string
+  /** Whom it wakes. */
+  readonly owner: string
+  /** The task that it reads. */
+  readonly taskId?: string
+  /** The file that it reads. */
+  readonly file?: string
+  /** What it is for. */
+  readonly description?: string
+  /** When it ends at the latest, in ms since the epoch. */
+  readonly endsAt: number
+  /** How many events it has had. */
+  readonly events: number
+  /** Ends it. With a reason, its owner gets its end as an event. @returns false when it had ended */
+  readonly cancel: (reason?: string) => boolean
+}
+
+/** What monitors may read, and how many there may be. */
+export interface MonitorLimits {
+  /** The files that may be read, and folders with such files; relative names start from the first. Default: none. */
+  readonly files?: readonly string[]
+  /** How many monitors an owner may have. Default 10. */
+  readonly maxPerOwner?: number
+  /** How long a monitor may run, in seconds. Default 1800. */
+  readonly maxSeconds?: number
+  /** How many events a monitor may have. Default 1000. */
+  readonly maxEvents?: number
+}
+
+export const monitorLimitTypes: OptionTypes<MonitorLimits> = {
+  files: listOf(aName),
+  maxPerOwner: integerFrom(0),
+  maxSeconds: numberFrom(1),
+  maxEvents: integerFrom(1),
+}
+
+const FEATURE = 'monitors'
+
+export class Monitors implements Feature {
+  readonly states: FeatureStates = { feature: FEATURE, restore: (rows) => this.#restore(rows) }
+  #limits: Required<MonitorLimits> = { files: [], maxPerOwner: 10, maxSeconds: 1800, maxEvents: 1000 }
+  readonly #registry: TaskRegistry
+  readonly #monitors = new Map<string, Monitor>()
+  readonly #dues = new DueTimes<Monitor>()
+  readonly #timer: DeadlineTimer
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+    this.#timer = new DeadlineTimer(registry.clock, () => registry.batch(() => this.#tick()))
+  }
+
+  setLimits(limits: MonitorLimits): void {
+    this.#limits = { ...this.#limits, ...defined(limits) }
+  }
+
+  /**
+   * Checks a monitor, and returns what starts it.
+   * @param isOwn whether its task has yet to be launched, and ends with it
+   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`
+   */
+  plan(source: MonitorSource, options: MonitorOptions, isOwn = false): () => TaskMonitor {
+    const { clock, createId, history, isDisposed } = this.#registry
+    const { files, maxPerOwner } = this.#limits
+    const input = parseInput(monitorInputSchema(this.#limits), { ...options, ...source }, 'input')
+    if (isDisposed) throw new DisposedError()
+    const { owner, taskId = '', file } = input
+    checkOwner(this.#registry, owner, 'input.owner')
+    if (file === undefined && !isOwn && history.get(taskId)?.ref === undefined) {
+      throw new InvalidInputError('input.taskId', taskId, 'the id of a task that has not ended')
+    }
+    if (this.list(owner).length >= maxPerOwner) {
+      throw new AgentTasksError('MONITOR_LIMIT', `Max monitors of one owner (${maxPerOwner}) reached`)
+    }
+    const id = freshId(createId, 'mon', (taken) => this.#monitors.has(taken))
+    const monitor = this.#create(id, { input, startedAt: clock.now(), events: 0, position: 0, isOwn })
+    const followed = file === undefined ? undefined : new FollowedFile(file, files)
+    return () =>
+      this.#registry.batch(() => {
+        this.#begin(monitor, followed ?? history.get(taskId))
+        return this.#view(monitor)
+      })
+  }
+
+  /** The monitors of an owner, or of all, in the order of their starts. */
+  list(owner?: string): TaskMonitor[] {
+    const monitors = [...this.#monitors.values()].filter((monitor) => owner === undefined || monitor.owner === owner)
+    return monitors.map((monitor) => this.#view(monitor))
+  }
+
+  released(owner: string, heir: string | undefined): void {
+    for (const monitor of this.#monitors.values()) {
+      if (monitor.owner !== owner || heir === owner) continue
+      if (heir !== undefined) {
+        monitor.owner = heir
+        this.#registry.families.setOwner(heir)
+        this.#keep(monitor)
+      }
+      // This is a transition of the registry, in which nothing can be cancelled.
+      else queueMicrotask(() => monitor.end())
+    }
+  }
+
+  closing(): void {
+    for (const monitor of this.#monitors.values()) {
+      const status = this.#registry.history.get(monitor.state.input.taskId ?? '')?.record.status
+      // With a store nobody has been notified yet of the end of its task.
+      if (status !== undefined && hasEnded(status)) monitor.end(`its task has ended (${status})`)
+      else monitor.leave()
+    }
+    this.#timer.set(undefined, () => ({ name: FEATURE }))
+  }
+
+  /** @throws InvalidInputError for a pattern that cannot be used */
+  #create(id: string, state: StoredMonitor): Monitor {
+    const { clock, batch } = this.#registry
+    const monitor: Monitor = new Monitor(id, state, clock, (text) => batch(() => this.#onEvent(monitor, text)))
+    return monitor
+  }
+
+  #begin(monitor: Monitor, source: FollowedFile | TaskEntry | undefined, position = 0): void {
+    this.#monitors.set(monitor.id, monitor)
+    this.#registry.families.setOwner(monitor.owner)
+    if (source instanceof FollowedFile) {
+      monitor.beginAt(source.at)
+      monitor.source = source
+    } else if (source !== undefined) this.#follow(monitor, source, position)
+    this.#keep(monitor)
+    this.#schedule(monitor)
+  }
+
+  #follow(monitor: Monitor, entry: TaskEntry, from: number): void {
+    let position = from
+    monitor.beginAt({ position, attempt: entry.record.attempt })
+    const output = outputOf(this.#registry, entry, from).subscribe({
+      next: ({ text, cursor }) => {
+        const lineEnd = text.lastIndexOf('\n')
+        if (lineEnd !== -1) position = cursor - new TextEncoder().encode(text.slice(lineEnd + 1)).length
+        monitor.push(text, { position })
+        this.#schedule(monitor)
+      },
+      complete: () => monitor.end(`its task has ended (${entry.record.status})`),
+    })
+    monitor.source = { close: () => output.unsubscribe() }
+    if (monitor.hasEnded) output.unsubscribe()
+  }
+
+  /** @returns false for an event of which its owner is not told, because it is owed too many notes */
+  #onEvent(monitor: Monitor, text: string | undefined): boolean {
+    const { id, owner, hasEnded } = monitor
+    const { input, isOwn } = monitor.state
+    const note = { owner, source: 'monitor', title: input.description ?? 'matching lines', isFinal: hasEnded }
+    const isTold = text === undefined || addNote(this.#registry, { ...note, text }) !== undefined
+    if (!hasEnded) return isTold
+    this.#monitors.delete(id)
+    this.#dues.delete(monitor)
+    this.#setTimer()
+    this.#registry.persistence?.dropState(FEATURE, id)
+    const entry = isOwn === true ? this.#registry.history.get(input.taskId ?? '') : undefined
+    if (entry !== undefined) this.#registry.cancel(entry, 'its monitor has ended')
+    return isTold
+  }
+
+  #keep(monitor: Monitor): void {
+    if (monitor.hasEnded) return
+    this.#registry.persistence?.keepState(FEATURE, monitor.id, monitor.state)
+  }
+
+  /** A monitor that is looked at too early is looked at again. */
+  #schedule(monitor: Monitor): void {
+    const { dueAt, hasEnded, scheduledAt } = monitor
+    if (hasEnded || dueAt >= scheduledAt) return
+    monitor.scheduledAt = dueAt
+    this.#dues.set(monitor, dueAt)
+    this.#setTimer()
+  }
+
+  #tick(): void {
+    const now = elapsedMs(this.#registry.clock)
+    for (let monitor = this.#dues.take(now); monitor !== undefined; monitor = this.#dues.take(now)) {
+      const { events } = monitor.state
+      monitor.scheduledAt = Infinity
+      monitor.tick()
+      if (monitor.state.events !== events) this.#keep(monitor)
+      this.#schedule(monitor)
+    }
+    this.#setTimer()
+  }
+
+  #setTimer(): void {
+    const { next, nextKey } = this.#dues
+    const looks = nextKey?.source?.look !== undefined
+    this.#timer.set(next, () => ({ name: `monitor ${nextKey?.id ?? ''}`, ...(looks && { kind: 'poll' }) }))
+  }
+
+  #view(monitor: Monitor): TaskMonitor {
+    const { id, owner, state } = monitor
+    const { taskId, file, description, seconds } = state.input
+    const cancel = (reason?: string): boolean => {
+      const couldEnd = !monitor.hasEnded
+      monitor.end(reason === undefined ? undefined : `it was cancelled: ${reason}`)
+      return couldEnd
+    }
+    const shown = { id, owner, endsAt: state.startedAt + seconds * 1000, events: state.events, cancel }
+    return Object.freeze({ ...shown, ...defined({ taskId, file, description }) })
+  }
+
+  #restore(rows: ReadonlyMap<string, StoredJson>): void {
+    for (const [id, row] of rows) {
+      try {
+        this.#resume(id, parseInput(storedMonitorSchema(), row, `the stored monitor ${id}`))
+      } catch (error) {
+        this.#registry.report(error, { source: 'store' })
+        this.#registry.persistence?.dropState(FEATURE, id)
+      }
+    }
+  }
+
+  /** Goes on with a monitor of an earlier process, or reports its end. */
+  #resume(id: string, { isOwn, ...stored }: StoredMonitor): void {
+    const { history } = this.#registry
+    const { input, attempt, position } = stored
+    const { taskId, file } = input
+    const isAlive = (runId: string): boolean => history.get(runId)?.ref !== undefined
+    const owner = livingOwner(input, (runId) => history.get(runId)?.record, isAlive)
+    const monitor = this.#create(id, { ...stored, input: { ...input, owner } })
+    if (file !== undefined) {
+      this.#begin(monitor, new FollowedFile(file, this.#limits.files, stored))
+      return
+    }
+    const entry = history.get(taskId ?? '')
+    const isLive = entry?.ref !== undefined
+    this.#begin(monitor, isLive ? entry : undefined, attempt === entry?.record.attempt ? position : 0)
+    if (!isLive) monitor.end(isOwn === true ? 'its command ended with the process that ran it' : 'its task has ended')
+  }
+}
+
+/** A monitor in one line, for lists. @param now in ms since the epoch */
+export function monitorText(
+  { id, owner, taskId, file, description, events, endsAt }: TaskMonitor,
+  now: number,
+): string {
+  const what = taskId === undefined ? `file ${file ?? ''}` : `task ${taskId}`
+  const label = description === undefined ? '' : ` - ${description}`
+  return toOneLine(`- ${id} of ${owner}: ${what}, ${events} event(s), ends in ${formatDuration(now, endsAt)}${label}`)
+}
+
+/** The monitors of a registry. */
+export const monitors = (registry: TaskRegistry): Monitors => new Monitors(registry)

@@ -1,0 +1,43 @@
+/** The slash commands /monitors and /monitor cancel. */
+import { givenManager } from '../async-tasks/given-manager.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { monitorText, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
+import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { toOneLine } from '../text/control-characters.js'
+import { defineCommand, groupCommands, type SlashCommand } from './command.js'
+
+/** The maximum length of a list, in characters. */
+const LIST_CHARS = 18_000
+
+/** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`, whose reason the owner gets. */
+export function monitorCommands(options: {
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  readonly owner?: string
+}): readonly SlashCommand[] {
+  const present = (): TaskMonitor[] => givenManager(options).monitors(options.owner)
+  const list = defineCommand({
+    name: 'monitors',
+    description: 'List the monitors',
+    run: () => {
+      const now = givenManager(options).reads.clock.now()
+      const lines = present().map((monitor) => monitorText(monitor, now))
+      return { type: 'info', text: lines.length === 0 ? 'No monitors.' : boundLines(lines, LIST_CHARS) }
+    },
+  })
+  const cancel = defineCommand({
+    name: 'cancel',
+    description: 'End a monitor',
+    run: (id) => {
+      const isEnded =
+        present()
+          .find((monitor) => monitor.id === id)
+          ?.cancel('by the user') === true
+      return isEnded
+        ? { type: 'info', text: `Cancelled monitor: ${toOneLine(id)}` }
+        : { type: 'error', text: toOneLine(`Monitor not found: ${id}`) }
+    },
+    complete: (partial) => present().flatMap(({ id }) => (id.startsWith(partial) ? [id] : [])),
+  })
+  const usage = 'Usage: /monitor cancel <monitor_id>'
+  return [list, groupCommands({ name: 'monitor', description: 'End a monitor', usage, subcommands: [cancel] })]
+}

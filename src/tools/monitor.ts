@@ -1,0 +1,144 @@
+/** The tool monitor: wakes the agent when lines match in what a task, a program or a file writes. */
+import { z } from 'zod'
+import { givenManager } from '../async-tasks/given-manager.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
+import { monitors, monitorText, type MonitorSource, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
+import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { hasNotEnded } from '../async-tasks/task-lookup.js'
+import { defined } from '../defined.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import type { MonitorOptions } from '../protocol/monitors.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { allowedCommand, type CommandPolicy, type CommandRequest } from './command-policy.js'
+import { commandInput, commandRunner, readLine, runCommandSchema } from './run-command.js'
+import { findTask, maxListChars, taskViews } from './task-view.js'
+import type { HostTool, ToolSetting } from './tool-descriptor.js'
+import { outputOf } from './tool-output.js'
+import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+
+/** A program that a monitor reads. */
+export type MonitoredCommand = CommandRequest
+
+/**
+ * Starts a monitor, and the program that it reads if its source is one: that ends with it.
+ * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+ */
+export function startMonitor(
+  manager: AsyncTaskManager,
+  policy: CommandPolicy | undefined,
+  source: MonitorSource | MonitoredCommand,
+  options: MonitorOptions,
+): TaskMonitor {
+  if (!('command' in source)) return manager.monitor(source, options)
+  if (policy === undefined) {
+    throw new InvalidInputError('input.command', source.command, 'none (see the option commands)')
+  }
+  const command = policy.shell === true ? readLine(source.command).line : source.command
+  const allowed = allowedCommand(policy, { ...source, command })
+  if ('expected' in allowed) throw new InvalidInputError(allowed.field, allowed.received, allowed.expected)
+  const input = commandInput(policy, allowed)
+  const id = manager.createTaskId(input.subagentName)
+  const start = manager.reads.use(monitors).plan({ taskId: id }, options, true)
+  return manager.reads.batch(() => {
+    manager.launch({ ...input, id, ...defined({ owner: options.owner }) }, commandRunner(allowed, manager))
+    return start()
+  })
+}
+
+const schema = lazily(() => {
+  const { command, args, cwd, env } = runCommandSchema().shape
+  return strictObject({
+    action: z.enum(['start', 'list', 'cancel']).default('start'),
+    task_id: z.string().optional().describe('The task whose output to watch.'),
+    command: command.optional().describe('Or a program to run and watch; it ends with the monitor.'),
+    args,
+    cwd,
+    env,
+    file: z.string().optional().describe('Or a file to watch.'),
+    match: z
+      .union([z.string(), z.array(z.string())])
+      .optional()
+      .describe('Report lines with this text, or one of these.'),
+    regex: z.string().optional().describe('Or with a match of this RE2 expression.'),
+    flags: z.string().optional(),
+    max_events: z.number().optional(),
+    idle_seconds: z.number().optional().describe('End after so long without output.'),
+    seconds: z.number().optional().describe('End after so long. Default 300.'),
+    description: z.string().optional(),
+    monitor_id: z.string().optional().describe('With cancel.'),
+  })
+})
+
+type MonitorTool = Tool<ReturnType<typeof schema>>
+
+const NAME = 'monitor'
+
+/** The codes of what is refused because there is too much of it. */
+const LIMITS: readonly string[] = ['TASK_LIMIT', 'MONITOR_LIMIT']
+
+function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSetting): MonitorTool | undefined {
+  if (limits === undefined) return undefined
+  const viewOf = taskViews(shown)
+  const { owner } = owned
+  const done = (text: string, id: string): ToolResult => ({ llmContent: text, returnDisplay: text, metadata: { id } })
+  const unlisted = {
+    ...(commands === undefined
+      ? { command: true, args: true, cwd: true, env: true }
+      : defined({ args: commands.shell })),
+    ...(limits.files === undefined && { file: true }),
+  } as const
+  return defineTool({
+    name: NAME,
+    description:
+      'Get a message when matching lines appear in the output of a task, a program or a file, and when the monitor ends; do not wait for it. Lists and cancels monitors, too.',
+    inputSchema: schema().omit(unlisted as object),
+    describe: ({ action, task_id, command, file }) => `Monitor: ${action} ${task_id ?? command ?? file ?? ''}`.trim(),
+    run: async (
+      { action, task_id, file, command, args, cwd, env, match, regex, flags, monitor_id, ...rest },
+      context,
+    ) => {
+      const manager = givenManager(owned)
+      const view = viewOf(context)
+      const present = manager.monitors(shown.owner)
+      if (action === 'list') {
+        const lines = present.map((monitor) => monitorText(monitor, manager.reads.clock.now()))
+        const text = lines.length === 0 ? 'No monitors.' : boundLines(lines, maxListChars(view))
+        return { llmContent: text, returnDisplay: text, metadata: {} }
+      }
+      if (action === 'cancel') {
+        const found = present.find(({ id }) => id === monitor_id)
+        if (found?.cancel(found.owner === owner ? undefined : 'by another agent') === true) {
+          return done(`Monitor ${found.id} was cancelled.`, found.id)
+        }
+        return errorResult('parameter_validation', `There is no monitor ${JSON.stringify(monitor_id ?? '')}.`)
+      }
+      const found = task_id === undefined ? undefined : findTask(view, task_id, hasNotEnded)
+      if (found !== undefined && 'refusal' in found) return found.refusal
+      const { max_events, idle_seconds, seconds, description } = rest
+      const source = defined({ taskId: found?.task.id, file, command, args, cwd, env })
+      const looked = regex === undefined ? match : { regex, ...defined({ flags }) }
+      const options = { match: looked, maxEvents: max_events, idleSeconds: idle_seconds, seconds, description, owner }
+      try {
+        const { id } = startMonitor(manager, commands, source as MonitorSource, defined(options) as MonitorOptions)
+        await manager.stored()
+        return done(`Monitor ${id} started. You get a message when a line matches, and when it ends.`, id)
+      } catch (error) {
+        if (error instanceof InvalidInputError) return errorResult('parameter_validation', error.message)
+        if (!(error instanceof AgentTasksError) || !LIMITS.includes(error.code)) throw error
+        return errorResult('limit_reached', error.message)
+      }
+    },
+  })
+}
+
+/** What `monitor` is. */
+export const monitorTool: HostTool<MonitorTool | undefined> = {
+  name: NAME,
+  title: 'Watch for lines',
+  summary: 'Delivers the lines that match in the output of a task, of a program or of a file, while it is written.',
+  purpose: 'delivers matching lines of a task, a program or a file as they are written.',
+  hints: { readOnlyHint: false, destructiveHint: false },
+  output: lazily(() => outputOf({ monitor_id: ['id', z.string().optional()] })),
+  create: createMonitorTool,
+}
