@@ -131,6 +131,8 @@ interface TaskFields extends CommandFields {
   readonly after?: readonly string[]
   /** Those of `after` that have not ended yet; only while it waits for them. */
   readonly waitsFor?: readonly string[]
+  /** The key that it was launched with: tasks with the same key run one at a time, unless `limits` allows more. */
+  readonly concurrencyKey?: string
   /** How many messages to its run were accepted; absent when there were none. */
   readonly messagesSent?: number
   /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
@@ -277,12 +279,39 @@ export type Settlement =
 /** What a limit counts: tasks of the host, tasks that a run has launched, or programs as jobs. */
 export type SlotPool = 'task' | 'child' | 'command'
 
+/** How often the runs of a subagent may start: at most `limit` times in any `perMs` milliseconds. */
+export interface StartRate {
+  /** How many starts: an integer from 1 to 500. */
+  readonly limit: number
+  /** In how many ms. */
+  readonly perMs: number
+}
+
+/** A slot that is known by its name: of a key, or of a subagent. */
+export interface NamedSlot {
+  readonly kind: 'key' | 'subagent'
+  readonly name: string
+  /** How many tasks may hold it at once. */
+  readonly max: number
+}
+
+/** What a task needs besides a slot of its pool. */
+export interface TaskNeeds {
+  readonly slots: readonly NamedSlot[]
+  /** The name of its subagent, and how often its runs may start. */
+  readonly rate?: StartRate & { readonly name: string }
+}
+
 /** How a task waits for a slot. */
 export interface QueueTicket {
   /** A higher one goes first. */
   readonly priority: number
   /** The bytes that are held for it. */
   readonly bytes: number
+  /** Since when its priority rises, in ms on the clock of deadlines. Default 0. */
+  readonly since?: number
+  /** What it needs besides a slot of its pool. */
+  readonly needs?: TaskNeeds
 }
 
 /** The data of a task that is to be registered. */
@@ -317,6 +346,8 @@ export interface TaskAdmission {
   readonly after?: readonly string[] | undefined
   /** Those of them that have not ended. Its place is held back while there is such a list, also an empty one: it needs a ticket then. */
   readonly waitsFor?: readonly string[] | undefined
+  /** Its key; what that means is in the `needs` of its ticket. */
+  readonly concurrencyKey?: string | undefined
   /** What its runs may use. */
   readonly budget?: TaskBudget | undefined
   /** It runs a program. Default: a subagent. */

@@ -4,7 +4,7 @@ import type { AsyncTaskInfo, SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'
 import { TaskQueue, type QueueLimits } from './task-queue.js'
 
-const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined }
+const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined, agingMs: -1 }
 
 /**
  * The slots of each pool. Children have a pool for each depth: a task only waits for tasks below it, so that the slots of a pool never all wait for

@@ -1,6 +1,6 @@
 /**
- * The tasks of one pool that wait for a slot: by priority, and within one by registration (F8). A place may be held back for other reasons, too: then
- * its task takes no slot before all of them have been given up.
+ * The tasks of one pool that wait for a slot: by priority, which rises while they wait, and within one by registration (F8). A place may be held back
+ * for other reasons, too: then its task takes no slot before all of them have been given up.
  */
 import { BinaryHeap } from './binary-heap.js'
 import type { QueueTicket } from './records.js'
@@ -14,20 +14,33 @@ export interface QueueLimits {
   readonly maxBytes: number
   /** How long one may wait for a slot, in ms; undefined for as long as it takes. */
   readonly maxWaitMs: number | undefined
+  /** How long a task waits until its priority has risen by one, in ms; -1 for never. */
+  readonly agingMs: number
 }
 
 /** Why a place is held back although a slot may be free: the back-off of a repeated run, tasks that have to end first, or a pause. */
 export type HoldReason = 'delay' | 'dependencies' | 'pause'
 
-interface Place extends QueueTicket {
+/** Something that waits, and its rank: a higher one goes first. Priorities rise evenly, so that ranks never change. */
+export interface Ranked {
   readonly entry: TaskEntry
+  readonly rank: number
+}
+
+interface Place extends Ranked {
+  readonly ticket: QueueTicket
 }
 
 /** Stale heap items that are kept at most, besides as many as there are places. */
 const MAX_STALE = 64
 
-const isBefore = (a: Place, b: Place): boolean =>
-  a.priority > b.priority || (a.priority === b.priority && byRegistration(a.entry, b.entry) < 0)
+/** @param since since when it waits, in ms */
+export const rankOf = (priority: number, since: number, agingMs: number): number =>
+  agingMs === -1 ? priority : priority * agingMs - since
+
+/** Whether the first of two goes first. */
+export const isBefore = (a: Ranked, b: Ranked): boolean =>
+  a.rank > b.rank || (a.rank === b.rank && byRegistration(a.entry, b.entry) < 0)
 
 export class TaskQueue {
   readonly limits: QueueLimits
@@ -57,11 +70,18 @@ export class TaskQueue {
 
   /** @param reasons it takes no slot before `release` was called for each of them */
   add(entry: TaskEntry, ticket: QueueTicket, reasons: readonly HoldReason[] = []): void {
-    const place = { entry, priority: ticket.priority, bytes: ticket.bytes }
+    const { agingMs } = this.limits
+    const { priority, bytes, since = 0 } = ticket
+    const place = { entry, ticket, rank: rankOf(priority, since, agingMs) }
     this.#places.set(entry, place)
-    this.#bytes += place.bytes
+    this.#bytes += bytes
     if (reasons.length > 0) this.#held.set(entry, new Set(reasons))
-    else this.#ready.push(place)
+    else this.#setReady(place)
+  }
+
+  /** The place of a task; undefined for one that does not wait here. */
+  placeOf(entry: TaskEntry): Place | undefined {
+    return this.#places.get(entry)
   }
 
   /** Whether a place is held back, for this reason or for any. */
@@ -88,7 +108,7 @@ export class TaskQueue {
     const place = this.#places.get(entry)
     if (place === undefined || reasons?.delete(reason) !== true || reasons.size > 0) return false
     this.#held.delete(entry)
-    this.#ready.push(place)
+    this.#setReady(place)
     return true
   }
 
@@ -97,7 +117,7 @@ export class TaskQueue {
     if (place === undefined) return
     this.#places.delete(entry)
     this.#held.delete(entry)
-    this.#bytes -= place.bytes
+    this.#bytes -= place.ticket.bytes
     // An empty queue keeps nothing of the tasks that have waited.
     if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
   }
@@ -108,11 +128,11 @@ export class TaskQueue {
     if (place === undefined) return false
     const reasons = [...(this.#held.get(entry) ?? [])]
     this.remove(entry)
-    other.add(entry, place, reasons)
+    other.add(entry, place.ticket, reasons)
     return true
   }
 
-  /** The task that is next to take a slot. */
+  /** The task that is next to take a slot, of those that need nothing else. */
   peek(): TaskEntry | undefined {
     for (;;) {
       const place = this.#ready.peek()
@@ -128,8 +148,13 @@ export class TaskQueue {
     return places.sort(order).map(({ entry }) => entry)
   }
 
+  /** What needs named slots as well waits in the list of `TaskLimits`. */
+  #setReady(place: Place): void {
+    if (place.ticket.needs === undefined) this.#ready.push(place)
+  }
+
   #dropStale(): void {
-    this.#ready = new BinaryHeap(isBefore)
-    for (const place of this.#places.values()) if (!this.#held.has(place.entry)) this.#ready.push(place)
+    this.#ready = new BinaryHeap<Place>(isBefore)
+    for (const place of this.#places.values()) if (!this.#held.has(place.entry)) this.#setReady(place)
   }
 }

@@ -35,6 +35,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     command = [],
     after,
     waitsFor,
+    concurrencyKey,
   } = admission
   return Object.freeze({
     id,
@@ -50,6 +51,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(budget !== undefined && { budget }),
     ...(after !== undefined && { after: Object.freeze([...after]) }),
     ...(waitsFor !== undefined && waitsFor.length > 0 && { waitsFor: Object.freeze([...waitsFor]) }),
+    ...(concurrencyKey !== undefined && { concurrencyKey }),
     ...(abortController !== undefined && { abortController }),
     ...(isForeground === true && { isForeground }),
     ...(isNote === true && { isNote }),
@@ -231,9 +233,11 @@ export function endedRecord(
 }
 
 /** What the record of an ended task keeps of its wait and of its runs; nothing for most. */
-function historyOf({ after, startedAt, attempt, attempts, budget, spent }: AsyncTaskInfo): object | undefined {
-  if ([after, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
+function historyOf(record: AsyncTaskInfo): object | undefined {
+  const { after, concurrencyKey, startedAt, attempt, attempts, budget, spent } = record
+  if ([after, concurrencyKey, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
   return {
+    ...(concurrencyKey !== undefined && { concurrencyKey }),
     ...(after !== undefined && { after }),
     ...(startedAt !== undefined && { startedAt }),
     ...(attempt !== undefined && { attempt }),

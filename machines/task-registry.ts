@@ -26,7 +26,16 @@ import type { Ledger } from './ledger.js'
 import { PerTask } from './per-task.js'
 import type { Pauses } from './pauses.js'
 import { BudgetTimes, type TimeBudget } from './budget-times.js'
-import type { AsyncTaskInfo, QueueTicket, Settlement, TaskAdmission, TaskBudget, TaskFailure } from './records.js'
+import type {
+  AsyncTaskInfo,
+  QueueTicket,
+  Settlement,
+  StartRate,
+  TaskAdmission,
+  TaskBudget,
+  TaskFailure,
+  TaskNeeds,
+} from './records.js'
 import type {
   Admission,
   AdmissionRefusal,
@@ -39,7 +48,8 @@ import type {
 } from './registry-events.js'
 import type { RegistryPhase, RegistrySnapshot } from './registry-snapshot.js'
 import { Slots, type SlotPools } from './slots.js'
-import type { HoldReason } from './task-queue.js'
+import type { TaskLimits } from './task-limits.js'
+import { isBefore, type HoldReason } from './task-queue.js'
 import { addSpent, budgetMessage, overspent, type Spending } from './spending.js'
 import { endedLease, isTerminal, type TaskEntry } from './task-entry.js'
 import {
@@ -62,6 +72,8 @@ type ChildEnd =
 /** The parts of a registry. They change in place, and only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
+  /** What tasks of all pools need besides. */
+  readonly limits: TaskLimits
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
@@ -85,6 +97,10 @@ export interface RegistryParts {
   readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
   /** A record has changed without a notification. */
   readonly onNoted?: (entry: TaskEntry) => void
+  /** Whether the first task waits for the second one, over others or by itself. */
+  readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean
+  /** A start was counted: the windows of these subagents have changed. */
+  readonly onCounted?: (rate: StartRate, names: readonly string[]) => void
   /** Describes what the actor of a task failed with. */
   readonly describeError: (error: unknown) => TaskFailure
 }
@@ -107,12 +123,17 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryCore {
-  const { ledger, history, families, pauses, journal, task, elapsed } = parts
+  const { ledger, history, families, pauses, journal, task, elapsed, limits } = parts
   const effects: RegistryEffect[] = []
   let answer: RegistryAnswers[keyof RegistryAnswers]
   let host: AsyncTaskHost | undefined
   /** The tasks that take no slot wait for their next runs here. */
-  const slotless = new Slots(-1, elapsed)
+  const slotless = new Slots(-1, elapsed, {
+    max: Infinity,
+    maxBytes: Infinity,
+    maxWaitMs: undefined,
+    agingMs: parts.slots.task.queue.limits.agingMs,
+  })
   const { foreground } = parts.slots
   const pools = (): Slots[] => [...parts.slots.all(), foreground, slotless]
   const slots = parts.slots.task
@@ -136,6 +157,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 
   const snapshotOf = (status: 'active' | 'done', present: RegistryPhase): RegistrySnapshot => {
     const next = nextDeadline()
+    const retry = nextRetry()
     return Object.freeze({
       status,
       output: undefined,
@@ -151,21 +173,28 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       seq: journal.seq,
       nextDeadlineAt: next.at,
       nextDeadlineOf: next.of?.record.id,
-      nextRetryAt: delays.next,
-      nextRetryOf: delays.nextKey?.record.id,
+      nextRetryAt: retry?.at,
+      nextRetryOf: retry?.entry?.record.id,
     })
   }
 
+  /** When the next back-off ends, or a rate allows the next start, and of which task. */
+  const nextRetry = (): { readonly at: number; readonly entry: TaskEntry | undefined } | undefined => {
+    const { nextStart: ofRate } = limits
+    const { next: at, nextKey: entry } = delays
+    return at === undefined || (ofRate !== undefined && ofRate.at < at) ? ofRate : { at, entry }
+  }
+
   const refusalOf = (
-    { id, ticket, pool, depth }: TaskAdmission,
+    { id, ticket }: TaskAdmission,
     reservationId: string | undefined,
-    waits: boolean,
+    waitsIn: Slots | undefined,
   ): AdmissionRefusal | undefined => {
     if (history.get(id) !== undefined) return 'id-in-use'
     if (reservationId !== undefined && !slots.hasReservation(reservationId)) return 'no-reservation'
-    if (waits && ticket === undefined) return 'no-room'
-    if (waits && ticket !== undefined && !parts.slots.of(pool, depth).queue.hasRoom(ticket.bytes)) return 'queue-full'
-    return undefined
+    if (waitsIn === undefined) return undefined
+    if (ticket === undefined) return 'no-room'
+    return waitsIn.queue.hasRoom(ticket.bytes) ? undefined : 'queue-full'
   }
 
   /** Whether something can still deliver to its owner: the run of a task that has ended takes nothing. */
@@ -197,15 +226,15 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
     slots.queue.add(entry, ticket, reasons)
     if (delayMs > 0) delays.set(entry, elapsed() + delayMs)
-    if (reasons.length === 0) limitWait(entry, slots, waitedMs)
+    if (reasons.length === 0) waitForSlots(entry, slots, waitedMs)
   }
 
-  /** The place of a task is not held back for this reason any longer: when only a slot is missing, its longest wait begins. */
+  /** The place of a task is not held back for this reason any longer: when only slots are missing, it waits for them. */
   const releasePlace = (entry: TaskEntry, reason: HoldReason): void => {
     for (const slots of pools()) {
       if (!slots.queue.release(entry, reason)) continue
       const waitedMs = waited.take(entry) ?? 0
-      limitWait(entry, slots, waitedMs)
+      waitForSlots(entry, slots, waitedMs)
       if (reason === 'pause') parts.onWaiting?.(entry, waitedMs)
     }
   }
@@ -222,6 +251,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         const [at, { maxWaitMs = 0 }] = [deadlines.timeOf(entry), queue.limits]
         waited.set(entry, at === undefined ? 0 : maxWaitMs - (at - elapsed()))
         deadlines.delete(entry)
+        limits.leave(entry)
       }
     }
   }
@@ -229,6 +259,14 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** A run has ended: what it had launched passes to its owner, whose tasks may be paused. */
   const releaseFamily = (entry: TaskEntry): void => {
     if (families.release(entry)) applyPauses(entry.record.owner)
+  }
+
+  /** Only slots are missing. When it is only that of its pool, its longest wait begins. @param waitedMs see `limitWait` */
+  const waitForSlots = (entry: TaskEntry, slots: Slots, waitedMs: number): void => {
+    const place = slots.queue.placeOf(entry)
+    const needs = place?.ticket.needs
+    if (place === undefined || needs === undefined) limitWait(entry, slots, waitedMs)
+    else limits.wait(place, slots, needs, elapsed() - waitedMs)
   }
 
   /** @param waitedMs how long it has waited in an earlier process */
@@ -240,14 +278,43 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** Starts what waits, as long as there are slots: also what has waited for the end of a back-off until now. */
   const startNext = (scope: Deferring): void => {
     endDelays()
+    for (let next = nextStart(); next !== undefined; next = nextStart()) start(next.entry, next.slots, scope)
+  }
+
+  /** What starts next. What needs named slots takes the slot of its pool before others that follow it there. */
+  const nextStart = (): { readonly entry: TaskEntry; readonly slots: Slots } | undefined => {
+    const limited = nextLimited()
     for (const slots of pools()) {
-      for (let entry = nextOf(slots); entry !== undefined; entry = nextOf(slots)) start(entry, slots, scope)
+      const entry = nextOf(slots)
+      const place = entry && slots.queue.placeOf(entry)
+      if (place !== undefined && !(limited?.slots === slots && isBefore(limited, place))) return { ...place, slots }
     }
+    return limited
+  }
+
+  const nextLimited = () =>
+    limits.next({
+      now: elapsed(),
+      waitsFor: (entry, other) => parts.waitsFor?.(entry, other) === true,
+      onLooked: (entry, slots, isOnlySlot) => {
+        if (!isOnlySlot) deadlines.delete(entry)
+        else if (!deadlines.has(entry)) limitWait(entry, slots)
+      },
+    })
+
+  /** A task takes its named slots, and its start counts. */
+  const takeNamed = (entry: TaskEntry, needs: TaskNeeds | undefined): void => {
+    if (needs === undefined) return
+    limits.take(entry, needs)
+    const { rate } = needs
+    if (rate !== undefined) parts.onCounted?.(rate, limits.rates.count(rate.name, rate, elapsed()))
   }
 
   const start = (entry: TaskEntry, slots: Slots, scope: Deferring): void => {
     const { ref } = entry
     const now = journal.now()
+    takeNamed(entry, slots.queue.placeOf(entry)?.ticket.needs)
+    limits.leave(entry)
     slots.queue.remove(entry)
     slots.take(entry, true)
     deadlines.delete(entry)
@@ -260,6 +327,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
   const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
     const [slots = slotless] = pools().filter((pool) => pool.release(entry))
+    limits.release(entry)
     const endedAt = journal.now()
     deadlines.delete(entry)
     countRun(entry)
@@ -312,15 +380,18 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const slots = parts.slots.of(pool, depth)
     const isPaused = isLaunched && pauses.concern(admission.owner)
     const isHeld = admission.waitsFor !== undefined
+    const needs = ticket?.needs
     // A command takes its slot in either place.
     const isSlotless = isNote || (isForeground === true && pool !== 'command')
+    const isLimited = isHeld || (needs !== undefined && !limits.hasRoom(needs, elapsed()))
     const waits =
-      isHeld ||
+      isLimited ||
       (isPaused && isForeground !== true) ||
       (isLaunched && !isSlotless && reservationId === undefined && !slots.hasRoom())
     const isCounted = isSlotless && !isNote && launching === undefined
+    const waitsIn = !isSlotless ? slots : isCounted ? foreground : slotless
     const refusal =
-      refusalOf(admission, reservationId, waits) ??
+      refusalOf(admission, reservationId, waits ? waitsIn : undefined) ??
       (isPaused && isForeground === true ? 'paused' : undefined) ??
       (isCounted && !foreground.hasRoom() ? 'no-foreground-room' : undefined) ??
       (launching && families.refusalOf(launching))
@@ -333,8 +404,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     history.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
     if (waits && ticket !== undefined) {
-      enqueue(entry, slots, ticket, { isHeld })
+      enqueue(entry, waitsIn, ticket, { isHeld })
     } else {
+      takeNamed(entry, needs)
       if (!isSlotless) slots.take(entry, isLaunched)
       else if (isCounted) foreground.take(entry, isLaunched)
       begin(entry, timeoutMs)
@@ -357,6 +429,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       pool.end(entry)
       pool.queue.remove(entry)
     }
+    limits.leave(entry)
     const isCancelled = settlement.status === 'cancelled'
     ledger.end(entry, settlement, isCancelled ? undefined : families.liveChildren(entry))
     releaseFamily(entry)
@@ -410,6 +483,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       enqueue(entry, slots, ticket, { delayMs, waitedMs, isHeld })
     } else {
       slots.take(entry, true)
+      if (ticket.needs !== undefined) limits.take(entry, ticket.needs)
       begin(entry, remainingMs)
     }
     ledger.add(entry)
@@ -434,6 +508,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     // Between two of its runs it waits, from now on for a slot of that pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
     if (hasMoved && !slots.queue.isHeld(entry)) limitWait(entry, slots)
+    limits.move(entry, slots)
     entry.record = backgroundRecord(record)
     journal.detached(entry)
     return 'detached'
@@ -592,6 +667,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           break
         case 'slot.release':
           for (const pool of pools()) pool.release(event.entry)
+          limits.release(event.entry)
           break
         case 'task.requeue': {
           const { ref } = event.entry

@@ -119,13 +119,16 @@ export class InvalidInputError extends AgentTasksError {
   }
 }
 
-/** A run may not launch this task: its family has its full size (`FAMILY_LIMIT`), or its own task has ended (`PARENT_ENDED`). */
+/**
+ * A run may not launch this task: its family has its full size (`FAMILY_LIMIT`), its own task has ended (`PARENT_ENDED`), or the new task needs a slot that
+ * a task above it holds (`HELD_BY_PARENT`). Or the run would wait for tasks that wait for it (`DEADLOCK`).
+ */
 export class FamilyError extends AgentTasksError {
   override readonly name = 'FamilyError'
   /** The task whose run was to launch another one. */
   readonly parentId: string
 
-  constructor(code: 'FAMILY_LIMIT' | 'PARENT_ENDED', parentId: string, message: string) {
+  constructor(code: FamilyErrorCode, parentId: string, message: string) {
     super(code, message)
     this.parentId = parentId
   }
@@ -145,6 +148,9 @@ export class PausedError extends AgentTasksError {
     this.owner = owner
   }
 }
+
+/** The code of a `FamilyError`. */
+type FamilyErrorCode = 'FAMILY_LIMIT' | 'PARENT_ENDED' | 'HELD_BY_PARENT' | 'DEADLOCK'
 
 /** The manager was disposed: it can be read, but takes no new tasks. Or the turns of an agent were disposed (`createTurns`). */
 export class DisposedError extends AgentTasksError {

@@ -4,6 +4,8 @@ import { dependencies } from './dependencies/dependencies.js'
 import { deliveryStandings } from './delivery/delivery-standings.js'
 import type { Feature, FeatureMaker } from './feature.js'
 import { messaging } from './questions/inbox.js'
+import { runWaits } from './named-slots/run-waits.js'
+import { storedRates } from './named-slots/stored-rates.js'
 import { listedIds } from './listed-ids.js'
 import { monitors } from './monitors/monitors.js'
 import { questionWithdrawal } from './questions/open-questions.js'
@@ -33,6 +35,8 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   notes,
   pausing,
   schedules,
+  runWaits,
+  storedRates,
   runs,
   wrappingUp,
   spentByOwner,

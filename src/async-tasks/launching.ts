@@ -3,6 +3,7 @@ import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
 import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { elapsedMs } from '../clock.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
@@ -24,6 +25,7 @@ import { listen } from './families/abort-link.js'
 import { admissionError } from './limits/admission-errors.js'
 import { checkOwner, childFields, childrenOf, type CurrentRun, type FamilyHost } from './families/families.js'
 import { dependencies, isHeldBack } from './dependencies/dependencies.js'
+import { checkAbove, needsOf } from './named-slots/task-needs.js'
 import { pendingIds, toStoredWait } from './dependencies/stored-wait.js'
 import { taskHistory } from './history/past-tasks.js'
 import { storedRun } from './recovery/interrupted-runs.js'
@@ -106,15 +108,20 @@ export class Launcher implements RunHost {
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
+    const { concurrencyKey } = input
     const definition = toFlatRunner(runner, 'runner')
     // What is paused waits also where launches at the limit are refused.
     const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
-    const waits = isPaused || after !== undefined || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
+    const needs = needsOf(registry, input, definition)
+    const alwaysWaits = isPaused || after !== undefined || needs !== undefined
+    const waits = alwaysWaits || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
     const policy = retry ?? definition.retry
     const ticket =
       waits || policy !== undefined
         ? {
             priority: priority ?? 0,
+            since: elapsedMs(registry.clock),
+            ...defined({ needs }),
             bytes: jsonBytes({ goal: input.goalPrompt, params, ...defined({ after }) }, Infinity),
           }
         : undefined
@@ -135,6 +142,7 @@ export class Launcher implements RunHost {
           ...defined({ retry, priority, after: stored }),
         },
         ticket: waits ? ticket : undefined,
+        concurrencyKey,
         budget: Object.freeze(allowed),
         ...(parent && childFields(parent, input.kind)),
       }
@@ -198,6 +206,8 @@ export class Launcher implements RunHost {
   ): Admitted {
     const { registry } = this
     if (this.#isClosed) throw new DisposedError()
+    const needs = admission.ticket?.needs
+    if (parent !== undefined && needs !== undefined) checkAbove(registry, parent, needs, admission.isForeground)
     if (parent === undefined) checkOwner(registry, admission.owner, 'input.owner')
     const { abortController } = admission
     const abort = abortController && listen(registry, abortController)

@@ -17,6 +17,7 @@ import {
   numberFrom,
   aStore,
   optionsOf,
+  recordOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
 import { scheduleOptionTypes, type ScheduleOptions } from '../protocol/schedules.js'
@@ -61,6 +62,8 @@ export interface AsyncTaskManagerOptions {
   readonly schedules?: ScheduleOptions
   /** What monitors may read (`monitor`), and how many there may be. Default: tasks, and no files. */
   readonly monitors?: MonitorLimits
+  /** How many tasks with the same `concurrencyKey` may run at once, by key: integers >= 1. Default 1 for each key. */
+  readonly limits?: Readonly<Record<string, number>>
   /** The source of every timer and timestamp. Default: the platform's. */
   readonly clock?: Clock
   /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
@@ -100,12 +103,22 @@ export interface QueueOptions {
   readonly maxBytes?: number
   /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
   readonly maxWaitMs?: number
+  /**
+   * How long a task waits until its priority has risen by one, in ms; -1 for never. A task that has waited for ten times as long for several limits reserves
+   * what becomes free. Default 60000.
+   */
+  readonly agingMs?: number
 }
 
 const queueOptionTypes: OptionTypes<QueueOptions> = {
   max: integerFrom(0),
   maxBytes: integerFrom(0),
   maxWaitMs: numberFrom(0),
+  agingMs: {
+    expected: 'a number >= 1, or -1 for never',
+    accepts: (value) => value === -1 || numberFrom(1).accepts(value),
+    isNumber: true,
+  },
 }
 
 export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
@@ -125,6 +138,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   queue: optionsOf(queueOptionTypes),
   schedules: optionsOf(scheduleOptionTypes),
   monitors: optionsOf(monitorLimitTypes),
+  limits: recordOf(integerFrom(1)),
   clock: aClock,
   createId: aFunction,
   engine: anEngine,
@@ -145,7 +159,8 @@ export function registryLimits({
   maxForegroundTasks = -1,
   maxFamilyDepth = 3,
   maxChildrenPerTask = 20,
-  queue: { max = 100, maxBytes = 16 * 1024 * 1024, maxWaitMs } = {},
+  queue: { max = 100, maxBytes = 16 * 1024 * 1024, maxWaitMs, agingMs = 60_000 } = {},
+  limits: keyLimits = {},
 }: AsyncTaskManagerOptions) {
   return {
     max: maxAsyncTasks,
@@ -153,6 +168,7 @@ export function registryLimits({
     maxChildTasks,
     maxForegroundTasks,
     families: { maxDepth: maxFamilyDepth, maxChildren: maxChildrenPerTask },
-    queue: { max, maxBytes, maxWaitMs },
+    queue: { max, maxBytes, maxWaitMs, agingMs },
+    keyLimits,
   } satisfies Partial<TaskRegistryOptions>
 }

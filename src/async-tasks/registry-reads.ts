@@ -5,6 +5,7 @@ import type { Ledger } from '../../machines/ledger.js'
 import type { History } from '../../machines/history.js'
 import type { Pauses } from '../../machines/pauses.js'
 import type { Slots } from '../../machines/slots.js'
+import type { TaskLimits } from '../../machines/task-limits.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Clock } from '../clock.js'
 import type { Feature, FeatureMaker } from './feature.js'
@@ -32,6 +33,8 @@ export interface RegistryReads {
   }
   /** What is paused. */
   readonly pauses: Pick<Pauses, 'concern' | 'list' | 'of'>
+  /** The named slots and rates of tasks. */
+  readonly limits: Pick<TaskLimits, 'holdersOf' | 'rateOpensAt' | 'takenOf'>
   /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
   /** A feature of the registry; it is made at the first call. */

@@ -22,6 +22,7 @@ import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { Pauses } from '../../machines/pauses.js'
 import type { QueueLimits } from '../../machines/task-queue.js'
 import { SlotPools, Slots } from '../../machines/slots.js'
+import { TaskLimits } from '../../machines/task-limits.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import { createRegistryLogic, type RegistryCore, type RegistryRef } from '../../machines/task-registry.js'
@@ -41,6 +42,8 @@ import { DeadlineTimer } from './limits/deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery/delivery-timer-labels.js'
 import { Features, type Feature, type FeatureMaker } from './feature.js'
 import { Persistence } from './recovery/persistence.js'
+import { storeStarts } from './named-slots/stored-rates.js'
+import { runWaits } from './named-slots/run-waits.js'
 import { stopReason } from './limits/stop-reason.js'
 
 export interface TaskRegistryOptions {
@@ -50,6 +53,8 @@ export interface TaskRegistryOptions {
   readonly maxForegroundTasks: number
   readonly families: FamilyLimits
   readonly queue: QueueLimits
+  /** How many tasks with the same key may run at once, where that is not one. */
+  readonly keyLimits: Readonly<Record<string, number>>
   readonly notifyCancelled: boolean
   /** Makes ids that begin with a prefix. */
   readonly createId: (prefix: string) => string
@@ -86,6 +91,8 @@ export class TaskRegistry {
   readonly createId: (prefix: string) => string
   readonly report: OnError
   readonly pools: SlotPools
+  readonly limits = new TaskLimits()
+  readonly keyLimits: TaskRegistryOptions['keyLimits']
   readonly ledger: Ledger
   readonly history: History
   readonly families: Families
@@ -114,6 +121,7 @@ export class TaskRegistry {
     this.clock = clock
     this.createId = options.createId
     this.report = report
+    this.keyLimits = { ...options.keyLimits }
     this.#deadlineTimer = new DeadlineTimer(clock, () => this.send({ type: 'deadlines.due' }))
     this.#retryTimer = new DeadlineTimer(clock, () => this.send({ type: 'retries.due' }))
     this.persistence =
@@ -154,7 +162,13 @@ export class TaskRegistry {
       foreground: options.maxForegroundTasks,
     }
     this.pools = new SlotPools(
-      (pool) => new Slots(limits[pool], () => elapsedMs(clock), pool === 'foreground' ? undefined : queue),
+      // A task in the foreground waits only for named slots, for as long as its caller does.
+      (pool) =>
+        new Slots(
+          limits[pool],
+          () => elapsedMs(clock),
+          pool === 'foreground' ? { ...queue, maxWaitMs: undefined } : queue,
+        ),
     )
     this.history = new History(
       () => historyLimit(this.pools.task.max),
@@ -175,6 +189,7 @@ export class TaskRegistry {
     for (const feature of options.features) this.use(feature)
     this.#core = createRegistryLogic({
       slots: this.pools,
+      limits: this.limits,
       ledger: this.ledger,
       history: this.history,
       families: this.families,
@@ -192,6 +207,8 @@ export class TaskRegistry {
       onReleased: (owner, heir) => this.#onReleased(owner, heir),
       onWaiting: (entry, waitedMs) =>
         this.persistence?.setRun(entry, { notBefore: clock.now() - waitedMs, delayMs: 0 }),
+      waitsFor: (entry, other) => this.use(runWaits).leadsTo(entry, other),
+      onCounted: (rate, names) => storeStarts(this, rate, names),
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })

@@ -6,7 +6,7 @@ import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
-import { waitsText } from '../async-tasks/dependencies/waits-text.js'
+import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { toTree } from '../async-tasks/families/families.js'
 import { formatDuration } from '../text/duration.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -135,7 +135,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
     const duration = formatDuration(task.launchedAt, task.completedAt ?? now)
     const goal = previewText(task.goalPrompt.trim().replace(/\s+/g, ' '), GOAL_PREVIEW_CHARS)
     const queued = places.has(task.id) ? `number ${places.get(task.id)} in the queue` : undefined
-    const waits = waitsText(task, shortOf) ?? queued
+    const waits = waitText(manager.reads, task, shortOf) ?? queued
     const notes = [waits, pausedText(manager.reads, task), task.isForeground === true ? 'in the foreground' : undefined]
     const place = notes.map((note) => (note === undefined ? '' : `, ${note}`)).join('')
     // Names and goals come from a model, and this is for a person's terminal.

@@ -1,4 +1,5 @@
 /** Checks runners, and makes one definition of what a user gives: a function, a definition, or definitions inside one another. */
+import type { StartRate } from '../../machines/records.js'
 import { deprecate } from '../deprecation.js'
 import { InvalidInputError } from '../errors.js'
 import { aBudget } from '../protocol/budget.js'
@@ -7,10 +8,14 @@ import {
   aFunction,
   aString,
   checkEntry,
+  integerFrom,
+  numberFrom,
+  optionsOf,
   required,
   type OptionType,
   type OptionTypes,
 } from '../protocol/option-checks.js'
+import { MAX_RATE_LIMIT } from '../protocol/async-tasks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
@@ -43,12 +48,20 @@ export const aRunnable: OptionType = {
   },
 }
 
+const aRateLimit: OptionType = {
+  expected: `an integer from 1 to ${MAX_RATE_LIMIT}`,
+  accepts: (value) => integerFrom(1).accepts(value) && (value as number) <= MAX_RATE_LIMIT,
+  isNumber: true,
+}
+
 const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
   run: required({ expected: aRunnable.expected, accepts: aRunnable.accepts }),
   name: aString,
   description: aString,
   retry: aRetryPolicy,
   budget: aBudget,
+  maxConcurrent: integerFrom(1),
+  rate: optionsOf<StartRate>({ limit: required(aRateLimit), perMs: required(numberFrom(1)) }),
   survivesHost: aBoolean,
   canResume: aFunction,
   isBound: aBoolean,

@@ -8,6 +8,7 @@ import type {
   ActiveTaskInfo,
   OutputObject,
   ProgramFacts,
+  StartRate,
   TaskAnswer,
   TaskBudget,
   TaskProgress,
@@ -118,6 +119,10 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
   readonly retry?: RetryPolicy | undefined
   /** What the runs of a task may use; the smaller limit counts where a launch has one too. Default: no limit. */
   readonly budget?: TaskBudget | undefined
+  /** How many tasks of a subagent with this name may run at once: an integer >= 1. Others wait for their turn. Default: no limit. */
+  readonly maxConcurrent?: number | undefined
+  /** How often runs of a subagent with this name may start, retries included: others wait. Default: no limit. */
+  readonly rate?: StartRate | undefined
   /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
   readonly survivesHost?: boolean | undefined
   /**

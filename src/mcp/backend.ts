@@ -181,6 +181,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
       schedules: { maxPerOwner: config.schedules.maxPerOwner, minPeriodMs: config.schedules.minPeriodSeconds * 1000 },
     }),
     monitors: monitorLimits(config, folder) ?? {},
+    limits: config.limits,
     clock,
     createId,
     onError: (error, { source, taskId }) =>

@@ -57,8 +57,11 @@ export class ClientSlots {
       },
       inPlace: {
         max: MAX_IN_PLACE,
-        // Those that went on in the background above the limit of their client still count.
-        countOf: (owner) => pools.foreground.countOf(owner) + excess(pools.task.countOf(owner), maxAsyncTasks),
+        // Those that went on in the background above the limit of their client still count, and those that wait for a key.
+        countOf: (owner) =>
+          pools.foreground.countOf(owner) +
+          manager.getQueuedTasks(owner).filter(({ isForeground }) => isForeground === true).length +
+          excess(pools.task.countOf(owner), maxAsyncTasks),
         refuse: () => foregroundLimit(MAX_IN_PLACE),
       },
       command: {

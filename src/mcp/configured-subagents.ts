@@ -38,7 +38,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
-  const { maxRunSeconds } = subagent
+  const { maxRunSeconds, maxConcurrent, rate } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // Not in the directory of a call, nor in the project of a client: that may be anybody's.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
@@ -64,6 +64,8 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     name,
     description,
     retry,
+    maxConcurrent,
+    rate,
     budget: maxRunSeconds === undefined ? undefined : { seconds: maxRunSeconds },
     run: (request, context) =>
       runIn(request.cwd ?? standard).run({ ...request, goalPrompt: promptOf(request) }, context),

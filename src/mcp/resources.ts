@@ -2,6 +2,7 @@
  * Tasks as MCP resources: `task://<id>` is the state of a task and the end of its output, as JSON. Clients are notified when a task
  * changes, and when the list of tasks does.
  */
+import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import { filter, map, merge, type Observable } from 'rxjs'
 import type { AsyncTaskInfo } from '../../machines/records.js'
@@ -159,6 +160,7 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     goal: previewText(goalPrompt, maxMessageChars),
     status,
     ...defined({ parentId: task.parentId, after: task.after, waitsFor: task.waitsFor }),
+    ...defined({ concurrencyKey: task.concurrencyKey, waits: waitText(manager.reads, task) }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),
     ...defined({ progress, questions, cancelReason }),

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { deprecateMaxBlocking } from '../deprecation.js'
+import { MAX_RATE_LIMIT } from './async-tasks.js'
 import { RETRY_REASONS } from './retry-policy.js'
 import { strictObject } from './strict-object.js'
 
@@ -91,6 +92,15 @@ const subagentSchema = strictObject({
   })
     .optional()
     .describe('When its tasks are run again instead of failing. Default: never.'),
+  maxConcurrent: integer(1, 10_000)
+    .optional()
+    .describe('How many of its tasks run at once, of all clients; others wait. Default: no limit.'),
+  rate: strictObject({
+    limit: integer(1, MAX_RATE_LIMIT).describe('How many runs may start.'),
+    perMs: integer(1, 365 * DAY_MS).describe('In how many ms.'),
+  })
+    .optional()
+    .describe('How often its runs may start, repeated ones included; others wait. Default: no limit.'),
   maxRunSeconds: z
     .number()
     .positive()
@@ -324,6 +334,10 @@ export const agentConfigSchema = strictObject({
     .default('refuse')
     .describe('What happens to a background task for which no slot is free: it is refused, or waits for one.'),
   queueMax: integer(0, 10_000).default(100).describe('The most tasks of all clients together that wait for a slot.'),
+  limits: z
+    .record(z.string().min(1).max(512), integer(1, 10_000))
+    .default({})
+    .describe('How many tasks with the same concurrency_key run at once, by key. Default: one for each key.'),
   defaultTimeoutSeconds: seconds
     .default(900)
     .describe('The deadline of tasks that set none, in seconds; -1 for no deadline.'),

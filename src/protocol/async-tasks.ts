@@ -24,6 +24,9 @@ export const ON_FAILED_DEPENDENCY = ['fail', 'run'] as const satisfies readonly 
 /** The most tasks that one may wait for. */
 export const MAX_AFTER = 100
 
+/** The most starts that a rate may allow: each is kept, and stored, as long as it counts. */
+export const MAX_RATE_LIMIT = 500
+
 /** Ids. */
 export const name = lazily(() => z.string().min(1).max(512))
 
@@ -31,6 +34,9 @@ export const name = lazily(() => z.string().min(1).max(512))
 const taskId = lazily(() =>
   name().refine((id) => toOneLine(id) === id, 'text without line breaks and other control characters'),
 )
+
+/** A key for tasks that run one at a time; it is shown in lists, too. */
+export const concurrencyKey = taskId
 
 /** Owners: the owner of what a run launches is longer than the id of its task. */
 export const ownerName = lazily(() => z.string().min(1).max(520))
@@ -102,6 +108,8 @@ export const launchInputSchema = lazily(() =>
     after: z.array(name()).max(MAX_AFTER).readonly().optional(),
     /** What happens when one of them fails or is cancelled: the task fails at once (`DEPENDENCY_FAILED`), or runs when all have ended. Default: `fail`. */
     onFailedDependency: z.enum(ON_FAILED_DEPENDENCY).optional(),
+    /** Tasks with the same key run one at a time, in their order, unless the option `limits` allows more. Default: none. */
+    concurrencyKey: concurrencyKey().optional(),
     /** What its runs may use, in all. Default: what its definition says. */
     budget: budgetSchema().optional(),
   }),
@@ -235,6 +243,8 @@ export const restorableRecordSchema = lazily(() =>
       runningChildren: z.array(name()).readonly().optional(),
       /** The tasks that had to end before it could start. */
       after: z.array(name()).max(MAX_AFTER).readonly().optional(),
+      /** The key that it was launched with. */
+      concurrencyKey: name().optional(),
       /** Its earlier runs. */
       attempts: z.array(attemptSchema()).max(10).readonly().optional(),
       /** What its runs could use. */

@@ -84,6 +84,8 @@ export interface ModelRecord {
   after?: readonly string[]
   /** Those of them that have not ended, while it waits for them. */
   waitsFor?: readonly string[]
+  /** Tasks with the same key run one at a time, or as many as the ledger's `keyLimits` allow. */
+  concurrencyKey?: string
 }
 
 /** A run that has failed and was repeated. */
@@ -113,6 +115,8 @@ export interface ModelTask {
   hasSlot: boolean
   /** Of the tasks that wait, those with the highest priority start first. */
   readonly priority: number
+  /** Since when its priority rises, and since when only slots are missing. Both move with the clock when that is set. */
+  since: { launch: number; slots: number }
   /** Whether it waits for the time of its next run, and may not start. */
   isDelayed: boolean
   /** Whether it waits for other tasks to end, and may not start. */
@@ -207,6 +211,12 @@ export interface Ledger {
   readonly leases: Map<string, ModelLease>
   /** The open questions, in the order in which they were asked. */
   questions: ModelQuestion[]
+  /** How long a task waits until its priority has risen by one, in ms; -1 for never. */
+  agingMs: number
+  /** How many tasks with the same key may run, where that is not one. */
+  keyLimits: Readonly<Record<string, number>>
+  /** The tasks that hold their keys. */
+  keyed: ModelTask[]
   /** The tasks that wait for others, until they have started or ended. */
   waiting: ModelTask[]
   /** What the manager has yet to emit, in order. */
@@ -231,6 +241,9 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
     reservations: new Map(),
     leases: new Map(),
     questions: [],
+    agingMs: 60_000,
+    keyLimits: {},
+    keyed: [],
     waiting: [],
     outbox: [],
   }
@@ -245,6 +258,7 @@ export function newTask(
     record: { ...fields, status: 'running', delivery: 'none', seq: 0 },
     isLaunched,
     priority,
+    since: { launch: fields.launchedAt, slots: fields.launchedAt },
     pool: 'task',
     isDelayed: false,
     isHeld: false,
@@ -281,11 +295,43 @@ export const isActive = ({ record }: ModelTask): boolean => record.status === 'r
 export const queued = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'queued').filter(isOf(owner))
 
-/** The tasks that wait for slots of one kind, the next first: by priority, and within one by registration (F8). */
+/** The tasks that wait for slots of one kind, the next first: by priority, which rises while they wait, and within one by registration (F8). */
 export const queueOf = (ledger: Ledger, pool: ModelPool): ModelTask[] =>
-  queued(ledger)
-    .filter((task) => task.pool === pool)
-    .sort((a, b) => b.priority - a.priority)
+  inOrder(
+    ledger,
+    queued(ledger).filter((task) => task.pool === pool),
+  )
+
+const inOrder = (ledger: Ledger, tasks: readonly ModelTask[]): ModelTask[] =>
+  [...tasks].sort((a, b) => rankOf(ledger, b) - rankOf(ledger, a))
+
+const rankOf = ({ agingMs, now }: Ledger, { priority, since }: ModelTask): number =>
+  agingMs === -1 ? priority : priority + (now - since.launch) / agingMs
+
+const isReady = ({ isDelayed, isHeld, isPaused }: ModelTask): boolean => !isDelayed && !isHeld && !isPaused
+
+/** Whether a task may have its key, if others let it (F18). */
+export const isKeyFree = ({ keyed, keyLimits }: Ledger, { record: { concurrencyKey: key } }: ModelTask): boolean =>
+  key === undefined || keyed.filter(({ record }) => record.concurrencyKey === key).length < (keyLimits[key] ?? 1)
+
+/** The tasks that wait for a slot and a key, in their order. */
+export const keyedQueue = (ledger: Ledger): ModelTask[] =>
+  inOrder(
+    ledger,
+    queued(ledger).filter((task) => task.record.concurrencyKey !== undefined && isReady(task)),
+  )
+
+/** The first of them that may start, and the key that the first which has waited for ten times the time of ageing reserves. */
+export function lookAtKeyed(ledger: Ledger): { next?: ModelTask; reserved?: string } {
+  let reserved: string | undefined
+  for (const task of keyedQueue(ledger)) {
+    const key = task.record.concurrencyKey
+    if (key !== reserved && isKeyFree(ledger, task) && (task.pool !== 'task' || hasRoom(ledger))) return { next: task }
+    const isOld = ledger.agingMs !== -1 && ledger.now - task.since.slots >= 10 * ledger.agingMs
+    if (isOld) reserved ??= key
+  }
+  return defined({ reserved })
+}
 
 /** The tasks whose results are owed and not leased, in the order in which they ended. */
 export const owed = (ledger: Ledger, owner?: string): ModelTask[] =>
@@ -379,6 +425,7 @@ export function detach(ledger: Ledger, task: ModelTask): boolean {
 }
 
 function takeSlot(ledger: Ledger, task: ModelTask): void {
+  if (task.record.concurrencyKey !== undefined && !ledger.keyed.includes(task)) ledger.keyed.push(task)
   task.hasSlot = task.pool === 'task'
   if (task.hasSlot) ledger.slots.push(task)
 }
@@ -390,15 +437,20 @@ function takeSlot(ledger: Ledger, task: ModelTask): void {
 export function startNext(ledger: Ledger): ModelTask[] {
   const depths = new Set(queued(ledger).map(({ record: { depth = 1 } }) => depth))
   const children = Array.from(depths, (depth) => `child ${depth}` as const).sort()
-  for (const pool of ['task', ...children, 'none'] as const) {
-    const next = queueOf(ledger, pool).find((task) => !task.isDelayed && !task.isHeld && !task.isPaused)
-    if (next === undefined || (pool === 'task' && !hasRoom(ledger))) continue
-    takeSlot(ledger, next)
-    next.record = { ...next.record, status: 'running', seq: ++ledger.seq, startedAt: ledger.now }
-    emit(ledger, next, { kind: 'status', from: 'queued', to: 'running' })
-    return [next, ...startNext(ledger)]
-  }
-  return []
+  const { next: keyed } = lookAtKeyed(ledger)
+  const pools = ['task', ...children, 'none'] as const
+  const plain = pools.flatMap((pool) => {
+    const first = queueOf(ledger, pool).find((task) => isReady(task) && task.record.concurrencyKey === undefined)
+    if (first === undefined || (pool === 'task' && !hasRoom(ledger))) return []
+    const both = ledger.tasks.filter((task) => task === first || task === keyed)
+    return keyed?.pool === pool && inOrder(ledger, both)[0] === keyed ? [] : [first]
+  })
+  const next = plain[0] ?? keyed
+  if (next === undefined) return []
+  takeSlot(ledger, next)
+  next.record = { ...next.record, status: 'running', seq: ++ledger.seq, startedAt: ledger.now }
+  emit(ledger, next, { kind: 'status', from: 'queued', to: 'running' })
+  return [next, ...startNext(ledger)]
 }
 
 /** A run has failed and is repeated (F9): its task waits without a slot, and keeps its place. What the run owned passes to its owner. */
@@ -419,10 +471,11 @@ export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   emit(ledger, task, { kind: 'status', from, to: 'queued' })
 }
 
-/** Frees a task's slot. */
+/** Frees a task's slot, and its key. */
 export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   task.hasSlot = false
   ledger.slots = ledger.slots.filter((other) => other !== task)
+  ledger.keyed = ledger.keyed.filter((other) => other !== task)
 }
 
 /** Ends a task that runs or waits. What its run owns passes to its owner. */

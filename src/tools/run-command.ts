@@ -21,7 +21,7 @@ import {
   type CommandPolicy,
 } from './command-policy.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
-import { afterFields, readAfter } from './task-after.js'
+import { afterFields, keyField, readAfter } from './task-after.js'
 import { launchedResult, pausedRefusal, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
@@ -65,6 +65,8 @@ export const runCommandSchema = lazily(() =>
     after: afterFields().after.describe('With async: true: IDs of tasks that must end first.'),
     /** What happens when one of them fails: it fails too, or runs. */
     on_failed_dependency: afterFields().on_failed_dependency.describe(''),
+    /** Commands and tasks with the same key run one at a time. */
+    concurrency_key: keyField().describe('One at a time with this key.'),
   }),
 )
 
@@ -154,6 +156,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
         background_after_seconds,
         after,
         on_failed_dependency,
+        concurrency_key: concurrencyKey,
         ...given
       } = params
       const { line: command, isBackground } =
@@ -173,6 +176,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
           ...commandInput(commands, allowed),
           ...inputOf(timeout),
           ...named.input,
+          ...defined({ concurrencyKey }),
         },
         timeout,
         context,
@@ -255,11 +259,11 @@ export function commandRunner(
 function limitRefusal(
   manager: AsyncTaskManager,
   { cancel }: FollowUps,
-  { after }: TaskCall['input'],
+  { after, concurrencyKey }: TaskCall['input'],
   { message }: TaskLimitError,
 ): ToolResult {
   const max = manager.getMaxCommands()
-  const reason = after === undefined ? `Max commands (${max}) reached` : message
+  const reason = (after ?? concurrencyKey) === undefined ? `Max commands (${max}) reached` : message
   const advice = `Wait until one has ended (wait_for_async_tasks), or cancel one (${cancel}).`
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }

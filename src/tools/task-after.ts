@@ -1,4 +1,4 @@
-/** The parameters of the tools that launch tasks which name other tasks: those have to end first (F15). */
+/** The parameters of tools that launch tasks about what these wait for: other tasks, which have to end first (F15), or a key (F18). */
 import { z } from 'zod'
 import { ownerOfRun } from '../../machines/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -6,9 +6,14 @@ import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { lookUpTask } from '../async-tasks/task-lookup.js'
 import { defined } from '../defined.js'
 import { lazily } from '../protocol/lazily.js'
-import { MAX_AFTER, ON_FAILED_DEPENDENCY, type LaunchTaskInput } from '../protocol/async-tasks.js'
+import { concurrencyKey, MAX_AFTER, ON_FAILED_DEPENDENCY, type LaunchTaskInput } from '../protocol/async-tasks.js'
 import { isoTime } from '../text/duration.js'
 import { validationError, type ToolResult } from './tool.js'
+
+/** The parameter for tasks that run one at a time. */
+export const keyField = lazily(() =>
+  concurrencyKey().optional().describe('Tasks with the same key run one at a time, in their order.'),
+)
 
 /** The parameters. */
 export const afterFields = lazily(() => ({
@@ -24,7 +29,11 @@ export const afterFields = lazily(() => ({
 }))
 
 /** The same in fewer words, for MCP clients. */
-export const AFTER_TEXTS = { after: 'With async: IDs of tasks that must end first.', on_failed_dependency: '' } as const
+export const AFTER_TEXTS = {
+  after: 'With async: IDs of tasks that must end first.',
+  on_failed_dependency: '',
+  concurrency_key: 'One at a time with this key.',
+} as const
 
 interface AfterParams {
   readonly after?: readonly string[] | undefined

@@ -3,10 +3,10 @@ import { countsOf, markOf } from '../../machines/task-status.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { cancelNote } from '../async-tasks/cancel-reason.js'
-import { waitsText } from '../async-tasks/dependencies/waits-text.js'
 import { toTree } from '../async-tasks/families/families.js'
 import { pausedText, pauseLines } from '../async-tasks/pausing/pause-texts.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
+import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { describeSpent } from '../../machines/spending.js'
 import { shortTaskIds, visibleTasks } from '../async-tasks/task-lookup.js'
 import { lastLineOf } from './command-output.js'
@@ -35,7 +35,7 @@ export function listTasks(view: TaskView, first = 0): ToolResult {
   const tree = toTree(tasks)
   const places = queuePlaces(view.manager.reads)
   const placeOf = (task: AsyncTaskInfo): string => {
-    const waits = waitsText(task, shortOf)
+    const waits = waitText(view.manager.reads, task, shortOf)
     const paused = pausedText(view.manager.reads, task)
     if (waits !== undefined || paused !== undefined) {
       return [waits, paused].map((text) => (text === undefined ? '' : `, ${text}`)).join('')

@@ -1,4 +1,5 @@
 /** The result of check_async_tasks for one task: its peek mode. */
+import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { markOf } from '../../machines/task-status.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type {
@@ -84,7 +85,8 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.completedAt !== undefined && { completedAt: isoTime(task.completedAt) }),
     ...(task.status === 'queued' && defined({ queuePosition: view.manager.queuePosition(task.id) })),
     ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
-    ...defined({ attempt: task.attempt }),
+    ...(task.status === 'queued' && defined({ waits: waitText(view.manager.reads, task) })),
+    ...defined({ concurrencyKey: task.concurrencyKey, attempt: task.attempt }),
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
     ...defined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),

@@ -6,7 +6,7 @@ import { cancellationText, reasonOfAbort } from '../async-tasks/cancel-reason.js
 import { isTerminal } from '../../machines/task-entry.js'
 import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
 import { leaveInBackground } from '../async-tasks/detaching.js'
-import { waitsText } from '../async-tasks/dependencies/waits-text.js'
+import { waitText } from '../async-tasks/named-slots/limit-text.js'
 import { pausedText } from '../async-tasks/pausing/pause-texts.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
@@ -49,8 +49,8 @@ export async function runInBackground(
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  // What waits for other tasks, or is paused, takes no slot, and may always wait.
-  const isHeld = call.input.after !== undefined || isPaused(call)
+  // What waits for other tasks, or for a key, or is paused, takes no slot, and may always wait.
+  const isHeld = call.input.after !== undefined || call.input.concurrencyKey !== undefined || isPaused(call)
   const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
   const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
   if (reservationId === null && !isHeld && !manager.canQueue()) return limitRefusal(manager, call.followUps)
@@ -111,7 +111,7 @@ export function queuedResult(
   const queuePosition = manager.queuePosition(task.id)
   // One that it was to wait for had failed before.
   const { error } = manager.getTask(task.id) ?? {}
-  const waits = waitsText(task)
+  const waits = waitText(manager.reads, task)
   const why =
     waits !== undefined
       ? `It ${waits}`

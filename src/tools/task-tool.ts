@@ -17,7 +17,7 @@ import {
   type SubagentEntry,
   type SubagentParams,
 } from './subagents.js'
-import { AFTER_TEXTS, afterFields, readAfter } from './task-after.js'
+import { AFTER_TEXTS, afterFields, keyField, readAfter } from './task-after.js'
 import { foregroundRefusal, refusedInPlace, runInBackground, runInPlace } from './task-runs.js'
 import {
   launchOptionTypes,
@@ -58,6 +58,7 @@ export const taskSchema = lazily(() =>
     after: afterFields().after.describe(
       'With async: true: IDs of tasks that have to end first. It gets their results.',
     ),
+    concurrency_key: keyField(),
   }),
 )
 
@@ -121,6 +122,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         background_after_seconds,
         after,
         on_failed_dependency,
+        concurrency_key: concurrencyKey,
         ...params
       } = given
       const timeout = timeoutOf(timeout_seconds)
@@ -136,7 +138,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           goalPrompt: params.goal_prompt,
           ...inputOf(timeout),
           ...named.input,
-          ...defined({ params: further, parentId }),
+          ...defined({ params: further, parentId, concurrencyKey }),
         },
         timeout,
         context,

@@ -26,6 +26,7 @@ export interface TaskFields {
 export interface LaunchFields extends TaskFields {
   readonly whenFull?: 'queue'
   readonly priority?: number
+  readonly concurrencyKey?: 'one' | 'two'
   readonly retry?: {
     readonly attempts: number
     readonly on: readonly RetryReason[]
@@ -246,6 +247,7 @@ const launchFields = (given: fc.Arbitrary<string | undefined>): fc.Arbitrary<Lau
     graceMs: rarely(duration),
     whenFull: often(fc.constant('queue' as const)),
     priority: often(fc.nat(1)),
+    concurrencyKey: fc.option(fc.constantFrom('one' as const, 'two' as const), { nil: undefined, freq: 1 }),
     retry: often(retry),
     budget: often(budget),
     after: fc.option(fc.array(anyTask, { minLength: 1, maxLength: 2 }), { nil: undefined, freq: 2 }),
@@ -290,6 +292,18 @@ const beginnings: fc.Arbitrary<Action>[] = [
     reservation: fc.constant(undefined),
     isForeground: rarely(fc.constant(true)),
     isRefused: rarely(fc.constant(true)),
+    takesMessages: fc.constant(undefined),
+  }),
+  // Not in place: whether such a wait would end is not modelled.
+  action('launch', {
+    fields: record<LaunchFields>({
+      id: often(id),
+      parent: runningTask,
+      concurrencyKey: fc.constantFrom('one' as const, 'two' as const),
+    }),
+    reservation: fc.constant(undefined),
+    isForeground: fc.constant(undefined),
+    isRefused: fc.constant(undefined),
     takesMessages: fc.constant(undefined),
   }),
 ]
@@ -507,7 +521,7 @@ export interface RegistrySettings {
   readonly maxAsyncTasks: number
   readonly notifyCancelled: boolean
   readonly graceMs: number
-  readonly queue?: { readonly max?: number; readonly maxWaitMs?: number }
+  readonly queue?: { readonly max?: number; readonly maxWaitMs?: number; readonly agingMs?: number }
 }
 
 export const registrySettings: fc.Arbitrary<RegistrySettings> = fc.record({
@@ -524,6 +538,7 @@ export const crowdedSettings: fc.Arbitrary<RegistrySettings> = fc.record({
   queue: record<NonNullable<RegistrySettings['queue']>>({
     max: fc.constantFrom(1, 3, 100),
     maxWaitMs: rarely(fc.constantFrom(0, 5, 20)),
+    agingMs: rarely(fc.constantFrom(-1, 1, 5)),
   }),
 })
 

@@ -13,6 +13,9 @@ export interface Host {
   takeLog(): unknown[]
 }
 
+/** How many tasks with the same key may run at once, besides those of which only one may. */
+export const KEY_LIMITS = { two: 2 } as const
+
 /** How often the script of a subscription runs; later calls are only logged. */
 export const SCRIPT_USES = 3
 

@@ -22,7 +22,7 @@ import {
   type Target,
   type TopAction,
 } from './actions.js'
-import { baseSubscriptions, perform, SCRIPT_FUEL, SCRIPT_USES, type Host, type Performers } from './host.js'
+import { baseSubscriptions, KEY_LIMITS, perform, SCRIPT_FUEL, SCRIPT_USES, type Host, type Performers } from './host.js'
 import { nthLast, type Answer } from './drawing.js'
 import {
   ANSWER_SCHEMA,
@@ -149,6 +149,7 @@ class Refusal extends Error {}
 export function createModelledHost(settings: RegistrySettings, start: number): Host {
   const { max: maxQueued = 100 } = settings.queue ?? {}
   const ledger = model.emptyLedger(settings.maxAsyncTasks, settings.notifyCancelled, start)
+  Object.assign(ledger, { agingMs: settings.queue?.agingMs ?? 60_000, keyLimits: KEY_LIMITS })
   let log: unknown[] = []
   const subscriptions: Subscription[] = []
   /** In the order of subscription: streams of changes, and waits. */
@@ -304,6 +305,13 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     },
   ) {
     if (disposal) throw new Refusal('DisposedError')
+    const { concurrencyKey: key } = fields
+    const isAbove = (at: ModelTask | undefined): boolean =>
+      at !== undefined &&
+      ((ledger.keyed.includes(at) && at.record.concurrencyKey === key) ||
+        isAbove(at.record.parentId === undefined ? undefined : model.find(ledger, at.record.parentId)))
+    // A task above it has its key.
+    if (key !== undefined && isAbove(parentOf(fields.parent))) throw new Refusal('FamilyError')
     if (model.find(ledger, id)) throw new Refusal('TaskIdInUseError')
     const reservationId = reservationOf(how.reservation)
     if (reservationId !== undefined && !model.liveReservations(ledger).includes(reservationId)) {
@@ -313,12 +321,18 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const isPaused = how.isLaunched && !parent && isPausedOwner(fields.owner ?? 'main')
     const isLimited = how.isLaunched && !how.isForeground && reservationId === undefined && !parent
     const isHeld = how.waits !== undefined && isHeldBack(how.waits)
-    const waits = isHeld || (isPaused && !how.isForeground) || (isLimited && !model.hasRoom(ledger))
-    const waiting = model.queueOf(ledger, 'task').length
-    if (waits && fields.whenFull === undefined && !how.waits && !isPaused) {
+    const lacksKey = key !== undefined && !mayHaveKey(key)
+    const waits = isHeld || lacksKey || (isPaused && !how.isForeground) || (isLimited && !model.hasRoom(ledger))
+    const pool = how.isForeground ? 'none' : parent ? (`child ${(parent.record.depth ?? 0) + 1}` as const) : 'task'
+    const waiting = model.queueOf(ledger, pool).filter(({ record }) => pool !== 'none' || !record.parentId).length
+    if (waits && fields.whenFull === undefined && !how.waits && key === undefined && !isPaused) {
       throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
     }
-    if (waits && waiting >= maxQueued) throw new Refusal(`TaskLimitError: ${limitText(ledger.max, waiting)}`)
+    if (waits && waiting >= maxQueued) {
+      const text = limitText(pool === 'task' ? ledger.max : pool === 'none' ? -1 : 20, waiting)
+      const kind = pool === 'task' ? 'async' : pool === 'none' ? 'foreground' : 'child'
+      throw new Refusal(`TaskLimitError: ${text.replace('async', kind)}`)
+    }
     if (isPaused && how.isForeground) throw new Refusal('PausedError')
     if (parent && !mayLaunch(parent)) throw new Refusal('FamilyError')
     const { timeoutMs, budget, retry, priority = 0 } = fields
@@ -333,6 +347,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         launchedAt: ledger.now,
         ...(timeoutMs !== undefined && { timeoutMs }),
         ...(budget && { budget }),
+        ...(key !== undefined && { concurrencyKey: key }),
         ...(how.waits && { after: how.waits.tasks.map(({ record }) => record.id) }),
         ...(parent && { parentId: parent.record.id, depth: (parent.record.depth ?? 0) + 1 }),
         ...(name !== undefined && { abortController: name }),
@@ -358,7 +373,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       asked: 0,
       excess: undefined,
     })
-    if (!isHeld) setDeadline(task, waits ? 'wait' : 'limit')
+    if (!waits) setDeadline(task, 'limit')
+    else if (!isHeld) waitForSlots(task)
     // A foreground task leaves the slot of its reservation to what waits.
     batch(startNext)
     if (controller) link(task, controller)
@@ -375,9 +391,32 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (!model.isActive(task)) return refuse(`Task ${name} has ended: it is ${task.record.status}.`)
     if (task.record.isForeground !== true) return refuse(`Task ${name} is in the background already.`)
     if (!model.detach(ledger, task)) throw new Refusal(`TaskLimitError: ${limitText(ledger.max)}`)
-    if (task.record.status === 'queued' && !task.isDelayed) setDeadline(task, 'wait')
+    if (task.record.status === 'queued' && !task.isDelayed && task.record.concurrencyKey === undefined) {
+      setDeadline(task, 'wait')
+    }
     startNext()
     return { detached: true }
+  }
+
+  /** Whether a new task may have its key, and nothing that waits reserves it. */
+  function mayHaveKey(key: string): boolean {
+    const { keyed, keyLimits } = ledger
+    const isFree = keyed.filter(({ record }) => record.concurrencyKey === key).length < (keyLimits[key] ?? 1)
+    return isFree && model.lookAtKeyed(ledger).reserved !== key
+  }
+
+  /** Only slots are missing from now on: when it is only that of its pool, its longest wait begins. */
+  function waitForSlots(task: ModelTask): void {
+    task.since.slots = ledger.now
+    if (task.record.concurrencyKey === undefined) setDeadline(task, 'wait')
+  }
+
+  /** The longest wait of a task with a key counts while its key is free. */
+  function limitKeyedWaits(): void {
+    for (const task of model.keyedQueue(ledger)) {
+      if (!model.isKeyFree(ledger, task)) dropDeadlines(task)
+      else if (deadlines.every((deadline) => deadline.task !== task)) setDeadline(task, 'wait')
+    }
   }
 
   const parentOf = (target: Target | undefined): ModelTask | undefined => target && model.find(ledger, idOf(target))
@@ -400,6 +439,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       setDeadline(task, 'limit')
       effects.push(() => startWaited(task))
     }
+    limitKeyedWaits()
   }
 
   /** A task that has waited took a slot: its run starts, unless it has ended since. */
@@ -455,7 +495,11 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
         waitsLeft.set(task, wait.at - ledger.now)
         deadlines = deadlines.filter((deadline) => deadline !== wait)
       }
-      if (!isPaused && !task.isHeld && !task.isDelayed) setDeadline(task, 'wait', waitsLeft.get(task))
+      if (!isPaused && !task.isHeld && !task.isDelayed) {
+        const { maxWaitMs = 0 } = settings.queue ?? {}
+        task.since.slots = ledger.now - (maxWaitMs - (waitsLeft.get(task) ?? maxWaitMs))
+        if (task.record.concurrencyKey === undefined) setDeadline(task, 'wait', waitsLeft.get(task))
+      }
       if (!isPaused) waitsLeft.delete(task)
     }
   }
@@ -535,7 +579,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       task.record = ids.length === 0 ? fields : { ...fields, waitsFor: ids }
       if (ids.length > 0) continue
       task.isHeld = false
-      setDeadline(task, 'wait')
+      waitForSlots(task)
     }
   }
 
@@ -590,7 +634,8 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     dropDeadlines(task)
     model.requeue(ledger, task, error)
     task.isDelayed = attachment.retry!.backoff.initialMs > 0
-    setDeadline(task, task.isDelayed ? 'back-off' : 'wait')
+    if (task.isDelayed) setDeadline(task, 'back-off')
+    else waitForSlots(task)
     startNext()
   }
 
@@ -1031,7 +1076,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     for (const { task, of } of due) {
       if (of !== 'back-off') continue
       task.isDelayed = false
-      setDeadline(task, 'wait')
+      waitForSlots(task)
     }
     startNext()
     const stopped = due.filter(({ task, of }) => (of === 'limit' || of === 'wrap-up') && setOverdue(task))
@@ -1082,6 +1127,9 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   function jump(ms: number): void {
     ledger.now += ms
     for (const [id, expiry] of ledger.reservations) ledger.reservations.set(id, expiry + ms)
+    for (const { since } of [...ledger.tasks, ...ledger.keyed]) {
+      Object.assign(since, { launch: since.launch + ms, slots: since.slots + ms })
+    }
     timers = timers.map((timer) => ({ ...timer, due: timer.due + ms }))
     deadlines = deadlines.map((deadline) => ({ ...deadline, at: deadline.at + ms }))
   }

@@ -34,6 +34,7 @@ import {
   SCRIPT_USES,
   type Host,
   type Performers,
+  KEY_LIMITS,
 } from './host.js'
 import { nthLast, type Answer } from './drawing.js'
 import { QUESTION } from './expected-texts.js'
@@ -58,6 +59,7 @@ export function createRealHost(subject: Subject, settings: RegistrySettings, sta
     ...settings,
     clock,
     engine,
+    limits: KEY_LIMITS,
     createId: (prefix) => {
       const count = (idCounters.get(prefix) ?? 0) + 1
       idCounters.set(prefix, count)

@@ -3,7 +3,7 @@ import { ownerOfRun } from '../../../machines/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { InvalidInputError } from '../../errors.js'
 import { isoTime } from '../../text/duration.js'
-import { isSeenBy } from '../families/families.js'
+import { isSeenBy, tasksAbove } from '../families/families.js'
 import { prunedTasks } from '../recovery/pruned-tasks.js'
 import type { TaskRegistry } from '../registry.js'
 
@@ -36,7 +36,7 @@ function namedTask(
     throw new InvalidInputError(field, named, expected)
   }
   if (named === id) return refuse('the id of another task than the new one')
-  if (isAbove(registry, named, parent)) {
+  if (tasksAbove(history, parent).some(({ record }) => record.id === named)) {
     return refuse('the id of a task that is not above the new one: that would wait for the new one, too')
   }
   const entry = history.get(named)
@@ -50,14 +50,4 @@ function namedTask(
   const source = { getTask: (taskId: string) => history.get(taskId)?.record }
   if (isSeenBy(source, entry.record, owner)) return entry
   return refuse(`the id of a task of owner ${JSON.stringify(owner)}; this one belongs to another owner`)
-}
-
-/** Whether this is the task whose run launches the new one, or one above that. */
-function isAbove({ history }: TaskRegistry, id: string, parent: TaskEntry | undefined): boolean {
-  const seen = new Set<TaskEntry>()
-  for (let at = parent; at !== undefined && !seen.has(at); at = history.get(at.record.parentId ?? '')) {
-    if (at.record.id === id) return true
-    seen.add(at)
-  }
-  return false
 }

@@ -7,6 +7,7 @@ import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children
 import { FamilyError, InvalidInputError } from '../../errors.js'
 import type { CancelOptions } from '../../protocol/async-tasks.js'
 import type { TaskRegistry } from '../registry.js'
+import { runWaits } from '../named-slots/run-waits.js'
 import { taskWatchers } from '../task-watchers.js'
 
 /** The part of a manager that families use. */
@@ -25,6 +26,13 @@ export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'com
     // A program takes a slot of programs, whoever starts it.
     pool: kind ?? 'child',
   } as const satisfies Partial<TaskAdmission>
+}
+
+/** The task whose run launches a new one, and those above it, as far as they are retained. */
+export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry | undefined): readonly TaskEntry[] {
+  const above = new Set<TaskEntry>()
+  for (let at = parent; at !== undefined && !above.has(at); at = history.get(at.record.parentId ?? '')) above.add(at)
+  return [...above]
 }
 
 /** The task that an input names as the parent. @throws InvalidInputError */
@@ -118,6 +126,7 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
   const owner = ownerOfRun(entry.record.id)
   const { ledger, history } = manager.registry
   const watchers = manager.registry.use(taskWatchers)
+  const waits = manager.registry.use(runWaits)
   const ids = (): string[] =>
     !isCurrent()
       ? []
@@ -133,11 +142,21 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
       const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
       const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
       const others = named.filter((id) => !isOwn(id))
+      const own = named.filter(isOwn)
+      // A wait with a time limit ends by itself.
+      const endWait =
+        options.timeoutMs === undefined &&
+        waits.begin(
+          entry,
+          own.flatMap((id) => history.get(id) ?? []),
+          options.mode ?? 'all',
+        )
       watchers.add(entry, leaveOnceOver)
       try {
-        const result = await manager.waitFor(named.filter(isOwn), { ...options, signal: AbortSignal.any(signals) })
+        const result = await manager.waitFor(own, { ...options, signal: AbortSignal.any(signals) })
         return { ...result, unknown: [...result.unknown, ...others] }
       } finally {
+        if (endWait !== false) endWait()
         watchers.remove(entry, leaveOnceOver)
       }
     },

@@ -9,17 +9,18 @@ import type { TaskRegistry } from '../registry.js'
 export function admissionError(
   { pools, families }: TaskRegistry,
   refusal: AdmissionRefusal,
-  { id, owner, pool, depth, ticket, parentId = '' }: TaskAdmission,
+  { id, owner, pool, depth, ticket, parentId = '', isForeground }: TaskAdmission,
   reservationId = '',
 ): AgentTasksError {
-  const { max, queue } = pools.of(pool, depth)
+  const waitsIn = isForeground === true && pool === undefined ? pools.foreground : pools.of(pool, depth)
+  const { max, queue } = waitsIn
   switch (refusal) {
     case 'id-in-use':
       return new TaskIdInUseError(id)
     case 'no-reservation':
       return new ReservationError(reservationId)
     case 'no-room':
-      return new TaskLimitError(max, undefined, pool)
+      return new TaskLimitError(pools.of(pool, depth).max, undefined, pool)
     case 'paused':
       return new PausedError(owner)
     case 'no-foreground-room':
@@ -27,7 +28,7 @@ export function admissionError(
     case 'queue-full': {
       const { size, bytes, limits } = queue
       const full = size >= limits.max ? size : { bytes, asked: ticket?.bytes ?? 0, maxBytes: limits.maxBytes }
-      return new TaskLimitError(max, full, pool)
+      return new TaskLimitError(max, full, waitsIn === pools.foreground ? 'foreground' : pool)
     }
     default:
       return familyError(refusal, parentId, families.limits)

@@ -1,12 +1,15 @@
 /** What an earlier process left in a store: it is taken over when a manager is created. */
+import { elapsedMs } from '../../clock.js'
 import { defined } from '../../defined.js'
 import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
 import { readStoredWait, type DependencyResults } from '../dependencies/stored-wait.js'
+import { needsOf } from '../named-slots/task-needs.js'
 import { launches, plans } from '../run-plan.js'
 import type { FindRunner } from '../../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../../machines/records.js'
 import { runOfOwner } from '../../../machines/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
+import { rankOf } from '../../../machines/task-queue.js'
 import { hasEnded } from '../../../machines/task-status.js'
 import { endSurvivor, runTime } from '../../engine/program-folder.js'
 import { toStartedProgram } from '../../engine/reap.js'
@@ -73,15 +76,21 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
+    // What waits starts when all of it is there, and the starts that have been counted.
+    registry.limits.isClosed = true
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
-      const waiting = inOrder(found).flatMap((each) => goOn(registry, persistence, host, each) ?? [])
+      const waiting = inOrder(found, registry.pools.task.queue.limits.agingMs).flatMap(
+        (each) => goOn(registry, persistence, host, each) ?? [],
+      )
       // They may wait for each other: all of them are there by now.
       for (const wait of waiting) waitAgain(registry, wait)
     })
     registry.restoreStates(contents.featureStates)
     // Nothing else carries these results until it is known whether their messages arrived.
     for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
+    registry.limits.isClosed = false
+    if (registry.limits.size > 0) registry.send({ type: 'retries.due' })
   })
   return settleUnknown(registry, persistence, contents.deliveries, host.wasDelivered).then((uncertain) => ({
     adopted: idsOf('followed'),
@@ -134,15 +143,19 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   })
 }
 
-/** A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. */
+/**
+ * A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. With a rate, and
+ * while it is paused, it waits until it may start.
+ */
 function toNextAttempt(found: FoundTask, { clock, pauses }: TaskRegistry): FoundTask {
   const { task, fate } = found
   if (fate?.type !== 'repeated') return found
-  return { ...found, task: nextAttempt(task, clock.now(), pauses.concern(task.owner)), isChanged: true }
+  const waits = fate.definition.rate !== undefined || pauses.concern(task.owner)
+  return { ...found, task: nextAttempt(task, clock.now(), waits), isChanged: true }
 }
 
-/** @param isPaused it waits until it may start */
-function nextAttempt(task: StoredTask, now: number, isPaused: boolean): StoredTask {
+/** @param waits it waits until it may start */
+function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask {
   const { deadlineAt: _, run = {}, ...fields } = task
   const { graceMs, pool, params, key, foundAs, retry, priority, place, after } = run
   const { attempts, startedAt } = task.record
@@ -156,20 +169,20 @@ function nextAttempt(task: StoredTask, now: number, isPaused: boolean): StoredTa
   const { timeoutMs } = record
   return {
     ...fields,
-    ...(isPaused && { status: 'queued' }),
+    ...(waits && { status: 'queued' }),
     attempt,
-    ...(!isPaused && typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
+    ...(!waits && typeof timeoutMs === 'number' && { deadlineAt: now + timeoutMs }),
     record: {
       ...record,
       attempt,
-      ...(isPaused ? { status: 'queued' } : { startedAt: now }),
+      ...(waits ? { status: 'queued' } : { startedAt: now }),
       attempts: withAttempt(attempts as readonly TaskAttempt[] | undefined, interrupted),
     },
     run: {
       graceMs,
       params,
       ...defined({ key, foundAs, pool, retry, priority, place, after }),
-      ...(isPaused && { notBefore: now, delayMs: 0 }),
+      ...(waits && { notBefore: now, delayMs: 0 }),
     },
   }
 }
@@ -248,8 +261,14 @@ function goOn(
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const results = readStoredWait(run)
   const wait = fate.type === 'waiting' && results !== undefined && isHeldBack(results) ? results : undefined
-  const { goalPrompt: goal, after } = record
-  const ticket = { priority: priorityOf(run), bytes: jsonBytes({ goal, params, ...defined({ after }) }) }
+  const { goalPrompt: goal, after, concurrencyKey } = record
+  const needs = needsOf(registry, record, runner)
+  const ticket = {
+    priority: priorityOf(run),
+    since: elapsedMs(registry.clock) - Math.max(registry.clock.now() - record.launchedAt, 0),
+    bytes: jsonBytes({ goal, params, ...defined({ after }) }),
+    ...defined({ needs }),
+  }
   const start = { runner, graceMs, params }
   const delayMs = waitLeft(run, registry.clock.now())
   const waitedMs = waitedSince(run, record.launchedAt, waitEnd(registry, record.owner))
@@ -270,7 +289,7 @@ function goOn(
       if (results !== undefined) registry.use(dependencies).restore(prepared, results)
       const { subagentName, goalPrompt, timeoutMs } = record
       launches.set(prepared, {
-        input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs }) },
+        input: { subagentName, goalPrompt, graceMs, ...defined({ timeoutMs, concurrencyKey }) },
         params,
         runner,
       })
@@ -313,9 +332,9 @@ function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number)
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
 
 /** What ran takes its slots before what waits, and that follows in its order. */
-function inOrder(found: readonly FoundTask[]): FoundTask[] {
-  const rank = ({ task: { run = {}, seq } }: FoundTask): readonly [number, number] => [
-    priorityOf(run),
+function inOrder(found: readonly FoundTask[], agingMs: number): FoundTask[] {
+  const rank = ({ task: { run = {}, seq, launchedAt } }: FoundTask): readonly [number, number] => [
+    rankOf(priorityOf(run), launchedAt, agingMs),
     placeOf(run) ?? seq,
   ]
   const waiting = found.filter(({ fate }) => fate?.type === 'waiting')

@@ -64,7 +64,7 @@ describe('slots of an owner', () => {
 
 describe('a queue', () => {
   it('F8: gives room back, and forgets that a task was delayed, when it is removed', () => {
-    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined })
+    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined, agingMs: -1 })
     const entry = entryOf({ id: 'a' })
     queue.add(entry, { priority: 0, bytes: 60 }, ['delay'])
     expect([queue.isHeld(entry), queue.peek()]).toEqual([true, undefined])
@@ -77,7 +77,7 @@ describe('a queue', () => {
   })
 
   it('F8, F15: lets a place take a slot when every reason to hold it back has been given up', () => {
-    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined })
+    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined, agingMs: -1 })
     const [held, ready] = [entryOf({ id: 'a' }), entryOf({ id: 'b' })]
     queue.add(held, { priority: 1, bytes: 1 }, ['delay', 'dependencies'])
     queue.add(ready, { priority: 0, bytes: 1 })
@@ -91,14 +91,14 @@ describe('a queue', () => {
   })
 
   it('F8: has room for exactly as many bytes as its limit', () => {
-    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined })
+    const queue = new TaskQueue({ max: 10, maxBytes: 100, maxWaitMs: undefined, agingMs: -1 })
     queue.add(entryOf({ id: 'a' }), { priority: 0, bytes: 60 })
     expect(queue.hasRoom(40)).toBe(true)
     expect(queue.hasRoom(41)).toBe(false)
   })
 
   it('F8: has room for exactly as many tasks as its limit', () => {
-    const queue = new TaskQueue({ max: 1, maxBytes: 100, maxWaitMs: undefined })
+    const queue = new TaskQueue({ max: 1, maxBytes: 100, maxWaitMs: undefined, agingMs: -1 })
     expect(queue.hasRoom(0)).toBe(true)
     queue.add(entryOf({ id: 'a' }), { priority: 0, bytes: 0 })
     expect(queue.hasRoom(0)).toBe(false)

@@ -7,6 +7,7 @@ import { History } from '../../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../../machines/journal.js'
 import { Ledger } from '../../../machines/ledger.js'
 import type { TaskAdmission } from '../../../machines/records.js'
+import { TaskLimits } from '../../../machines/task-limits.js'
 import { SlotPools, Slots } from '../../../machines/slots.js'
 import type { Admission, RegistryAnswers, RegistryEffect, RegistryQuestion } from '../../../machines/registry-events.js'
 import { createRegistryLogic } from '../../../machines/task-registry.js'
@@ -35,6 +36,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
   const families = new Families({ maxDepth: 3, maxChildren: 20 }, ledger, () => undefined)
   const core = createRegistryLogic({
     slots: new SlotPools((pool) => (pool === 'task' ? slots : new Slots(-1, () => now))),
+    limits: new TaskLimits(),
     ledger,
     history,
     families,

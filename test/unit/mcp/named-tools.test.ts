@@ -15,7 +15,7 @@ const LAUNCH = { subagent_name: 'slow', goal_prompt: 'g', async: true }
 
 /** Words that look like the names of tools: parameters, and fields of results and errors. */
 const OTHER_WORDS = new Set(
-  'task_id task_ids agent_id emitted_vars final_message timeout_seconds background_after_seconds subagent_name goal_prompt question_id behaviour_prompts tool_whitelist expected_outputs on_failed_dependency'.split(
+  'task_id task_ids agent_id emitted_vars final_message timeout_seconds background_after_seconds subagent_name goal_prompt question_id behaviour_prompts tool_whitelist expected_outputs on_failed_dependency concurrency_key'.split(
     ' ',
   ),
 )

@@ -305,7 +305,12 @@ describe('with a shell', () => {
   it('F1: a call is one command line', async () => {
     const { run_command } = setUp({ shell: true })
     const names = ['command', 'cwd', 'env', 'timeout_seconds', 'background_after_seconds', 'async']
-    expect(Object.keys(run_command.inputSchema.shape)).toEqual([...names, 'after', 'on_failed_dependency'])
+    expect(Object.keys(run_command.inputSchema.shape)).toEqual([
+      ...names,
+      'after',
+      'on_failed_dependency',
+      'concurrency_key',
+    ])
     const { llmContent } = await run_command.execute({ command: 'echo "a b" | tr a-z A-Z' })
     expect(JSON.parse(llmContent)).toMatchObject({
       final_message: 'A B',

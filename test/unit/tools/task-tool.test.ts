@@ -372,6 +372,7 @@ describe('the parameters', () => {
       'async',
       'after',
       'on_failed_dependency',
+      'concurrency_key',
     ])
   })
 })

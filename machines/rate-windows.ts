@@ -1,0 +1,41 @@
+/** The starts of each subagent with a rate, in a sliding window (F18). */
+import { DueTimes } from './due-times.js'
+import type { StartRate } from './records.js'
+
+export class RateWindows {
+  /** When the runs started, the earliest first. */
+  readonly #starts = new Map<string, readonly number[]>()
+  /** When each window is empty. */
+  readonly #ends = new DueTimes<string>()
+
+  /** When the runs of a subagent started that count; none for a window that is empty. */
+  startsOf(name: string): readonly number[] {
+    return this.#starts.get(name) ?? []
+  }
+
+  /**
+   * Counts a start.
+   * @returns the names of the subagents whose windows have changed, those that are empty by now included
+   */
+  count(name: string, { limit, perMs }: StartRate, now: number): string[] {
+    const changed: string[] = []
+    for (let empty = this.#ends.take(now); empty !== undefined; empty = this.#ends.take(now)) {
+      this.#starts.delete(empty)
+      changed.push(empty)
+    }
+    this.restore(name, [...this.startsOf(name), now].slice(-limit), perMs)
+    return [name, ...changed]
+  }
+
+  /** When the next run may start; undefined for now. */
+  nextAt(name: string, { limit, perMs }: StartRate, now: number): number | undefined {
+    const at = this.startsOf(name).at(-limit)
+    return at === undefined || at + perMs <= now ? undefined : at + perMs
+  }
+
+  /** Goes on with a window of an earlier process. */
+  restore(name: string, starts: readonly number[], perMs: number): void {
+    this.#starts.set(name, starts)
+    this.#ends.set(name, (starts.at(-1) ?? 0) + perMs)
+  }
+}

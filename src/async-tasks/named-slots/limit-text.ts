@@ -1,0 +1,44 @@
+/** What a queued task waits for besides a slot of its pool, in words. */
+import type { AsyncTaskInfo, NamedSlot } from '../../../machines/records.js'
+import { elapsedMs } from '../../clock.js'
+import { toOneLine } from '../../text/control-characters.js'
+import { waitsText } from '../dependencies/waits-text.js'
+import type { RegistryReads } from '../registry-reads.js'
+import { plans } from '../run-plan.js'
+
+type Reads = Pick<RegistryReads, 'limits' | 'history' | 'clock'>
+
+/** Names a slot. */
+export const slotText = ({ kind, name, max }: NamedSlot): string =>
+  toOneLine(
+    kind === 'key'
+      ? `the key "${name}"${max === 1 ? '' : ` (${max} at once)`}`
+      : `a place of subagent "${name}" (${max} at once)`,
+  )
+
+/**
+ * Says what a task waits for: other tasks, a named slot, or the rate of its subagent. Tasks that hold the slot are not named: they may be of another owner.
+ * @param nameOf the shown id of a task
+ * @returns undefined for a task that lacks only a slot of its pool, or does not wait
+ */
+export function waitText(
+  reads: Reads,
+  task: AsyncTaskInfo,
+  nameOf?: (task: Pick<AsyncTaskInfo, 'id'>) => string,
+): string | undefined {
+  return waitsText(task, nameOf) ?? limitText(reads, task)
+}
+
+function limitText({ limits, history, clock }: Reads, { id, status }: AsyncTaskInfo): string | undefined {
+  const entry = status === 'queued' ? history.get(id) : undefined
+  const needs = entry && plans.get(entry)?.ticket.needs
+  if (needs === undefined) return undefined
+  const [slot] = limits.takenOf(needs)
+  if (slot !== undefined) return `waits for ${slotText(slot)}`
+  const now = elapsedMs(clock)
+  const opensAt = limits.rateOpensAt(needs, now)
+  if (opensAt === undefined || needs.rate === undefined) return undefined
+  const { name, limit, perMs } = needs.rate
+  const seconds = Math.ceil((opensAt - now) / 1000)
+  return toOneLine(`waits ${seconds} s for the rate of subagent "${name}" (${limit} per ${perMs / 1000} s)`)
+}

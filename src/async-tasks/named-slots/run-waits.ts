@@ -1,0 +1,111 @@
+/** Which tasks wait for which, over keys, `after` and the waits of runs: a wait that would never end is refused (F18). */
+import type { TaskNeeds } from '../../../machines/records.js'
+import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
+import { holdsSlot } from '../../../machines/task-status.js'
+import { FamilyError } from '../../errors.js'
+import type { Feature } from '../feature.js'
+import type { TaskRegistry } from '../registry.js'
+import { plans } from '../run-plan.js'
+
+/** The tasks that a run waits for: all of them, or the first to end. */
+interface RunWait {
+  readonly entries: readonly TaskEntry[]
+  readonly mode: 'all' | 'any'
+}
+
+type Leads = (entry: TaskEntry | undefined) => boolean
+
+/** Longer chains are not followed: a wait at their end is not refused. */
+const MAX_LEVELS = 1000
+
+export class RunWaits implements Feature {
+  readonly #registry: TaskRegistry
+  readonly #waits = new Map<TaskEntry, Set<RunWait>>()
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+  }
+
+  /**
+   * A run waits from now on, for as long as it takes. Call what is returned at the end of the wait.
+   * @throws FamilyError `DEADLOCK` when these tasks wait for the run
+   */
+  begin(run: TaskEntry, entries: readonly TaskEntry[], mode: RunWait['mode']): () => void {
+    const wait = { entries, mode }
+    const known = new Map<TaskEntry, boolean>()
+    if (isStuck(wait, (entry) => this.#leads(entry, run, known))) {
+      const ids = entries.map(({ record }) => record.id).join(', ')
+      throw deadlock(run, `waits for ${ids}`)
+    }
+    const waits = this.#waits.get(run) ?? new Set()
+    this.#waits.set(run, waits.add(wait))
+    return () => {
+      waits.delete(wait)
+      if (waits.size === 0) this.#waits.delete(run)
+    }
+  }
+
+  /** A run launches a task, and waits for it in place. @throws FamilyError `DEADLOCK` when it would wait for that run */
+  checkInPlace(run: TaskEntry, needs: TaskNeeds): void {
+    const known = new Map<TaskEntry, boolean>()
+    if (this.#lacks(needs, (entry) => this.#leads(entry, run, known))) throw deadlock(run, 'launches a task in place')
+  }
+
+  /** Whether a task cannot go on before another one has ended. */
+  leadsTo(entry: TaskEntry, other: TaskEntry): boolean {
+    return this.#leads(entry, other, new Map())
+  }
+
+  disposed(): void {
+    this.#waits.clear()
+  }
+
+  #leads(entry: TaskEntry | undefined, to: TaskEntry, known: Map<TaskEntry, boolean>, level = 0): boolean {
+    if (entry === to) return true
+    if (entry?.ref === undefined || level > MAX_LEVELS) return false
+    const found = known.get(entry)
+    if (found !== undefined) return found
+    // A cycle that was found on the way does not lead there.
+    known.set(entry, false)
+    const leads: Leads = (next) => this.#leads(next, to, known, level + 1)
+    const result = holdsSlot(entry.record.status) ? this.#runLeads(entry, leads) : this.#placeLeads(entry, leads)
+    known.set(entry, result)
+    return result
+  }
+
+  #runLeads(entry: TaskEntry, leads: Leads): boolean {
+    const waits = [...(this.#waits.get(entry) ?? [])]
+    if (waits.some((wait) => isStuck(wait, leads))) return true
+    return this.#registry.families
+      .liveChildren(entry)
+      .some((child) => child.record.isForeground === true && leads(child))
+  }
+
+  #placeLeads(entry: TaskEntry, leads: Leads): boolean {
+    const { history } = this.#registry
+    const needs = plans.get(entry)?.ticket.needs
+    if (entry.record.waitsFor?.some((id) => leads(history.get(id))) === true) return true
+    return needs !== undefined && this.#lacks(needs, leads)
+  }
+
+  /** Whether all that hold one of the slots lead there. */
+  #lacks(needs: TaskNeeds, leads: Leads): boolean {
+    const { limits } = this.#registry
+    return limits.takenOf(needs).some((slot) => limits.holdersOf(slot).every(leads))
+  }
+}
+
+/** The waits of the runs of a registry. */
+export const runWaits = (registry: TaskRegistry): RunWaits => new RunWaits(registry)
+
+function isStuck({ entries, mode }: RunWait, leads: Leads): boolean {
+  if (mode === 'all') return entries.some((entry) => !isTerminal(entry.record) && leads(entry))
+  return entries.length > 0 && entries.every((entry) => !isTerminal(entry.record) && leads(entry))
+}
+
+const deadlock = ({ record: { id } }: TaskEntry, what: string): FamilyError =>
+  new FamilyError(
+    'DEADLOCK',
+    id,
+    `Task ${id} ${what}, which would wait for task ${id} itself, over concurrency keys, limits of subagents, "after" or the waits of other runs: none of them would end.`,
+  )

@@ -1,0 +1,56 @@
+/** Keeps the counted starts of subagents with a rate in the store: a restart does not forget them (F18). */
+import { z } from 'zod'
+import { elapsedMs } from '../../clock.js'
+import { lazily } from '../../protocol/lazily.js'
+import type { StoredJson } from '../../store/store.js'
+import { preview } from '../../text/preview.js'
+import type { Feature } from '../feature.js'
+import type { TaskRegistry } from '../registry.js'
+
+const FEATURE = 'rates'
+
+/** `starts` are ms before `at`, which is when they were written, in ms since the epoch. */
+const windowSchema = lazily(() =>
+  z.object({ at: z.number(), perMs: z.number(), starts: z.array(z.number().min(0)).min(1) }),
+)
+
+/** Stores the starts of these subagents. */
+export function storeStarts(
+  { persistence, limits, clock }: TaskRegistry,
+  { perMs }: { readonly perMs: number },
+  names: readonly string[],
+): void {
+  const now = elapsedMs(clock)
+  for (const name of names) {
+    const starts = limits.rates.startsOf(name).map((at) => Math.round(now - at))
+    if (starts.length === 0) persistence?.dropState(FEATURE, name)
+    else persistence?.keepState(FEATURE, name, { at: clock.now(), perMs, starts })
+  }
+}
+
+/** The stored starts of a registry. */
+export const storedRates = (registry: TaskRegistry): Feature => ({
+  states: {
+    feature: FEATURE,
+    restore: (states) => {
+      for (const [name, data] of states) restore(registry, name, data)
+    },
+  },
+})
+
+function restore({ persistence, limits, clock, report }: TaskRegistry, name: string, data: StoredJson): void {
+  const read = windowSchema().safeParse(data)
+  if (!read.success) {
+    persistence?.dropState(FEATURE, name)
+    report(new Error(`The stored rate of subagent ${preview(name)} is malformed: it was dropped.`), { source: 'store' })
+    return
+  }
+  const { at, perMs, starts } = read.data
+  // By the clock on the wall, which may have been set back.
+  const writtenAt = elapsedMs(clock) - Math.max(clock.now() - at, 0)
+  limits.rates.restore(
+    name,
+    starts.map((agoMs) => writtenAt - agoMs),
+    perMs,
+  )
+}

@@ -1,0 +1,57 @@
+/** What a task needs besides a slot of its pool, as its subagent and its key say (F18). */
+import type { TaskNeeds } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import type { FlatRunner } from '../../engine/runner.js'
+import { FamilyError } from '../../errors.js'
+import { tasksAbove } from '../families/families.js'
+import type { TaskRegistry } from '../registry.js'
+import { slotText } from './limit-text.js'
+import { runWaits } from './run-waits.js'
+
+/** A task, as its launch or its record names it. */
+interface Keyed {
+  readonly subagentName: string
+  readonly concurrencyKey?: string | undefined
+}
+
+/** What a task needs; undefined for nothing besides a slot of its pool. */
+export function needsOf(
+  { keyLimits }: Pick<TaskRegistry, 'keyLimits'>,
+  { subagentName, concurrencyKey: key }: Keyed,
+  { maxConcurrent, rate }: Pick<FlatRunner, 'maxConcurrent' | 'rate'>,
+): TaskNeeds | undefined {
+  if (key === undefined && maxConcurrent === undefined && rate === undefined) return undefined
+  const ofKey = key !== undefined && Object.hasOwn(keyLimits, key) ? keyLimits[key] : undefined
+  return {
+    slots: [
+      ...(key === undefined ? [] : [{ kind: 'key', name: key, max: ofKey ?? 1 } as const]),
+      ...(maxConcurrent === undefined ? [] : [{ kind: 'subagent', name: subagentName, max: maxConcurrent } as const]),
+    ],
+    ...(rate && { rate: { ...rate, name: subagentName } }),
+  }
+}
+
+/**
+ * Refuses a child that would wait for a task above it: for a slot that this holds, or over others while its caller waits for the child.
+ * @throws FamilyError
+ */
+export function checkAbove(
+  registry: TaskRegistry,
+  parent: TaskEntry,
+  needs: TaskNeeds,
+  isForeground: boolean | undefined,
+): void {
+  const { limits, history } = registry
+  const above = tasksAbove(history, parent)
+  for (const slot of needs.slots) {
+    const holders = limits.holdersOf(slot)
+    const holder = above.find((entry) => holders.includes(entry))
+    if (holder === undefined) continue
+    throw new FamilyError(
+      'HELD_BY_PARENT',
+      parent.record.id,
+      `The new task needs ${slotText(slot)}, which task ${holder.record.id} has, whose run launches it: it would wait for that one to end. Do this part in the run itself, or without that limit.`,
+    )
+  }
+  if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)
+}
