@@ -576,4 +576,27 @@ describe('a wait that would never end', () => {
     manager.cancelAll()
     await tick()
   })
+
+  it('F18: a wait is refused only when all that could end it wait for the run', async () => {
+    const { keyed, child, run } = keyedTasks({ limits: { one: 2 } })
+    await keyed('a', 'one')
+    await keyed('x', 'one')
+    await keyed('b', 'two')
+    child('a', 'a1', { concurrencyKey: 'two' })
+    const first = run('a').context.children.waitFor(['a1'])
+    child('b', 'b1', { concurrencyKey: 'one' })
+    const second = run('b').context.children.waitFor(['b1'])
+    await run('x').end()
+    await run('b1').end()
+    await second
+    // That wait is over: what waits for `b` does not wait for `b1` any longer.
+    child('b', 'b2')
+    await tick()
+    const third = run('b').context.children.waitFor(['b2'])
+    await run('b2').end()
+    await third
+    await run('b').end()
+    await run('a1').end()
+    await first
+  })
 })
