@@ -479,7 +479,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     }
   }
 
-  // Pauses (F20)
+  // Pauses (F19)
 
   const isPausedOwner = (owner: string): boolean =>
     !owner.startsWith('run:') && (pauses.has(undefined) || pauses.has(owner))

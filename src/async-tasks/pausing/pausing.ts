@@ -1,5 +1,5 @@
 /**
- * Pauses (F20): the tasks of an owner, or of all, do not start.
+ * Pauses (F19): the tasks of an owner, or of all, do not start.
  *
  * The registry holds their places in the queue back (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses, and says after a
  * restart that one goes on.

@@ -1,4 +1,4 @@
-/** Pauses: F20. */
+/** Pauses: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   AsyncTaskAutoTrigger,
@@ -40,7 +40,7 @@ function pausedTasks(options: Parameters<typeof limitedTasks>[0] = roomy) {
 const NOTHING_LEFT = { slots: 0, queued: 0, bytes: 0, deadline: undefined, pauses: 0 }
 
 describe('a pause', () => {
-  it('F20: queues what is launched, also where launches at the limit are refused, and lets what runs go on', async () => {
+  it('F19: queues what is launched, also where launches at the limit are refused, and lets what runs go on', async () => {
     const { manager, launch, run, status, started, left } = pausedTasks()
     await launch('a')
     expect(manager.pause()).toEqual({ deliveries: 'send', since: 1_000 })
@@ -56,7 +56,7 @@ describe('a pause', () => {
     expect(left()).toEqual(NOTHING_LEFT)
   })
 
-  it('F20: concerns the tasks of its owner alone', async () => {
+  it('F19: concerns the tasks of its owner alone', async () => {
     const { manager, launch, started } = pausedTasks()
     manager.pause('mine')
     await launch('a', { owner: 'mine' })
@@ -70,7 +70,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['b', 'a'])
   })
 
-  it('F20: is not ended by the end of another one', async () => {
+  it('F19: is not ended by the end of another one', async () => {
     const { manager, launch, started } = pausedTasks()
     manager.pause()
     manager.pause('main')
@@ -87,7 +87,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a'])
   })
 
-  it('F20: holds what waits for a slot, which passes by others, and starts in its order when it ends', async () => {
+  it('F19: holds what waits for a slot, which passes by others, and starts in its order when it ends', async () => {
     const { manager, launch, run, started } = pausedTasks({ maxAsyncTasks: 1, whenFull: 'queue' })
     await launch('a')
     await launch('b')
@@ -103,7 +103,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a', 'c', 'b', 'd'])
   })
 
-  it('F20: refuses a launch in the foreground with a code, with nothing changed', async () => {
+  it('F19: refuses a launch in the foreground with a code, with nothing changed', async () => {
     const { manager, launch, left } = pausedTasks()
     manager.pause('main')
     const refused = launch('a', { isForeground: true })
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(left()).toEqual({ ...NOTHING_LEFT, pauses: 1 })
   })
 
-  it('F20: keeps what waits within the limits of the queue', async () => {
+  it('F19: keeps what waits within the limits of the queue', async () => {
     const { manager, launch } = pausedTasks({ maxAsyncTasks: 4, queue: { max: 1 } })
     manager.pause()
     await launch('a')
@@ -122,7 +122,7 @@ describe('a pause', () => {
     expect(manager.getAllTasks()).toHaveLength(1)
   })
 
-  it('F20: gives a reservation up that its task does not use', async () => {
+  it('F19: gives a reservation up that its task does not use', async () => {
     const { manager, runner, left } = pausedTasks({ maxAsyncTasks: 1 })
     const reservation = manager.tryReserveAsyncSlot() ?? undefined
     manager.pause()
@@ -131,13 +131,13 @@ describe('a pause', () => {
     expect(left()).toMatchObject({ queued: 1, slots: 0 })
   })
 
-  it('F20: lets the caller register what it runs itself', () => {
+  it('F19: lets the caller register what it runs itself', () => {
     const { manager } = pausedTasks()
     manager.pause()
     expect(manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: 'goal' }).status).toBe('running')
   })
 
-  it('F20: stops the longest wait for a slot, which goes on where it had stopped', async () => {
+  it('F19: stops the longest wait for a slot, which goes on where it had stopped', async () => {
     const { manager, launch, pass, status, run } = pausedTasks({
       maxAsyncTasks: 1,
       whenFull: 'queue',
@@ -160,7 +160,7 @@ describe('a pause', () => {
     await run('a').end()
   })
 
-  it('F20: does not begin the longest wait of what is launched meanwhile', async () => {
+  it('F19: does not begin the longest wait of what is launched meanwhile', async () => {
     const { manager, launch, pass, status } = pausedTasks({ maxAsyncTasks: 0, queue: { maxWaitMs: 1_000 } })
     manager.pause()
     await launch('a')
@@ -172,7 +172,7 @@ describe('a pause', () => {
     expect(status('a')).toBe('failed')
   })
 
-  it('F20: holds the next run of a task back, also when its back-off has ended', async () => {
+  it('F19: holds the next run of a task back, also when its back-off has ended', async () => {
     const { manager, launch, run, pass, started, status } = pausedTasks()
     const retry = { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100 } } as const
     await launch('a', { retry })
@@ -189,7 +189,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a', 'b', 'a', 'b'])
   })
 
-  it('F20: does not shorten the back-off when it ends', async () => {
+  it('F19: does not shorten the back-off when it ends', async () => {
     const { manager, launch, run, pass, started } = pausedTasks()
     await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 100 } } })
     manager.pause()
@@ -201,7 +201,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a', 'a'])
   })
 
-  it('F20: holds what waits for other tasks back when these have ended', async () => {
+  it('F19: holds what waits for other tasks back when these have ended', async () => {
     const { manager, launch, run, started, left } = pausedTasks({ ...roomy, queue: { maxWaitMs: 1_000 } })
     await launch('a')
     await launch('b', { after: ['a'] })
@@ -215,7 +215,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a', 'b', 'c'])
   })
 
-  it('F20: does not hold the children of running runs back, but what they leave when these have ended', async () => {
+  it('F19: does not hold the children of running runs back, but what they leave when these have ended', async () => {
     const { manager, launch, run, started, runner, status } = pausedTasks({ maxAsyncTasks: 4, maxChildTasks: 1 })
     await launch('a')
     manager.pause()
@@ -232,7 +232,7 @@ describe('a pause', () => {
     expect(started()).toEqual(['a', 'a1', 'a2'])
   })
 
-  it('F20: does not hold questions and their answers back', async () => {
+  it('F19: does not hold questions and their answers back', async () => {
     const { manager, launch, run, status } = pausedTasks()
     await launch('a')
     manager.pause(undefined, { deliveries: 'hold' })
@@ -247,7 +247,7 @@ describe('a pause', () => {
     expect(status('a')).toBe('running')
   })
 
-  it('F20: passes with no task that is handed to another owner', async () => {
+  it('F19: passes with no task that is handed to another owner', async () => {
     const { manager, launch, started, left } = pausedTasks()
     manager.pause('mine')
     manager.pause('paused')
@@ -270,7 +270,7 @@ describe('a pause', () => {
     expect(left()).toMatchObject({ pauses: 0, queued: 0 })
   })
 
-  it('F20: leaves nothing behind when what it holds is cancelled or disposed', async () => {
+  it('F19: leaves nothing behind when what it holds is cancelled or disposed', async () => {
     const { manager, launch, left } = pausedTasks({ ...roomy, queue: { maxWaitMs: 1_000 } })
     manager.pause()
     await launch('a')
@@ -283,7 +283,7 @@ describe('a pause', () => {
     expect(manager.resume()).toBe(false)
   })
 
-  it('F20: keeps its beginning when it is changed, and its deliveries when these are not named', async () => {
+  it('F19: keeps its beginning when it is changed, and its deliveries when these are not named', async () => {
     const { manager, pass } = pausedTasks()
     manager.pause('main', { deliveries: 'hold' })
     await pass(100)
@@ -293,7 +293,7 @@ describe('a pause', () => {
     expect(Object.isFrozen(manager.pauses()[0])).toBe(true)
   })
 
-  it('F20: refuses bad input by name, with nothing changed', () => {
+  it('F19: refuses bad input by name, with nothing changed', () => {
     const { manager } = pausedTasks()
     const refused: [unknown, unknown, RegExp][] = [
       ['', {}, /owner: got "", expected/],
@@ -311,7 +311,7 @@ describe('a pause', () => {
     expect(manager.pauses()).toEqual([])
   })
 
-  it('F20: is bounded in number', () => {
+  it('F19: is bounded in number', () => {
     const { manager } = pausedTasks()
     for (let n = 0; n < 1000; n++) manager.pause(`owner ${n}`)
     expect(() => manager.pause('one more')).toThrow(/owner: got "one more", expected one of the 1000 owners/)
@@ -324,7 +324,7 @@ describe('a pause', () => {
 })
 
 describe('the results of a paused owner', () => {
-  it('F20: are delivered, unless it holds them until it ends', async () => {
+  it('F19: are delivered, unless it holds them until it ends', async () => {
     const { manager, launch, run } = pausedTasks()
     const reminders = new AsyncTaskReminderService(manager)
     await launch('a')
@@ -348,7 +348,7 @@ describe('the results of a paused owner', () => {
     expect(reminders.leaseReminder()?.taskIds).toEqual(['b'])
   })
 
-  it('F20: are not marked as notified when they were held in the latest reminder', async () => {
+  it('F19: are not marked as notified when they were held in the latest reminder', async () => {
     const { manager, launch, run } = pausedTasks()
     const reminders = new AsyncTaskReminderService(manager)
     await launch('a')
@@ -360,7 +360,7 @@ describe('the results of a paused owner', () => {
     expect(manager.getTask('a')?.delivery).toBe('owed')
   })
 
-  it('F20: are returned to a call that waits for them', async () => {
+  it('F19: are returned to a call that waits for them', async () => {
     const { manager, launch, run } = pausedTasks()
     await launch('a')
     manager.pause(undefined, { deliveries: 'hold' })
@@ -369,7 +369,7 @@ describe('the results of a paused owner', () => {
     expect((await waiting).settled.map(({ output }) => output?.final_message)).toEqual(['the end'])
   })
 
-  it('F20: are delivered to the runs that have launched them', async () => {
+  it('F19: are delivered to the runs that have launched them', async () => {
     const { manager, launch, run, runner } = pausedTasks()
     await launch('a')
     manager.pause(undefined, { deliveries: 'hold' })
@@ -379,7 +379,7 @@ describe('the results of a paused owner', () => {
     expect(new AsyncTaskReminderService(manager).leaseReminder({ owner: ownerOfRun('a') })?.taskIds).toEqual(['a1'])
   })
 
-  it('F20: wake an idle agent as soon as the pause ends or sends them, and not before', async () => {
+  it('F19: wake an idle agent as soon as the pause ends or sends them, and not before', async () => {
     const { manager, launch, run, pass } = pausedTasks()
     const texts: string[] = []
     const trigger = new AsyncTaskAutoTrigger(
@@ -408,7 +408,7 @@ describe('the results of a paused owner', () => {
     expect(texts).toEqual([expect.anything(), expect.stringContaining('the second')])
   })
 
-  it('F20: say that what waits waits for people', async () => {
+  it('F19: say that what waits waits for people', async () => {
     const { manager, launch, run } = pausedTasks()
     await launch('a')
     manager.pause('main')

@@ -1,4 +1,4 @@
-/** What a restart leaves of pauses: F20. */
+/** What a restart leaves of pauses: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, AsyncTaskReminderService, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
@@ -56,7 +56,7 @@ async function nextProcess(from: MemoryStore, at: number, options: AsyncTaskMana
 }
 
 describe('a stored pause', () => {
-  it('F20: is a row while it lasts', async () => {
+  it('F19: is a row while it lasts', async () => {
     const { manager, rows } = firstProcess()
     manager.pause('main')
     manager.pause(undefined, { deliveries: 'hold' })
@@ -73,7 +73,7 @@ describe('a stored pause', () => {
     expect(rows()).toEqual([])
   })
 
-  it('F20: goes on after a restart: nothing starts before it ends, and it says so once', async () => {
+  it('F19: goes on after a restart: nothing starts before it ends, and it says so once', async () => {
     const { manager, launch, store } = firstProcess()
     manager.pause('main')
     await launch('a')
@@ -98,7 +98,7 @@ describe('a stored pause', () => {
     expect((await nextProcess(again.store, 11_000)).manager.pauses()).toEqual([])
   })
 
-  it('F20: is said to the owners whose tasks wait when everything is paused', async () => {
+  it('F19: is said to the owners whose tasks wait when everything is paused', async () => {
     const { manager, launch, store } = firstProcess()
     manager.pause()
     await launch('a', { owner: 'first' })
@@ -108,7 +108,7 @@ describe('a stored pause', () => {
     expect(notes().map(({ owner }) => owner)).toEqual(['first', 'second'])
   })
 
-  it('F20: is said also while it holds results, and is not said any longer when it has ended', async () => {
+  it('F19: is said also while it holds results, and is not said any longer when it has ended', async () => {
     const { manager, launch, runs, store } = firstProcess()
     await launch('a')
     manager.pause('main', { deliveries: 'hold' })
@@ -124,7 +124,7 @@ describe('a stored pause', () => {
     expect(next.notes().map(({ delivery }) => delivery)).toEqual(['delivered'])
   })
 
-  it('F20: holds a run back that the crash has interrupted, which is the next attempt when it ends', async () => {
+  it('F19: holds a run back that the crash has interrupted, which is the next attempt when it ends', async () => {
     const { manager, launch, store } = firstProcess()
     await launch('a', { timeoutMs: 60_000, retry: { attempts: 2, on: ['interrupted'] } })
     manager.pause()
@@ -145,7 +145,7 @@ describe('a stored pause', () => {
     expect(again.manager.getTask('a')).toMatchObject({ status: 'running', attempt: 2, startedAt: 20_000 })
   })
 
-  it('F20: does not count as waiting for a slot, before and after a restart', async () => {
+  it('F19: does not count as waiting for a slot, before and after a restart', async () => {
     const queue = { maxWaitMs: 1_000 }
     const { manager, launch, pass, store } = firstProcess({ maxAsyncTasks: 0, whenFull: 'queue', queue })
     await launch('a')
@@ -168,7 +168,7 @@ describe('a stored pause', () => {
     expect(paused.status('a')).toBe('failed')
   })
 
-  it('F20: keeps the back-off of a run that waited for it when it ended', async () => {
+  it('F19: keeps the back-off of a run that waited for it when it ended', async () => {
     const { manager, launch, runs, store } = firstProcess()
     await launch('a', { retry: { attempts: 2, on: ['rate-limited'], backoff: { initialMs: 500 } } })
     manager.pause()
@@ -184,7 +184,7 @@ describe('a stored pause', () => {
     expect(next.started).toEqual(['a'])
   })
 
-  it('F20: lets no row that is none pause anything', async () => {
+  it('F19: lets no row that is none pause anything', async () => {
     const store = memoryStore()
     store.open()
     await store.write([
@@ -205,7 +205,7 @@ describe('a stored pause', () => {
     expect(rows()).toEqual([PAUSED_ROW])
   })
 
-  it('F20: goes on whichever write was the last', async () => {
+  it('F19: goes on whichever write was the last', async () => {
     const copies: MemoryStore[] = []
     const { manager, launch, store } = firstProcess()
     const write = store.write.bind(store)

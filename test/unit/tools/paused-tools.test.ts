@@ -1,4 +1,4 @@
-/** What the tools and the slash commands do while tasks are paused: F20. */
+/** What the tools and the slash commands do while tasks are paused: F19. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createAgentTasks, createTaskCommands, runCommandLine, completeCommandLine } from '../../../src/index.js'
 import { InstanceManager, localInstance, TaskManager } from '../../../src/server/index.js'
@@ -45,7 +45,7 @@ function setUp(options: { readonly maxAsyncTasks?: number; readonly owner?: stri
 }
 
 describe('the tools', () => {
-  it('F20: queue what is launched, also when every slot is taken, and say why', async () => {
+  it('F19: queue what is launched, also when every slot is taken, and say why', async () => {
     const { call, pause, resume, started, tools, manager } = setUp({ maxAsyncTasks: 0 })
     pause('main')
     const { llmContent, metadata } = await call('first')
@@ -63,7 +63,7 @@ describe('the tools', () => {
     expect((await tools.check_async_tasks.execute({})).llmContent).not.toMatch(/paused/i)
   })
 
-  it('F20: refuse what a call would wait for, before they look for a subagent', async () => {
+  it('F19: refuse what a call would wait for, before they look for a subagent', async () => {
     const { call, pause, looked, started, tools, manager, calls, taskManager } = setUp()
     pause()
     const refused = await call('first', false)
@@ -87,7 +87,7 @@ describe('the tools', () => {
     expect(manager.actor.getSnapshot()).toMatchObject({ slots: 0, reservations: 0 })
   })
 
-  it('F20: queue a program that is to run in the background', async () => {
+  it('F19: queue a program that is to run in the background', async () => {
     const { pause, tools, manager } = setUp()
     pause()
     const { metadata } = await tools.run_command.execute({ command: process.execPath, args: ['-v'], async: true })
@@ -97,7 +97,7 @@ describe('the tools', () => {
 })
 
 describe('an MCP client', () => {
-  it('F20: is not paused by the pause of another one', async () => {
+  it('F19: is not paused by the pause of another one', async () => {
     const { app, manager, call, clock } = setUpApp({ a: () => 'done' })
     onTestFinished(async () => {
       const closing = app.close()
@@ -113,7 +113,7 @@ describe('an MCP client', () => {
 })
 
 describe('/pause and /resume', () => {
-  it('F20: pause the tasks of the host, and say so', async () => {
+  it('F19: pause the tasks of the host, and say so', async () => {
     const { type, pauses, call, started } = setUp({ owner: 'agent' })
     const paused = `Paused: the tasks of agent, since ${SINCE}.`
     expect(type('/pause')).toEqual({
@@ -131,7 +131,7 @@ describe('/pause and /resume', () => {
     expect(type('/tasks')?.text).not.toContain('aused')
   })
 
-  it('F20: pause everything, and leave the pauses of others alone', () => {
+  it('F19: pause everything, and leave the pauses of others alone', () => {
     const { type, pause, pauses } = setUp()
     pause('other', { deliveries: 'hold' })
     type('/pause')
@@ -142,7 +142,7 @@ describe('/pause and /resume', () => {
     expect(pauses().map(({ owner }) => owner)).toEqual(['other'])
   })
 
-  it('F20: pause one owner alone where they are restricted to it', () => {
+  it('F19: pause one owner alone where they are restricted to it', () => {
     const { manager } = setUp()
     const commands = createTaskCommands({ getAsyncTaskManager: () => manager, owner: 'mine' })
     expect(runCommandLine(commands, '/pause all')).toEqual({ type: 'error', text: 'Usage: /pause [all]' })
@@ -156,7 +156,7 @@ describe('/pause and /resume', () => {
     expect(manager.pauses().map(({ owner }) => owner)).toEqual([undefined])
   })
 
-  it('F20: name ten pauses in a list', () => {
+  it('F19: name ten pauses in a list', () => {
     const { type, pause } = setUp()
     for (let n = 0; n < 12; n += 1) pause(`owner ${n}`)
     const lines = type('/tasks')?.text.split('\n') ?? []
@@ -166,7 +166,7 @@ describe('/pause and /resume', () => {
     ])
   })
 
-  it('F20: refuse other words, and complete their own', () => {
+  it('F19: refuse other words, and complete their own', () => {
     const { type, commands, pauses } = setUp()
     for (const line of ['/pause some', '/pause all now']) expect(type(line)?.type).toBe('error')
     expect(type('/resume all')).toEqual({ type: 'error', text: 'Usage: /resume' })
