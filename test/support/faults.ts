@@ -13,6 +13,8 @@ import { jobFaults, jobProperties } from '../model/job-faults.js'
 import { laneModelProperty } from '../model/lanes.property.js'
 import { crashFaults } from '../race/crash-faults.js'
 import { crashesProperty } from '../race/crashes.property.js'
+import { wakingFaults } from '../race/waking-faults.js'
+import { wakingProperty } from '../race/waking.property.js'
 import { deliveryFaults } from '../race/delivery-faults.js'
 import { familiesProperty } from '../race/families.property.js'
 import { familyFaults } from '../race/family-faults.js'
@@ -60,6 +62,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['lane model', laneModelProperty],
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
+  ['waking', wakingProperty],
   ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['talk', talkProperty],
@@ -96,6 +99,13 @@ const crashes = crashFaults.map((fault): Planting => ({
   ...fault,
   property: 'crashes',
   broken: () => crashesProperty(fault),
+  maxRuns: 5000,
+}))
+
+const waking = wakingFaults.map((fault): Planting => ({
+  ...fault,
+  property: 'waking',
+  broken: () => wakingProperty(fault),
   maxRuns: 5000,
 }))
 
@@ -193,6 +203,7 @@ const all = [
   ...lanes,
   ...agent,
   ...crashes,
+  ...waking,
   ...families,
   ...restarts,
   ...sessions,
@@ -218,6 +229,11 @@ for (const invariant of [
   'K10',
   'K12',
   ...first(13, 'F'),
+  'F15',
+  'F16',
+  'F17',
+  'F18',
+  'F19',
   'H1',
 ]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)
