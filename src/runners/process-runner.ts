@@ -1,23 +1,21 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
-import type { ChildProcess } from 'node:child_process'
 import type { OutputObject } from '../../machines/records.js'
-import { defined } from '../defined.js'
 import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../text/preview.js'
 import { InvalidInputError } from '../errors.js'
+import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
 import { captureOutput, type CapturedOutput } from './captured-output.js'
 import { findProgram } from './find-program.js'
 import { parseOutput } from './output-parsers.js'
-import { describeTail, endError, ProcessAbortError, ProcessError } from './process-error.js'
+import { describeTail, endError, ProcessError } from './process-error.js'
 import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
-import { startGuarded } from './guarded-start.js'
 import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { openQuestionSocket } from './question-socket.js'
-import { shellStartError, startError, type StartAttempt } from './start-error.js'
+import { shellStartError } from './start-error.js'
 import { substitute } from './substitution.js'
-import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
+import type { ProgramEnd } from './supervision.js'
 import { canFollow } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
 
@@ -114,54 +112,21 @@ async function runProgram(
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
-  const { command, cwd } = settings
-  const { signal } = context
-  if (signal.aborted) {
-    const message = `Command ${preview(command)} was not started: the run had been aborted.`
-    throw new ProcessAbortError(message, { command }, { cause: signal.reason })
-  }
   const args = settings.args.map((argument) => toArgument(argument, input))
-  const env = environmentOf(settings, input, context)
-  const { durability } = context
-  const stdin: 'pipe' | 'ignore' = settings.stdin === 'messages' ? 'pipe' : 'ignore'
-  const attempt = { command, cwd, env }
-  const guarded =
-    durability !== undefined && hasGroups
-      ? startGuarded({ ...attempt, command: findProgram(command, attempt), args, stdin, durability })
-      : undefined
-  const child = guarded === undefined ? startProgram(settings, args, env, stdin) : guarded.child
-  if (child.pid === undefined) await started(child, attempt)
-  // No await between the start and this: an abort in between would be missed.
-  if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   const output = captureOutput(settings, context)
-  const stopWriting = child.stdin === null ? undefined : writeMessages(child.stdin, context.messages)
-  const ended = superviseProgram(child, { ...settings, ...output, signal })
-  try {
-    await guarded?.release()
-  } finally {
-    await ended
-    stopWriting?.()
+  let stopWriting: (() => void) | undefined
+  const program: AttachedProgram = {
+    ...settings,
+    args,
+    output,
+    stdin: settings.stdin === 'messages' ? 'pipe' : 'ignore',
+    signal: context.signal,
+    onStart: ({ stdin }) => {
+      if (stdin !== null) stopWriting = writeMessages(stdin, context.messages)
+    },
   }
-  const end = await ended
-  const refusal = guarded && shellStartError(end, output, attempt)
-  if (refusal === undefined) {
-    context.setProgram?.({
-      ...(end.exitCode !== null && { exitCode: end.exitCode }),
-      ...(end.signal !== null && { signal: end.signal }),
-      ...defined({ endedProcesses: end.leftProcesses }),
-    })
-  }
+  const { end, refusal } = await runAttached(program, input, context).finally(() => stopWriting?.())
   return readOutput(settings, args, output, end, refusal)
-}
-
-function environmentOf(settings: ProcessSettings, input: RunInput, { trace }: RunContext): NodeJS.ProcessEnv {
-  return {
-    ...process.env,
-    AGENT_TASK_ID: input.id,
-    AGENT_TASK_NAME: input.subagentName,
-    ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),
-    ...settings.env,
-  }
 }
 
 async function runSurvivingProgram(
@@ -198,13 +163,6 @@ async function runSurvivingProgram(
   return readOutput(settings, args, output, end, shellStartError(end, output, attempt))
 }
 
-/** @throws ProcessError with the reason for which a program did not start */
-async function started(child: ChildProcess, attempt: StartAttempt): Promise<void> {
-  if (child.pid !== undefined) return
-  const cause = await new Promise((resolve) => child.once('error', resolve))
-  throw startError(cause, attempt)
-}
-
 /**
  * What the program returned, or why it failed.
  * @param refusal why its shell could not become the program
@@ -231,27 +189,5 @@ async function readOutput(
     const reason = cause instanceof Error ? cause.message : preview(cause)
     const message = `The output of command ${preview(command)} could not be read: ${reason}.${describeTail(stderr, '')}`
     throw new ProcessError('PROCESS_OUTPUT', message, { command, exitCode: 0, stderr }, { cause })
-  }
-}
-
-function startProgram(
-  { command, cwd }: ProcessSettings,
-  args: string[],
-  env: NodeJS.ProcessEnv,
-  stdin: 'ignore' | 'pipe',
-): StartedProgram {
-  try {
-    const { spawn } = nodeBuiltin('node:child_process')
-    const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
-    return spawn(command, args, {
-      cwd,
-      env,
-      stdio,
-      detached: hasGroups,
-      windowsHide: true,
-    }) as StartedProgram
-  } catch (cause) {
-    // Some failures are thrown, others are emitted as an event.
-    throw startError(cause, { command, cwd, env })
   }
 }

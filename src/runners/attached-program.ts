@@ -1,0 +1,112 @@
+/** Starts a program that is connected to this process, and follows it to its end. */
+import type { ChildProcess } from 'node:child_process'
+import { defined } from '../defined.js'
+import { hasGroups } from '../engine/process-group.js'
+import type { RunContext, RunInput } from '../engine/runner.js'
+import { nodeBuiltin } from '../node-builtins.js'
+import { preview } from '../text/preview.js'
+import type { CapturedOutput } from './captured-output.js'
+import { findProgram } from './find-program.js'
+import { startGuarded } from './guarded-start.js'
+import { ProcessAbortError, type ProcessError } from './process-error.js'
+import type { ProcessSettings } from './process-options.js'
+import { shellStartError, startError, type StartAttempt } from './start-error.js'
+import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
+
+/** What to start, and who reads its output. */
+export interface AttachedProgram extends Pick<
+  ProcessSettings,
+  'command' | 'cwd' | 'env' | 'graceMs' | 'killSignal' | 'clock'
+> {
+  readonly args: string[]
+  readonly stdin: 'pipe' | 'ignore'
+  /** Stops it. */
+  readonly signal: AbortSignal
+  readonly output: Pick<CapturedOutput, 'onStdout' | 'onStderr' | 'stdout' | 'stderr'>
+  /** Called as soon as it has started, before anything of its output is read. */
+  readonly onStart?: (child: StartedProgram) => void
+}
+
+/** How an attached program ended. */
+export interface AttachedEnd {
+  readonly end: ProgramEnd
+  /** Why the shell that was to become the program could not. */
+  readonly refusal: ProcessError | undefined
+}
+
+/**
+ * Runs a program to its end. With a store it is guarded: it never outlives this process.
+ * @throws ProcessError when it did not start; StoreError when it could not be stored, and has not run
+ */
+export async function runAttached(
+  program: AttachedProgram,
+  input: RunInput,
+  context: Pick<RunContext, 'durability' | 'setProgram' | 'trace'>,
+): Promise<AttachedEnd> {
+  const { command, cwd, args, stdin, signal, output } = program
+  if (signal.aborted) {
+    const message = `Command ${preview(command)} was not started: the run had been aborted.`
+    throw new ProcessAbortError(message, { command }, { cause: signal.reason })
+  }
+  const attempt = { command, cwd, env: environmentOf(program, input, context) }
+  const { durability } = context
+  const guarded =
+    durability !== undefined && hasGroups
+      ? startGuarded({ ...attempt, command: findProgram(command, attempt), args, stdin, durability })
+      : undefined
+  const child = guarded === undefined ? startProgram(attempt, args, stdin) : guarded.child
+  if (child.pid === undefined) await started(child, attempt)
+  // No await between the start and this: an abort in between would be missed.
+  if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
+  program.onStart?.(child)
+  const ended = superviseProgram(child, { ...program, ...output, signal })
+  try {
+    await guarded?.release()
+  } finally {
+    await ended
+  }
+  const end = await ended
+  const refusal = guarded && shellStartError(end, output, attempt)
+  if (refusal === undefined) {
+    context.setProgram?.({
+      ...(end.exitCode !== null && { exitCode: end.exitCode }),
+      ...(end.signal !== null && { signal: end.signal }),
+      ...defined({ endedProcesses: end.leftProcesses }),
+    })
+  }
+  return { end, refusal }
+}
+
+/** The environment of a task's program. */
+export function environmentOf(
+  { env }: Pick<ProcessSettings, 'env'>,
+  input: RunInput,
+  { trace }: Pick<RunContext, 'trace'>,
+): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    AGENT_TASK_ID: input.id,
+    AGENT_TASK_NAME: input.subagentName,
+    ...(trace !== undefined && { TRACEPARENT: trace.traceparent, TRACESTATE: trace.tracestate }),
+    ...env,
+  }
+}
+
+/** @throws ProcessError with the reason for which a program did not start */
+export async function started(child: ChildProcess, attempt: StartAttempt): Promise<void> {
+  if (child.pid !== undefined) return
+  const cause = await new Promise((resolve) => child.once('error', resolve))
+  throw startError(cause, attempt)
+}
+
+function startProgram(attempt: StartAttempt, args: string[], stdin: 'ignore' | 'pipe'): StartedProgram {
+  const { command, cwd, env } = attempt
+  try {
+    const { spawn } = nodeBuiltin('node:child_process')
+    const stdio: [typeof stdin, 'pipe', 'pipe'] = [stdin, 'pipe', 'pipe']
+    return spawn(command, args, { cwd, env, stdio, detached: hasGroups, windowsHide: true }) as StartedProgram
+  } catch (cause) {
+    // Some failures are thrown, others are emitted as an event.
+    throw startError(cause, attempt)
+  }
+}
