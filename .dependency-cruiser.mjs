@@ -9,6 +9,7 @@ const layers = [
   ['async-tasks', 'runners', 'instances'],
   ['command-tasks'],
   ['tools', 'commands', 'task-backend'],
+  ['acp'],
   ['host', 'server', 'mcp', 'adapters', 'bullmq'],
   ['page'],
   ['cli'],
@@ -41,7 +42,7 @@ const everyoneMayUse = [
   .concat('^src/text/')
 // The command line speaks to a server as any program elsewhere does.
 // The version is read from the manifest, which only Node can do: the core does without it.
-const mayUseVersion = ['instances', 'server', 'mcp', 'page', 'cli']
+const mayUseVersion = ['acp', 'instances', 'server', 'mcp', 'page', 'cli']
 const version = '^src/version[.]ts$'
 const besides = { cli: ['client', 'inspect'] }
 /** It is part of the build, beside what it builds. */
@@ -84,6 +85,7 @@ const homes = {
   '(bullmq|ioredis)': ['bullmq'],
   pg: ['postgres'],
   re2js: ['async-tasks'],
+  '@agentclientprotocol/sdk': ['acp'],
   '(preact|@preact/[^/]+)': ['page/app'],
   '(commander|chalk|log-update|string-argv|@bomb.sh/tab)': ['cli'],
 }
@@ -167,7 +169,7 @@ export default {
       comment: 'Importing the package must not load what only one subpath needs.',
       severity: 'error',
       from: { path: '^src/index[.]ts$' },
-      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq|postgres)/', version] },
+      to: { path: ['^src/(server|mcp|cli|client|adapters|inspect|testing|telemetry|bullmq|postgres|acp)/', version] },
     },
     {
       name: 'core-loads-in-a-browser',

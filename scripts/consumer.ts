@@ -75,7 +75,11 @@ installInEmptyProject(tarball)
 write('program.js', javaScriptProgram)
 expectOutput('a JavaScript program', ['program.js'], 'a completed done')
 checkTypeScript()
-const withPeers = { './telemetry': ['@opentelemetry/api'], './bullmq': ['bullmq', 'ioredis'] } as const
+const withPeers = {
+  './telemetry': ['@opentelemetry/api'],
+  './bullmq': ['bullmq', 'ioredis'],
+  './acp': ['@agentclientprotocol/sdk'],
+} as const
 const needy = ['./testing', ...Object.keys(withPeers), ...Object.keys(adapters).map((name) => `./adapters/${name}`)]
 for (const subpath of Object.keys(manifest.exports)) {
   if (!needy.includes(subpath)) checkImport(manifest.name + subpath.slice(1))

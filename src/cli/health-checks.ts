@@ -47,6 +47,7 @@ const optionalPackages = {
   bullmq: 'agent-tasks/bullmq, and subagents on workers',
   ioredis: 'agent-tasks/bullmq, and subagents on workers',
   pg: 'agent-tasks/postgres, and stores at postgres://…',
+  '@agentclientprotocol/sdk': 'agent-tasks/acp',
 } as const
 
 export interface CheckupOptions {

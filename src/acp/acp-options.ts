@@ -1,0 +1,134 @@
+/** The options of `acpRunner` and their validation. */
+import {
+  aClock,
+  aName,
+  anything,
+  checkOptions,
+  integerFrom,
+  numberFrom,
+  optionsOf,
+  required,
+  type OptionType,
+  type OptionTypes,
+} from '../protocol/option-checks.js'
+import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from '../runners/process-options.js'
+import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
+
+/** The longest message of an agent, in bytes (4 MiB). */
+const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+
+/** How long an agent may take to answer `initialize` and `session/new`, in ms. */
+const DEFAULT_START_TIMEOUT_MS = 60_000
+
+/** The kinds of tools (ACP, "Tool Calls"). A tool without a kind, or with one that is not listed, is `other`. */
+export const TOOL_KINDS = [
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'execute',
+  'think',
+  'fetch',
+  'switch_mode',
+  'other',
+] as const
+
+/** The kind of a tool, as its agent names it. */
+export type AcpToolKind = (typeof TOOL_KINDS)[number]
+
+/** How a request for permission is answered: `ask` asks the owner of the task. */
+export type AcpPolicy = 'allow' | 'deny' | 'ask'
+
+const POLICIES = ['allow', 'deny', 'ask'] as const satisfies readonly AcpPolicy[]
+
+/** One policy for all tools, or one for each kind; `default` is for the kinds that are not named, and is `ask` unless it is given. */
+export type AcpPermissions = AcpPolicy | Readonly<Partial<Record<AcpToolKind | 'default', AcpPolicy>>>
+
+/** Which agent to run, and what it may do without a question. `cwd` is also the folder of its session, and bounds `fs/*`. */
+export interface AcpRunnerOptions extends Pick<
+  ProcessRunnerOptions,
+  'command' | 'cwd' | 'env' | 'killSignal' | 'clock'
+> {
+  /** Its arguments, passed as they are. No shell is involved; the goal is sent as the prompt. */
+  readonly args?: readonly string[]
+  /** How its requests for permission are answered. A tool's kind is the claim of the agent: this is no security boundary. */
+  readonly permissions: AcpPermissions
+  /**
+   * The programs that it may start in terminals of the host; `cwd` is by default that of the agent. They are not confined to it. Default: none, and no
+   * terminals.
+   */
+  readonly commands?: Pick<CommandPolicy, 'allow' | 'shell' | 'env' | 'cwd'>
+  /** The longest message that it may send, in bytes; a longer one fails the task. Also the longest file that it may read. Default 4194304 (4 MiB). */
+  readonly maxMessageBytes?: number
+  /** How long it may take to start its session, in ms. Default 60000. */
+  readonly startTimeoutMs?: number
+  /** How long after `session/cancel` it is stopped with `killSignal`, and how long after that its process group is killed, in ms. Default 5000. */
+  readonly graceMs?: number
+}
+
+/** The options with their defaults. */
+export interface AcpSettings {
+  readonly program: ProcessSettings
+  readonly permissions: AcpPermissions
+  readonly commands: AcpRunnerOptions['commands']
+  readonly maxMessageBytes: number
+  readonly startTimeoutMs: number
+}
+
+const aPolicy: OptionType = {
+  expected: "'allow', 'deny' or 'ask'",
+  accepts: (value) => POLICIES.some((policy) => policy === value),
+}
+
+const byKind = optionsOf(
+  Object.fromEntries([...TOOL_KINDS, 'default'].map((kind) => [kind, aPolicy])) as OptionTypes<
+    Exclude<AcpPermissions, string>
+  >,
+)
+
+const { allow, shell, env, cwd } = commandPolicyTypes
+
+const optionTypes: OptionTypes<AcpRunnerOptions> = {
+  command: required(aName),
+  // `parseProcessOptions` checks them.
+  args: anything,
+  cwd: anything,
+  env: anything,
+  graceMs: anything,
+  killSignal: anything,
+  permissions: required({
+    expected: `${aPolicy.expected}, or one of them for each kind of tool`,
+    accepts: (value) => aPolicy.accepts(value) || byKind.accepts(value),
+    checkContent: (value, path) => {
+      if (typeof value !== 'string') byKind.checkContent?.(value, path)
+    },
+  }),
+  commands: optionsOf<NonNullable<AcpRunnerOptions['commands']>>({ allow, shell, env, cwd }),
+  maxMessageBytes: integerFrom(1),
+  startTimeoutMs: numberFrom(1),
+  clock: aClock,
+}
+
+/**
+ * Validates and copies the options.
+ * @throws InvalidInputError or InvalidSettingError with the name of the option
+ */
+export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
+  checkOptions(options, optionTypes)
+  const { permissions, commands, startTimeoutMs = DEFAULT_START_TIMEOUT_MS, ...program } = options
+  const { maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES, ...start } = program
+  if (commands !== undefined) checkCommandPolicy(commands, 'options.commands')
+  return {
+    program: parseProcessOptions(start),
+    permissions: typeof permissions === 'string' ? permissions : { ...permissions },
+    commands: commands && structuredClone(commands),
+    maxMessageBytes,
+    startTimeoutMs,
+  }
+}
+
+/** How a request for permission for such a tool is answered. */
+export function policyFor(permissions: AcpPermissions, kind: AcpToolKind): AcpPolicy {
+  return typeof permissions === 'string' ? permissions : (permissions[kind] ?? permissions.default ?? 'ask')
+}

@@ -1,0 +1,165 @@
+/** Runs a background task as a turn of an agent that speaks the Agent Client Protocol (ACP), version 1. */
+import { resolve } from 'node:path'
+import { methods } from '@agentclientprotocol/sdk'
+import type { OutputObject } from '../../machines/records.js'
+import { clearLongTimeout, setLongTimeout, type LongTimer } from '../clock.js'
+import { ByteTail } from '../engine/byte-tail.js'
+import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
+import { runAttached, type AttachedProgram } from '../runners/attached-program.js'
+import { captureOutput, keptText } from '../runners/captured-output.js'
+import { parseOutput, type KeptText } from '../runners/output-parsers.js'
+import {
+  describeTail,
+  endError,
+  ProcessAbortError,
+  ProcessError,
+  type ProgramRemains,
+} from '../runners/process-error.js'
+import { DRAIN_MS, type ProgramEnd } from '../runners/supervision.js'
+import { preview } from '../text/preview.js'
+import { parseAcpOptions, policyFor, type AcpRunnerOptions, type AcpSettings } from './acp-options.js'
+import { openAgentPipe } from './agent-pipe.js'
+import { startTurn, type EndedTurn } from './agent-turn.js'
+import { followUpdates } from './session-updates.js'
+import { openTerminals } from './terminals.js'
+
+/** How much of what an agent writes before it has answered is kept for an error, in bytes. */
+const KEPT_STDOUT_BYTES = 8192
+
+/** A session with such an id is kept for a later run. */
+const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
+
+/**
+ * Creates a runner that starts an agent, sends it the goal as one prompt, and ends it after its turn.
+ *
+ * The last message of the agent is the `final_message`, and `session_id` its session; `terminate_reason` says so when the turn was cut short. An abort sends
+ * `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Nothing that it started in its process group or in a terminal is left.
+ *
+ * A run rejects with a ProcessError. Besides the codes of `processRunner`: `ACP_AUTH_REQUIRED` for an agent that needs a sign-in, `ACP_FAILED` for an error that it answers or
+ * a turn that it gives up, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for what is not the protocol, is too long, or does not come in time.
+ * @param options which agent to run, and what it may do
+ * @returns a runner for `subagents` and `AsyncTaskManager.launch`
+ * @throws InvalidInputError or InvalidSettingError with the name of the option
+ */
+export function acpRunner(options: AcpRunnerOptions): OutputRunner {
+  const settings = parseAcpOptions(options)
+  return { run: (input, context) => runAgent(settings, input, context) }
+}
+
+async function runAgent(settings: AcpSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
+  const { program, maxMessageBytes, commands, permissions, startTimeoutMs } = settings
+  const { command, clock, graceMs } = program
+  const { signal } = context
+  const folder = resolve(program.cwd ?? '.')
+  const updates = followUpdates(context, maxMessageBytes)
+  const pipe = openAgentPipe(command, maxMessageBytes, updates.read)
+  const captured = captureOutput(program, context)
+  const stdout = new ByteTail(KEPT_STDOUT_BYTES)
+  const stop = new AbortController()
+  const attached: AttachedProgram = {
+    ...program,
+    stdin: 'pipe',
+    signal: stop.signal,
+    output: {
+      onStdout: (chunk) => {
+        stdout.append(chunk)
+        pipe.onStdout(chunk)
+      },
+      onStderr: captured.onStderr,
+      stdout: () => keptText(stdout),
+      stderr: captured.stderr,
+    },
+    onStart: (child) => {
+      if (child.stdin !== null) pipe.attach(child.stdin)
+      child.stdout.once('close', pipe.close)
+    },
+  }
+  if (signal.aborted) stop.abort(signal.reason)
+  const ended = runAttached(attached, input, context)
+  // It rejects when the agent has not started.
+  ended.then(pipe.close, pipe.close)
+  const terminals =
+    commands === undefined || policyFor(permissions, 'execute') === 'deny'
+      ? undefined
+      : openTerminals(program, { cwd: folder, ...commands }, input, context)
+  const turn = startTurn({ settings, input, context, folder, updates, terminals }, pipe.stream)
+
+  let timer: LongTimer | undefined
+  const after = (ms: number, run: () => void): void => {
+    clearLongTimeout(clock, timer)
+    timer = setLongTimeout(clock, run, ms)
+  }
+  const halt = (): void => stop.abort(signal.reason)
+  let isOver = false
+  const onAbort = (): void => {
+    if (!isOver && turn.cancel(signal.reason)) after(graceMs, halt)
+    else halt()
+  }
+  signal.addEventListener('abort', onAbort, { once: true })
+  const startTimer = setLongTimeout(
+    clock,
+    () => {
+      const message = `Agent ${preview(command)} was stopped: it did not answer ${turn.waitsFor} within ${startTimeoutMs} ms.`
+      turn.fail(new ProcessError('ACP_PROTOCOL', message, { command }))
+    },
+    startTimeoutMs,
+  )
+  void turn.started.then(() => clearLongTimeout(clock, startTimer))
+  try {
+    const outcome = await turn.outcome
+    isOver = true
+    const wasAborted = signal.aborted
+    // An agent ends when its stdin does. One that has failed while it runs is not waited for.
+    pipe.endInput()
+    if ('error' in outcome && !outcome.isGone) halt()
+    else after(DRAIN_MS, halt)
+    const { end, refusal } = await ended
+    captured.end()
+    if (refusal !== undefined) throw refusal
+    const isAnswered = !('error' in outcome) || outcome.waitedFor !== methods.agent.initialize
+    const stderr = captured.stderr().text
+    const remains = { command, stderr, stdout: isAnswered ? '' : keptText(stdout).text }
+    if (wasAborted) throw abortError(end, remains, signal.reason)
+    if (!('error' in outcome)) return outputOf(outcome, command, updates.message())
+    throw outcome.isGone ? goneError(end, remains, outcome.waitedFor) : outcome.error
+  } finally {
+    clearLongTimeout(clock, timer)
+    signal.removeEventListener('abort', onAbort)
+    await terminals?.close()
+  }
+}
+
+/** @throws ProcessError for a turn that the agent has given up */
+function outputOf({ stopReason, sessionId }: EndedTurn, command: string, message: KeptText): OutputObject {
+  const output = parseOutput('text', message)
+  if (stopReason === 'refusal' || stopReason === 'cancelled') {
+    const [code, what] =
+      stopReason === 'refusal' ? ['ACP_REFUSED', 'refused the goal'] : ['ACP_FAILED', 'cancelled its turn']
+    throw new ProcessError(code, `Agent ${preview(command)} ${what}.${describeTail('', output.final_message ?? '')}`, {
+      command,
+    })
+  }
+  return {
+    ...output,
+    ...(stopReason !== 'end_turn' && { terminate_reason: stopReason }),
+    ...(SESSION_ID.test(sessionId) && { session_id: sessionId }),
+  }
+}
+
+function abortError(end: ProgramEnd, remains: ProgramRemains, reason: unknown): Error {
+  const { command, stderr } = remains
+  const stopped = end.stop === undefined ? undefined : endError(end, remains)
+  if (stopped !== undefined) return stopped
+  const message = `Command ${preview(command)} was aborted: its turn was cancelled.${describeTail(stderr, '')}`
+  return new ProcessAbortError(message, { command, stderr }, { cause: reason })
+}
+
+/** Why an agent has closed its output before the end of its turn. */
+function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string): Error {
+  const { command, stderr, stdout } = remains
+  const failure = end.stop === undefined ? endError(end, remains) : undefined
+  if (failure !== undefined) return failure
+  const what = end.stop === undefined ? 'ended' : 'closed its stdout'
+  const message = `Agent ${preview(command)} ${what} before it had answered ${waitedFor}.${describeTail(stderr, stdout)}`
+  return new ProcessError('ACP_PROTOCOL', message, { command, stderr })
+}

@@ -1,0 +1,218 @@
+/** The conversation with an agent: a session, one prompt, and the answers to what the agent asks meanwhile. */
+import {
+  client,
+  MessageTooLargeError,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+  type ClientApp,
+  type ClientRequestContext,
+  type ClientRequestHandlersByMethod,
+  type ClientRequestMethod,
+  type ClientRequestParamsByMethod,
+  type InitializeRequest,
+  type InitializeResponse,
+  type NewSessionResponse,
+  type PromptRequest,
+  type PromptResponse,
+  type ReadTextFileRequest,
+  type Stream,
+} from '@agentclientprotocol/sdk'
+import type { RunContext, RunInput } from '../engine/runner.js'
+import { ProcessError } from '../runners/process-error.js'
+import { preview } from '../text/preview.js'
+import { packageVersion } from '../version.js'
+import { policyFor, type AcpSettings } from './acp-options.js'
+import { readTextFile, writeTextFile } from './agent-files.js'
+import { answerElicitation, answerPermission } from './agent-requests.js'
+import { oneLine, type SessionUpdates } from './session-updates.js'
+import type { Terminals } from './terminals.js'
+
+/** The most requests of an agent that are answered at the same time. */
+const MAX_OPEN_REQUESTS = 16
+
+/** The longest text of an agent in an error, in characters. */
+const MAX_REASON_CHARS = 1000
+
+/** The codes of errors that have a meaning of their own (ACP, "Error Codes"). */
+const AUTH_REQUIRED = -32_000
+
+/** An agent, and what it is run for. */
+export interface TurnSettings {
+  readonly settings: AcpSettings
+  readonly input: RunInput
+  readonly context: Pick<RunContext, 'ask'>
+  /** The folder of its session. */
+  readonly folder: string
+  readonly updates: SessionUpdates
+  readonly terminals: Terminals | undefined
+}
+
+/** A turn that has ended. */
+export type EndedTurn = Pick<PromptResponse, 'stopReason'> & Pick<NewSessionResponse, 'sessionId'>
+
+/** A turn that was not ended. */
+export interface FailedTurn {
+  readonly error: unknown
+  /** The request without an answer. */
+  readonly waitedFor: string
+  /** The agent has closed its output; `error` does not say why. */
+  readonly isGone: boolean
+}
+
+/** A turn that goes on. */
+export interface AgentTurn {
+  /** Never rejects. Closes the connection before it resolves. */
+  readonly outcome: Promise<EndedTurn | FailedTurn>
+  /** Resolves when the session has started, or cannot any more. */
+  readonly started: Promise<unknown>
+  /** The request that was sent last. */
+  readonly waitsFor: string
+  /** Asks the agent to end its turn, and answers open requests as cancelled. Returns false without a session: then the turn has ended. */
+  cancel(reason: unknown): boolean
+  /** Ends it with an error. */
+  fail(error: unknown): void
+}
+
+/** Sends the goal, and answers requests until the turn has ended. */
+export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
+  const { settings, input, folder } = turn
+  const { command } = settings.program
+  const cancelling = new AbortController()
+  const connection = answering(turn, cancelling.signal).connect(stream)
+  const { agent } = connection
+  let waitsFor: string = methods.agent.initialize
+  let sessionId: string | undefined
+  let agreed: InitializeResponse | undefined
+  const start = async (): Promise<string> => {
+    const hello: InitializeRequest = {
+      protocolVersion: PROTOCOL_VERSION,
+      clientInfo: { name: 'agent-tasks', version: packageVersion },
+      clientCapabilities: capabilitiesOf(turn),
+    }
+    agreed = await agent.request(methods.agent.initialize, hello)
+    if (agreed.protocolVersion !== PROTOCOL_VERSION) {
+      const message = `Agent ${preview(command)} speaks version ${agreed.protocolVersion} of ACP, expected ${PROTOCOL_VERSION}.`
+      throw new ProcessError('ACP_PROTOCOL', message, { command })
+    }
+    waitsFor = methods.agent.session.new
+    const created = await agent.request(methods.agent.session.new, { cwd: folder, mcpServers: [] })
+    waitsFor = methods.agent.session.prompt
+    sessionId = created.sessionId
+    return sessionId
+  }
+  const started = start()
+  const outcome = started
+    .then(async (id): Promise<EndedTurn | FailedTurn> => {
+      const goal: PromptRequest = { sessionId: id, prompt: [{ type: 'text', text: input.goalPrompt }] }
+      const { stopReason } = await agent.request(methods.agent.session.prompt, goal)
+      return { stopReason, sessionId: id }
+    })
+    .catch((error: unknown): FailedTurn => {
+      const known = toTurnError(error, command, waitsFor, agreed)
+      const isGone = connection.signal.reason === error && !isKnown(error)
+      return { error: known, waitedFor: waitsFor, isGone }
+    })
+    .finally(() => connection.close())
+  return {
+    outcome,
+    started: started.catch(() => undefined),
+    get waitsFor() {
+      return waitsFor
+    },
+    cancel: (reason) => {
+      cancelling.abort(reason)
+      if (sessionId === undefined) {
+        connection.close(reason)
+        return false
+      }
+      agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => undefined)
+      return true
+    },
+    fail: (error) => connection.close(error),
+  }
+}
+
+/** What the agent may ask for. */
+function capabilitiesOf({ settings: { permissions }, terminals }: TurnSettings) {
+  return {
+    fs: {
+      readTextFile: policyFor(permissions, 'read') !== 'deny',
+      writeTextFile: policyFor(permissions, 'edit') !== 'deny',
+    },
+    terminal: terminals !== undefined,
+    elicitation: { form: {} },
+  }
+}
+
+function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
+  const { settings, input, context, folder, updates, terminals } = turn
+  const { permissions, maxMessageBytes } = settings
+  const ask: RunContext['ask'] = (question, options) => context.ask(question, options)
+  const asking = { ask, permissions, updates, subagentName: input.subagentName }
+  const { fs, session, elicitation, terminal } = methods.client
+  const app = client({ name: 'agent-tasks' })
+  let open = 0
+  /** Refuses what is too much at once. An abort of the run aborts the signal. */
+  const on = <Method extends ClientRequestMethod>(
+    method: Method,
+    answer: (params: ClientRequestParamsByMethod[Method], signal: AbortSignal) => unknown,
+  ): void => {
+    const handle = async ({ params, signal }: ClientRequestContext<ClientRequestParamsByMethod[Method]>) => {
+      if (open >= MAX_OPEN_REQUESTS) {
+        throw RequestError.invalidRequest(undefined, `at most ${MAX_OPEN_REQUESTS} requests are answered at once`)
+      }
+      open += 1
+      try {
+        return await answer(params, AbortSignal.any([signal, cancelSignal]))
+      } finally {
+        open -= 1
+      }
+    }
+    app.onRequest(method, handle as unknown as ClientRequestHandlersByMethod[Method])
+  }
+  on(session.requestPermission, (params, signal) => answerPermission(asking, params, signal))
+  on(elicitation.create, (params, signal) => answerElicitation(ask, params, signal))
+  const can = capabilitiesOf(turn)
+  const read = async (params: ReadTextFileRequest) => ({ content: await readTextFile(folder, params, maxMessageBytes) })
+  if (can.fs.readTextFile) on(fs.readTextFile, read)
+  if (can.fs.writeTextFile) on(fs.writeTextFile, ({ path, content }) => writeTextFile(folder, path, content))
+  if (terminals !== undefined) {
+    on(terminal.create, (params) => ({ terminalId: terminals.create(params) }))
+    on(terminal.output, ({ terminalId }) => terminals.output(terminalId))
+    on(terminal.waitForExit, ({ terminalId }) => terminals.waitForExit(terminalId))
+    on(terminal.kill, ({ terminalId }) => terminals.kill(terminalId))
+    on(terminal.release, ({ terminalId }) => terminals.release(terminalId))
+  }
+  return app
+}
+
+const isKnown = (error: unknown): boolean => error instanceof ProcessError || error instanceof MessageTooLargeError
+
+/** Says which request failed, and why. */
+function toTurnError(
+  error: unknown,
+  command: string,
+  waitedFor: string,
+  agreed: InitializeResponse | undefined,
+): unknown {
+  if (error instanceof ProcessError) return error
+  const name = `Agent ${preview(command)}`
+  const fail = (code: string, message: string) => new ProcessError(code, message, { command }, { cause: error })
+  if (error instanceof MessageTooLargeError) {
+    const limit = `maxMessageBytes (${error.maxMessageBytes} bytes)`
+    return fail('ACP_PROTOCOL', `${name} was stopped: it sent a message of more than ${limit}.`)
+  }
+  if (!(error instanceof RequestError)) {
+    const reason = oneLine(error instanceof Error ? error.message : preview(error), MAX_REASON_CHARS)
+    return fail('ACP_PROTOCOL', `${name} did not answer ${waitedFor} as ACP says: ${reason}.`)
+  }
+  if (error.code === AUTH_REQUIRED) {
+    const ways = (agreed?.authMethods ?? []).slice(0, 10).map((method) => oneLine(method.name))
+    const how = ways.length === 0 ? '' : ` Its ways to sign in: ${ways.join(', ')}.`
+    return fail('ACP_AUTH_REQUIRED', `${name} needs a sign-in: start it in a terminal and sign in there.${how}`)
+  }
+  const details = error.data === undefined ? '' : ` (${oneLine(JSON.stringify(error.data), MAX_REASON_CHARS)})`
+  const reason = `${oneLine(error.message, MAX_REASON_CHARS)}${details}`
+  return fail('ACP_FAILED', `${name} answered ${waitedFor} with the error ${error.code}: ${reason}`)
+}

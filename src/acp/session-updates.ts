@@ -1,0 +1,140 @@
+/** What an agent says of its turn: its output, its progress, its tools and its last message. */
+import { z } from 'zod'
+import { ByteTail } from '../engine/byte-tail.js'
+import type { RunContext } from '../engine/runner.js'
+import { lazily } from '../protocol/lazily.js'
+import { keptText } from '../runners/captured-output.js'
+import type { KeptText } from '../runners/output-parsers.js'
+import { cutText } from '../text/cut-text.js'
+import { TOOL_KINDS, type AcpToolKind } from './acp-options.js'
+
+/** Of how many tool calls the kind and the title are kept: the latest. */
+const MAX_TOOL_CALLS = 1000
+
+/** The longest title that is shown, and the longest id that is kept, in characters. */
+const MAX_TITLE_CHARS = 200
+
+/** A tool call as its agent describes it. */
+export interface ToolCallInfo {
+  readonly kind: AcpToolKind
+  readonly title: string
+}
+
+const toolFields = lazily(() => ({
+  toolCallId: z.string().max(MAX_TITLE_CHARS),
+  title: z.string().nullish(),
+  kind: z.enum(TOOL_KINDS).nullish().catch(undefined),
+  status: z.string().nullish(),
+}))
+
+/** Only what is read of `session/update`; other updates are ignored, malformed ones as well. */
+const updateSchema = lazily(() =>
+  z.object({
+    update: z.discriminatedUnion('sessionUpdate', [
+      z.object({
+        sessionUpdate: z.literal('agent_message_chunk'),
+        content: z.object({ type: z.literal('text'), text: z.string() }),
+        messageId: z.string().nullish(),
+      }),
+      z.object({ sessionUpdate: z.enum(['tool_call', 'tool_call_update']), ...toolFields() }),
+      z.object({
+        sessionUpdate: z.literal('plan'),
+        entries: z.array(z.object({ content: z.string(), status: z.string() })),
+      }),
+    ]),
+  }),
+)
+
+/** The state of a turn. */
+export interface SessionUpdates {
+  /** Reads the parameters of a `session/update`. Never throws. */
+  readonly read: (params: unknown) => void
+  /** What the tool call of a request is: the request may leave out what an update has said before. */
+  toolCall(request: {
+    readonly toolCallId: string
+    readonly kind?: AcpToolKind | null | undefined
+    readonly title?: string | null | undefined
+  }): ToolCallInfo
+  /** The last message of the agent. */
+  message(): KeptText
+}
+
+/** One line of foreign text. */
+export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
+  cutText(
+    text
+      .slice(0, 2 * maxChars)
+      .replace(/\s+/g, ' ')
+      .trim(),
+    maxChars,
+  )
+
+/** @param maxBytes how much of a message is kept */
+export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, maxBytes: number): SessionUpdates {
+  const tools = new Map<string, ToolCallInfo>()
+  let message = new ByteTail(maxBytes)
+  let messageId: string | undefined
+  let isNewMessage = false
+  let isLineStart = true
+  const append = (text: string): void => {
+    if (text === '') return
+    context.append(text)
+    isLineStart = text.endsWith('\n')
+  }
+  const appendLine = (line: string): void => append(`${isLineStart ? '' : '\n'}${line}\n`)
+  const toolCall: SessionUpdates['toolCall'] = ({ toolCallId, kind, title }) => {
+    const known = tools.get(toolCallId)
+    return { kind: kind ?? known?.kind ?? 'other', title: oneLine(title ?? known?.title ?? '') }
+  }
+  const keepTool = (id: string, tool: ToolCallInfo): void => {
+    tools.delete(id)
+    tools.set(id, tool)
+    for (const oldest of tools.keys()) {
+      if (tools.size <= MAX_TOOL_CALLS) break
+      tools.delete(oldest)
+    }
+  }
+  return {
+    read: (params) => {
+      const parsed = updateSchema().safeParse(params)
+      if (!parsed.success) return
+      const { update } = parsed.data
+      switch (update.sessionUpdate) {
+        case 'agent_message_chunk': {
+          const { text } = update.content
+          const id = update.messageId ?? undefined
+          append(text)
+          if (id !== messageId) isNewMessage = true
+          messageId = id
+          if (isNewMessage && text.trim() === '') return
+          if (isNewMessage) message = new ByteTail(maxBytes)
+          isNewMessage = false
+          message.append(new TextEncoder().encode(text))
+          return
+        }
+        case 'plan': {
+          const { entries } = update
+          if (entries.length === 0) return
+          const current = entries.find(({ status }) => status === 'in_progress')
+          context.report({
+            progress: entries.filter(({ status }) => status === 'completed').length,
+            total: entries.length,
+            ...(current !== undefined && { message: oneLine(current.content) }),
+          })
+          return
+        }
+        default: {
+          const isKnown = tools.has(update.toolCallId)
+          const tool = toolCall(update)
+          keepTool(update.toolCallId, tool)
+          isNewMessage = true
+          const line = `[${tool.kind}] ${tool.title}`
+          if (update.status === 'failed') appendLine(`${line}: failed`)
+          else if (!isKnown) appendLine(line)
+        }
+      }
+    },
+    toolCall,
+    message: () => keptText(message),
+  }
+}
