@@ -1,0 +1,73 @@
+/** Runs an agent of ACP that a test describes (`programs/acp-agent.mjs`), as a real program. */
+import { fileURLToPath } from 'node:url'
+import { acpRunner, type AcpRunnerOptions } from '../../src/acp/index.js'
+import type { TaskAnswer } from '../../machines/records.js'
+import type { OutputObject } from '../../machines/records.js'
+import type { TaskQuestionInput } from '../../src/protocol/task-questions.js'
+import { createRunContext, runInput, type RecordedContext } from './run-context.js'
+
+const script = fileURLToPath(new URL('programs/acp-agent.mjs', import.meta.url))
+
+/** What the agent does. */
+export interface AgentScript {
+  readonly acts?: readonly (readonly [string, ...unknown[]])[]
+  readonly [field: string]: unknown
+}
+
+/** The options that run it. */
+export const agentOptions = (does: AgentScript, more: Partial<AcpRunnerOptions> = {}): AcpRunnerOptions => ({
+  command: process.execPath,
+  args: [script, JSON.stringify(does)],
+  permissions: 'ask',
+  ...more,
+})
+
+/** A context whose questions are answered in order; without an answer they stay open until their signal aborts. */
+export function answering(...answers: readonly (TaskAnswer | string)[]) {
+  const questions: TaskQuestionInput[] = []
+  const waiting = [...answers]
+  const context: RecordedContext = {
+    ...createRunContext(),
+    ask: (question, { signal } = {}) => {
+      questions.push(question)
+      const answer = waiting.shift()
+      if (typeof answer === 'string') return Promise.resolve({ action: 'accept', content: { answer } })
+      if (answer !== undefined) return Promise.resolve(answer)
+      return new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => reject(new Error('withdrawn')))
+        context.append('asked')
+      })
+    },
+  }
+  return { context, questions }
+}
+
+/** Runs it to its end. */
+export const runAgent = async (
+  does: AgentScript,
+  more?: Partial<AcpRunnerOptions>,
+  context: RecordedContext = createRunContext(),
+): Promise<OutputObject> => acpRunner(agentOptions(does, more)).run(runInput(), context)
+
+/** The results of its acts. */
+export async function results(
+  does: AgentScript,
+  more?: Partial<AcpRunnerOptions>,
+  context?: RecordedContext,
+): Promise<unknown[]> {
+  const { final_message = '' } = await runAgent(does, more, context)
+  return JSON.parse(final_message) as unknown[]
+}
+
+/** Its failure. */
+export const failure = (
+  does: AgentScript,
+  more?: Partial<AcpRunnerOptions>,
+  context?: RecordedContext,
+): Promise<Error & { readonly code?: string }> =>
+  runAgent(does, more, context).then(
+    (output) => {
+      throw new Error(`it completed: ${JSON.stringify(output)}`)
+    },
+    (error: unknown) => error as Error,
+  )
