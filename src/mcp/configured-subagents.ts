@@ -38,7 +38,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
-  const { maxRunSeconds, maxConcurrent, rate } = subagent
+  const { maxRunSeconds, maxConcurrent, rate, isolation, keep } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // Not in the directory of a call, nor in the project of a client: that may be anybody's.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
@@ -53,6 +53,8 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
       cwd: directory,
       stdin,
       questions: asks,
+      isolation,
+      keep,
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })

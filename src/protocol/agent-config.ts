@@ -114,6 +114,17 @@ const subagentSchema = strictObject({
     .describe(
       'Whether the program goes on when the server is killed: the next server of the session follows it to its end. Needs a store; not on Windows.',
     ),
+  isolation: z
+    .enum(['none', 'worktree'])
+    .default('none')
+    .describe(
+      'worktree: each task runs in a git worktree of its own, on the branch agent-tasks/ID, which is kept if something has changed. Needs git 2.36. ' +
+        'Default: it runs in the working directory.',
+    ),
+  keep: z
+    .enum(['changes', 'always'])
+    .default('changes')
+    .describe('With isolation "worktree": whether worktrees are kept in which nothing has changed.'),
   asks: z
     .boolean()
     .default(false)

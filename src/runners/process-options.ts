@@ -58,6 +58,14 @@ export interface ProcessRunnerOptions {
    * process. Not on Windows. Default false.
    */
   readonly questions?: boolean
+  /**
+   * `worktree`: it runs in a git worktree of its own, at HEAD of the repository of `cwd` and on the branch `agent-tasks/<id>`, which its retries use
+   * again. At the end both are removed if nothing has changed; otherwise they are kept, and `worktree` of the output says where. Needs git 2.36.
+   * Default `none`.
+   */
+  readonly isolation?: 'none' | 'worktree'
+  /** With a worktree: which are kept, those with `changes` or all (`always`). Default `changes`. */
+  readonly keep?: 'changes' | 'always'
   /** How long after an abort its process group is killed, in ms. Default 5000. */
   readonly graceMs?: number
   /** The signal that an abort sends to its process group first. Default `SIGTERM`. */
@@ -94,6 +102,8 @@ const processOptionsSchema = lazily(() =>
     survivesHost: z.boolean().default(false),
     stdin: z.enum(['none', 'messages']).default('none'),
     questions: z.boolean().default(false),
+    isolation: z.enum(['none', 'worktree']).default('none'),
+    keep: z.enum(['changes', 'always']).default('changes'),
     graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),
     killSignal: z.custom<NodeJS.Signals>(isSignal, "a signal, as in 'SIGTERM'").default('SIGTERM'),
     clock: z

@@ -16,6 +16,7 @@ import { openQuestionSocket } from './question-socket.js'
 import { shellStartError } from './start-error.js'
 import { substitute } from './substitution.js'
 import type { ProgramEnd } from './supervision.js'
+import { runInWorktree } from './worktrees/run-in-worktree.js'
 import { canFollow } from '../engine/program-folder.js'
 import { followProgram, startSurviving } from './surviving-program.js'
 
@@ -56,7 +57,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   }
   if (!settings.survivesHost) {
     return {
-      run: (input, context) => withQuestions(settings, context, toArgument, runProgram)(input),
+      run: (input, context) => withQuestions(settings, context, toArgument, isolated(runProgram))(input),
       takesMessages: settings.stdin === 'messages',
     }
   }
@@ -68,8 +69,8 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   return {
     run: (input, context) =>
       context.durability?.isResumed === true
-        ? runSurvivingProgram(settings, toArgument, input, context)
-        : withQuestions(settings, context, toArgument, runSurvivingProgram)(input),
+        ? isolated(runSurvivingProgram)(settings, toArgument, input, context)
+        : withQuestions(settings, context, toArgument, isolated(runSurvivingProgram))(input),
     survivesHost: true,
     canResume: (folder, program) => folder !== undefined && canFollow(folder, program),
   }
@@ -81,6 +82,14 @@ type RunProgram = (
   input: RunInput,
   context: RunContext,
 ) => Promise<OutputObject>
+
+/** Runs the program in a worktree, if it is to have one. */
+const isolated =
+  (run: RunProgram): RunProgram =>
+  (settings, toArgument, input, context) =>
+    settings.isolation === 'none'
+      ? run(settings, toArgument, input, context)
+      : runInWorktree(settings, input, context, (own, noted) => run(own, toArgument, input, noted))
 
 /** Runs the program with a socket for its questions, if it may ask some. */
 function withQuestions(

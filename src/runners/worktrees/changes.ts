@@ -1,0 +1,63 @@
+/** What a task has changed in its worktree. */
+import { nodeBuiltin } from '../../node-builtins.js'
+import { answer, git, gitOnFiles, type Place } from './git.js'
+import { tipOf } from './repository.js'
+
+/** How many repositories may be inside one another. */
+const MAX_DEPTH = 8
+
+/** What a task has changed. */
+export interface Changes {
+  /** How many commits it has made. */
+  readonly commits: number
+  /** How many files it has changed, added or removed, in these commits or without one. Ignored files do not count. */
+  readonly files: number
+  /** Whether anything would be lost with the worktree and its branch. */
+  readonly isChanged: boolean
+}
+
+/**
+ * Looks at a worktree, also into its submodules.
+ * @param base the commit that it started from
+ * @throws GitError for what cannot be looked at
+ */
+export async function changesIn(
+  { path, gitDir, branch }: { readonly path: string; readonly gitDir: string; readonly branch: string },
+  base: string,
+): Promise<Changes> {
+  // Not by the file `.git` in it, which the program may have changed.
+  const place = { folder: path, gitDir }
+  const head = await answer(place, 'rev-parse', '--verify', 'HEAD^{commit}')
+  const tip = await tipOf(place, branch)
+  const ends = [head, tip].filter((end) => end !== undefined)
+  const commits = Number(await git(place, 'rev-list', '--count', ...ends, '--not', base))
+  const committed = await git(place, 'diff-tree', '-r', '--no-renames', '--name-only', '-z', base, ...ends.slice(0, 1))
+  const uncommitted = await filesIn(place, 0)
+  const files = new Set([...split(committed), ...uncommitted]).size
+  return { commits, files, isChanged: files > 0 || ends.some((end) => end !== base) }
+}
+
+/** The paths of the files that are not committed as they are, in a repository and its submodules. */
+async function filesIn(place: Place, depth: number): Promise<string[]> {
+  const status = ['status', '--porcelain', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty']
+  // Each begins with two letters and a space.
+  const files = split(await gitOnFiles(place, ...status)).map((entry) => entry.slice(3))
+  for (const entry of split(await git(place, 'ls-files', '--stage', '-z'))) {
+    const [, commit = '', name = ''] = /^160000 ([0-9a-f]+) \d\t(.*)$/s.exec(entry) ?? []
+    const folder = `${place.folder}/${name}`
+    // git itself would look into it with the configuration of the submodule.
+    if (name === '' || !nodeBuiltin('node:fs').existsSync(`${folder}/.git`)) continue
+    const inside = await changesOfSubmodule({ folder }, commit, depth + 1).catch(() => [''])
+    files.push(...inside.map((file) => `${name}/${file}`))
+  }
+  return files
+}
+
+/** A submodule has commits of its own where no remote has them. */
+async function changesOfSubmodule(place: Place, commit: string, depth: number): Promise<string[]> {
+  if (depth > MAX_DEPTH) return ['']
+  const own = await git(place, 'rev-list', '--max-count=1', '--all', 'HEAD', '--not', '--remotes', commit)
+  return [...(own === '' ? [] : ['']), ...(await filesIn(place, depth))]
+}
+
+const split = (text: string): string[] => text.split('\0').filter((part) => part !== '')

@@ -1,0 +1,123 @@
+/**
+ * Runs git on repositories that anybody may have configured. Nothing that a repository brings along is run: no hook, no file-system monitor, no
+ * filter of its own configuration, no transport. Filters of the user's configuration, such as those of Git LFS, run.
+ *
+ * A program may change the configuration of its repository while it runs, so filters are looked up before each command that may use one.
+ */
+import { AgentTasksError } from '../../errors.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { toOneLine } from '../../text/control-characters.js'
+import { lastChars } from '../../text/cut-text.js'
+
+/** The most that a command may print, in bytes (64 MiB). */
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+
+/** How much of what git says an error has, in characters. */
+const SHOWN_CHARS = 1000
+
+/** Variables that would lead git to another repository than that of its directory (`git rev-parse --local-env-vars`, and those of configuration). */
+const LOCAL_VARIABLE =
+  /^GIT_(ALTERNATE_OBJECT_DIRECTORIES|CEILING_DIRECTORIES|COMMON_DIR|CONFIG|CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)|DIR|GRAFT_FILE|IMPLICIT_WORK_TREE|INDEX_FILE|NAMESPACE|NO_REPLACE_OBJECTS|OBJECT_DIRECTORY|PREFIX|REPLACE_REF_BASE|SHALLOW_FILE|WORK_TREE)$/
+
+/** What is said to every command, as `-c` would. */
+const SETTINGS: readonly Setting[] = [
+  ['core.hooksPath', '/dev/null'],
+  ['core.fsmonitor', 'false'],
+  ['submodule.recurse', 'false'],
+]
+
+type Setting = readonly [name: string, value: string]
+
+/** Where a command runs: in the repository of a folder, or in this one whatever the folder says. */
+export interface Place {
+  readonly folder: string
+  readonly gitDir?: string
+}
+
+/** A command of git failed. */
+export class GitError extends AgentTasksError {
+  override readonly name = 'GitError'
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null
+
+  constructor(message: string, exitCode: number | null) {
+    super('GIT_FAILED', message)
+    this.exitCode = exitCode
+  }
+}
+
+/** Names without a value: a program that is started in a worktree must not inherit them. */
+export const withoutLocalVariables = (env: NodeJS.ProcessEnv): Record<string, undefined> =>
+  Object.fromEntries(Object.keys(env).flatMap((name) => (LOCAL_VARIABLE.test(name) ? [[name, undefined]] : [])))
+
+/**
+ * Runs a command that reads or writes no file of a working tree.
+ * @returns what it printed
+ * @throws GitError
+ */
+export const git = (place: Place, ...args: readonly string[]): Promise<string> => run(place, args, SETTINGS)
+
+/** Runs a command that may filter files: those that the repository's own configuration defines do nothing. @throws GitError */
+export async function gitOnFiles(place: Place, ...args: readonly string[]): Promise<string> {
+  const listed = await answer(place, 'config', '--null', '--show-scope', '--name-only', '--get-regexp', '^filter[.]')
+  const words = (listed ?? '').split('\0')
+  const names = new Set<string>()
+  for (let at = 0; at + 1 < words.length; at += 2) {
+    const [scope, key = ''] = [words[at], words[at + 1]]
+    if (scope !== 'system' && scope !== 'global') names.add(key.slice('filter.'.length, key.lastIndexOf('.')))
+  }
+  const settings = [...names].flatMap((name): Setting[] => [
+    ...['clean', 'smudge', 'process'].map((field): Setting => [`filter.${name}.${field}`, '']),
+    [`filter.${name}.required`, 'false'],
+  ])
+  return run(place, args, [...SETTINGS, ...settings])
+}
+
+/** What a command prints, without the line break at its end; undefined where it says no with exit code 1. @throws GitError */
+export async function answer(place: Place, ...args: readonly string[]): Promise<string | undefined> {
+  try {
+    return (await git(place, ...args)).replace(/\n$/, '')
+  } catch (error) {
+    if (error instanceof GitError && error.exitCode === 1) return undefined
+    throw error
+  }
+}
+
+function run({ folder, gitDir }: Place, args: readonly string[], settings: readonly Setting[]): Promise<string> {
+  const path = nodeBuiltin('node:path')
+  const inherited = Object.entries(process.env).filter(([name]) => !LOCAL_VARIABLE.test(name))
+  const config = settings.flatMap(([name, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, name],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ])
+  // Not by a relative path: the folder may hold a program of that name.
+  const folders = (process.env['PATH'] ?? '').split(path.delimiter).filter((one) => path.isAbsolute(one))
+  const env = {
+    ...Object.fromEntries([...inherited, ...config]),
+    PATH: folders.join(path.delimiter),
+    GIT_CONFIG_COUNT: String(settings.length),
+    GIT_ALLOW_PROTOCOL: ':',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_TERMINAL_PROMPT: '0',
+    LC_ALL: 'C',
+  }
+  const where = gitDir === undefined ? [] : [`--git-dir=${gitDir}`, `--work-tree=${folder}`]
+  const options = { cwd: path.dirname(process.execPath), env, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true }
+  return new Promise((resolve, reject) => {
+    nodeBuiltin('node:child_process').execFile(
+      'git',
+      ['--no-pager', '-C', folder, ...where, ...args],
+      options,
+      (error, stdout, stderr) => {
+        if (error === null) resolve(stdout)
+        else reject(toGitError(error, args[0] ?? '', stderr))
+      },
+    )
+  })
+}
+
+function toGitError({ code, message }: Error & { readonly code?: unknown }, command: string, stderr: string): GitError {
+  if (code === 'ENOENT') return new GitError('git was not found: no directory in PATH has it', null)
+  const said = lastChars(toOneLine(stderr.trim() === '' ? message : stderr.trim()), SHOWN_CHARS)
+  return new GitError(`git ${command} failed: ${said}`, typeof code === 'number' ? code : null)
+}

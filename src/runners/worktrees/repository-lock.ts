@@ -1,0 +1,100 @@
+/**
+ * A lock for the worktrees of a repository, among all processes of this machine: git itself fails when two of its commands add worktrees at the
+ * same time. The lock is a file in the common git directory that names its holder; that of a process that has ended is removed.
+ */
+import type { Clock } from '../../clock.js'
+import { AgentTasksError } from '../../errors.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
+import { readRegular } from '../../regular-file.js'
+
+/** How often a lock is tried, and for how long, in ms. */
+const WAIT_MS = { step: 10, most: 300_000 } as const
+
+/** The longest file, in bytes. */
+const FILE_BYTES = 1024
+
+interface Holder extends ProgramIdentity {
+  /** Of each holding another one. */
+  readonly token: string
+}
+
+/**
+ * Holds the lock while something runs.
+ * @throws the reason of the signal, if it aborts before the lock is held; AgentTasksError when another process holds it for five minutes
+ */
+export async function lockRepository<Result>(
+  commonDir: string,
+  { clock, signal }: { readonly clock: Clock; readonly signal?: AbortSignal | undefined },
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const file = `${commonDir}/agent-tasks.lock`
+  for (let waited = 0; ; waited += WAIT_MS.step) {
+    signal?.throwIfAborted()
+    const unlock = tryLock(file)
+    if (unlock !== undefined) {
+      try {
+        return await run()
+      } finally {
+        unlock()
+      }
+    }
+    if (waited >= WAIT_MS.most) {
+      const who = holderOf(file)?.pid ?? 'unknown'
+      throw new AgentTasksError('WORKTREE_FAILED', `${file}: process ${who} has held this lock for five minutes.`)
+    }
+    await new Promise((resolve) =>
+      clock.setTimeout(() => resolve(undefined), WAIT_MS.step, { name: 'lock of a repository', kind: 'poll' }),
+    )
+  }
+}
+
+/**
+ * Only one process removes the file of a holder that has ended: the one that holds the lock named by the token of that file. While it does, the file
+ * of the next holder cannot be taken for the old one.
+ */
+function tryLock(file: string): (() => void) | undefined {
+  const { linkSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
+  const token = globalThis.crypto.randomUUID()
+  const draft = `${file}.${token}.new`
+  writeFileSync(draft, JSON.stringify({ ...identityOf(process.pid), token }), { mode: 0o600, flag: 'wx' })
+  try {
+    // A link appears with its whole content, and never in place of another file.
+    linkSync(draft, file)
+    return () => rmSync(file, { force: true })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  const holder = holderOf(file)
+  if (holder === undefined || stateOf(holder) === 'alive') return undefined
+  const unlock = tryLock(`${file}.${holder.token}`)
+  if (unlock === undefined) return undefined
+  try {
+    if (holderOf(file)?.token === holder.token) rmSync(file, { force: true })
+  } finally {
+    unlock()
+  }
+  return undefined
+}
+
+/** Undefined where there is no such file. One that nobody could have written as a holder is that of a process that has ended. */
+function holderOf(file: string): Holder | undefined {
+  const text = readRegular(file, FILE_BYTES)
+  if (text === undefined) return undefined
+  try {
+    const { pid, start, boot, token } = JSON.parse(text) as Partial<Holder>
+    if (
+      typeof pid === 'number' &&
+      typeof start === 'string' &&
+      typeof boot === 'string' &&
+      /^[\w-]{36}$/.test(token ?? '')
+    ) {
+      return { pid, start, boot, token: token ?? '' }
+    }
+  } catch {
+    // As below.
+  }
+  return { pid: 0, start: '', boot: '', token: 'malformed' }
+}

@@ -1,0 +1,83 @@
+/** The repository of a folder, and where its worktrees are. */
+import { AgentTasksError } from '../../errors.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { answer, GitError, gitOnFiles, type Place } from './git.js'
+
+/** The branches of tasks are inside this one. */
+export const BRANCHES = 'agent-tasks'
+
+/** The checkout that a folder is in. */
+export interface Repository {
+  /** The folder of the checkout. */
+  readonly top: string
+  /** The directory that all worktrees of the repository share. */
+  readonly commonDir: string
+  /** The path of the folder in its checkout: empty, or with `/` at its end. */
+  readonly prefix: string
+}
+
+/** @throws AgentTasksError (`WORKTREE_FAILED`) for a folder that is in no checkout */
+export async function findRepository(folder: string): Promise<Repository> {
+  try {
+    const ask = async (name: string) => (await answer({ folder }, 'rev-parse', '--path-format=absolute', name)) ?? ''
+    const commonDir = await ask('--git-common-dir')
+    if ((await ask('--is-inside-work-tree')) !== 'true')
+      throw refusal(folder, 'it is in no working tree: the repository is bare')
+    return { commonDir, top: await ask('--show-toplevel'), prefix: await ask('--show-prefix') }
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    const isMissing = !nodeBuiltin('node:fs').existsSync(folder)
+    const isNone = error.message.includes('not a git repository')
+    throw refusal(
+      folder,
+      isMissing ? 'it does not exist' : isNone ? 'it is in no git repository' : error.message,
+      error,
+    )
+  }
+}
+
+/** The commit of HEAD. @throws AgentTasksError (`WORKTREE_FAILED`) for a repository in which there can be no branch of a task */
+export async function findStart({ top }: Repository): Promise<string> {
+  const head = await answer({ folder: top }, 'rev-parse', '--verify', '--quiet', 'HEAD^{commit}')
+  if (head === undefined) throw refusal(top, 'its repository has no commit yet')
+  if ((await tipOf({ folder: top }, BRANCHES)) !== undefined) {
+    throw refusal(top, `a branch is named ${BRANCHES}, so none can be named ${BRANCHES}/…: rename it`)
+  }
+  return head
+}
+
+/** The commit of a branch; undefined when there is none. */
+export const tipOf = (place: Place, branch: string): Promise<string | undefined> =>
+  answer(place, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`)
+
+/** Whether a checkout has work that is not committed. */
+export async function isDirty(top: string): Promise<boolean> {
+  return (await gitOnFiles({ folder: top }, 'status', '--porcelain', '--ignore-submodules=dirty')) !== ''
+}
+
+/** An error that says why a task has no worktree. */
+export const refusal = (folder: string, reason: string, cause?: unknown): AgentTasksError =>
+  new AgentTasksError('WORKTREE_FAILED', `No worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
+
+/** The name of a task's worktree, valid as part of a branch and of a path on every system. No two ids have the same. */
+export function worktreeName(id: string): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(id)) return id
+  const readable = id
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 40)
+  return `${readable === '' ? 'task' : readable}.${digest(id)}`
+}
+
+/** The folder that has the worktrees of a repository, in the state of the user: below `XDG_STATE_HOME`, or `~/.local/state`. */
+export function worktreesFolder(commonDir: string): string {
+  const { basename, dirname, isAbsolute, join } = nodeBuiltin('node:path')
+  const { XDG_STATE_HOME: state = '' } = process.env
+  const base = isAbsolute(state) ? state : join(nodeBuiltin('node:os').homedir(), '.local', 'state')
+  const name = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir)
+  return join(base, 'agent-tasks', 'worktrees', `${worktreeName(name)}-${digest(commonDir)}`)
+}
+
+const digest = (text: string): string =>
+  nodeBuiltin('node:crypto').createHash('sha256').update(text).digest('hex').slice(0, 16)

@@ -1,0 +1,118 @@
+/** Runs a program in a worktree of its own (`isolation: 'worktree'`). */
+import type { OutputObject } from '../../../machines/records.js'
+import type { RunContext, RunInput } from '../../engine/runner.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { identityOf } from '../../process-identity.js'
+import type { ProcessSettings } from '../process-options.js'
+import { withoutLocalVariables } from './git.js'
+import { isUsing, writeNotes } from './left-worktree.js'
+import { findRepository, refusal } from './repository.js'
+import { closeWorktree, openWorktree, type Worktree } from './worktree.js'
+
+/** How long the processes of a program that was killed may take to end, in ms, and how often they are looked at. */
+const STOP_MS = { most: 5000, step: 10 } as const
+
+/** The runs of this process, by repository and task. */
+const running = new Map<string, Promise<unknown>>()
+
+/**
+ * Runs a program in the worktree of its task, at the place of its working directory.
+ * @param run runs it with other settings and another context
+ * @throws AgentTasksError (`WORKTREE_FAILED`) when there can be none: nothing has run
+ */
+export async function runInWorktree(
+  settings: ProcessSettings,
+  input: RunInput,
+  context: RunContext,
+  run: (settings: ProcessSettings, context: RunContext) => Promise<OutputObject>,
+): Promise<OutputObject> {
+  const { clock, cwd = process.cwd() } = settings
+  const isResumed = context.durability?.isResumed === true
+  const repository = await findRepository(cwd)
+  const key = JSON.stringify([repository.commonDir, input.id])
+  const start = async (): Promise<OutputObject> => {
+    const worktree = await openWorktree(repository, {
+      id: input.id,
+      mayExist: isResumed || context.attempt > 1,
+      isResumed,
+      clock,
+      signal: context.signal,
+    })
+    return runIn(worktree, settings, context, run)
+  }
+  // A run that was given up at its deadline may still be ending.
+  const turn = (context.attempt > 1 ? running.get(key) : undefined)?.then(start) ?? start()
+  const ended = turn.then(
+    () => undefined,
+    () => undefined,
+  )
+  running.set(key, ended)
+  try {
+    return await turn
+  } finally {
+    if (running.get(key) === ended) running.delete(key)
+  }
+}
+
+async function runIn(
+  worktree: Worktree,
+  settings: ProcessSettings,
+  context: RunContext,
+  run: (settings: ProcessSettings, context: RunContext) => Promise<OutputObject>,
+): Promise<OutputObject> {
+  const { clock, env, keep } = settings
+  const end = async () => {
+    const isBusy = (): boolean => worktree.notes.program !== undefined && isUsing(worktree.notes.program)
+    for (let waited = 0; isBusy() && waited < STOP_MS.most; waited += STOP_MS.step) {
+      await new Promise((resolve) =>
+        clock.setTimeout(() => resolve(undefined), STOP_MS.step, { name: 'end of a process group', kind: 'poll' }),
+      )
+    }
+    return closeWorktree(worktree, { clock, keep: isBusy() ? 'always' : keep })
+  }
+  try {
+    const own = { ...settings, cwd: folderIn(worktree), env: { ...withoutLocalVariables(process.env), ...env } }
+    const output = await run(own, noting(worktree, context))
+    return { ...output, worktree: await end() }
+  } catch (error) {
+    const { isKept, path, branch, commits, files } = await end()
+    if (!isKept) throw error
+    const kept = `\nIts work is kept in ${path ?? 'no folder'} on branch ${branch} (commits: ${commits}, files: ${files}).`
+    context.append(`${kept}\n`)
+    if (error instanceof Error) error.message += kept
+    throw error
+  }
+}
+
+/** The place of the working directory in a worktree. */
+function folderIn({ repository, path }: Worktree): string {
+  const { realpathSync, statSync } = nodeBuiltin('node:fs')
+  const folder = `${path}/${repository.prefix}`
+  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
+  // A link of the repository may lead anywhere.
+  if (isFolder && `${realpathSync(folder)}/`.startsWith(`${realpathSync(path)}/`)) return folder
+  throw refusal(repository.top, `folder ${repository.prefix} is not in its last commit`)
+}
+
+/** A context that notes which program runs in a worktree, so that nobody removes it meanwhile. */
+function noting(worktree: Worktree, context: RunContext): RunContext {
+  const note = (program = identityOf(0)): void => {
+    if (program === undefined) return
+    worktree.notes = { ...worktree.notes, program }
+    writeNotes(worktree.gitDir, worktree.notes)
+  }
+  const { durability } = context
+  const setProgram: RunContext['setProgram'] = (facts) => {
+    if (facts.pid !== undefined) note(identityOf(facts.pid))
+    context.setProgram?.(facts)
+  }
+  const saveProgram: NonNullable<typeof durability>['saveProgram'] = (program) => {
+    note(program.identity)
+    return durability?.saveProgram(program) ?? Promise.resolve()
+  }
+  // Their other fields are read when they are needed.
+  return Object.create(context, {
+    setProgram: { value: setProgram },
+    ...(durability && { durability: { value: Object.create(durability, { saveProgram: { value: saveProgram } }) } }),
+  }) as RunContext
+}

@@ -1,0 +1,184 @@
+/** Makes the worktree of a task, and removes it, or keeps what the task has changed. */
+import { systemClock, type Clock } from '../../clock.js'
+import { defined } from '../../defined.js'
+import { nodeBuiltin } from '../../node-builtins.js'
+import { changesIn, type Changes } from './changes.js'
+import { answer, git, GitError, gitOnFiles } from './git.js'
+import { leftWorktrees, lockReason, writeNotes, type WorktreeNotes } from './left-worktree.js'
+import { lockRepository } from './repository-lock.js'
+import {
+  BRANCHES,
+  findStart,
+  isDirty,
+  refusal,
+  tipOf,
+  worktreeName,
+  worktreesFolder,
+  type Repository,
+} from './repository.js'
+
+/** A worktree that is complete, and that this process has locked. */
+export interface Worktree {
+  readonly repository: Repository
+  readonly path: string
+  readonly branch: string
+  readonly gitDir: string
+  notes: WorktreeNotes
+}
+
+/** What the output of a task says of its worktree. */
+export interface WorktreeResult {
+  /** Whether there is something to keep: then the worktree is at `path`, and its commits are on `branch`. Otherwise both were removed. */
+  readonly isKept: boolean
+  readonly path?: string
+  readonly branch?: string
+  /** The commit that it started from. */
+  readonly base: string
+  readonly commits: number
+  readonly files: number
+  /** What else there is to know. */
+  readonly note?: string
+}
+
+interface Waiting {
+  readonly clock: Clock
+  readonly signal?: AbortSignal
+}
+
+/**
+ * The worktree of a task: a new one, or that of its earlier attempt.
+ * @param mayExist whether this task can have made one before
+ * @param isResumed whether a program that runs in it goes on
+ * @throws AgentTasksError (`WORKTREE_FAILED`); the reason of the signal
+ */
+export async function openWorktree(
+  repository: Repository,
+  {
+    id,
+    mayExist,
+    isResumed,
+    ...waiting
+  }: Waiting & { readonly id: string; readonly mayExist: boolean; readonly isResumed: boolean },
+): Promise<Worktree> {
+  const { top, commonDir } = repository
+  const name = worktreeName(id)
+  const branch = `${BRANCHES}/${name}`
+  const path = `${worktreesFolder(commonDir)}/${name}`
+  const { existsSync, mkdirSync } = nodeBuiltin('node:fs')
+  const wrap = (error: unknown): never => {
+    throw error instanceof GitError ? refusal(top, error.message, error) : error
+  }
+  const made = await lockRepository(commonDir, waiting, async (): Promise<Worktree | Unfinished> => {
+    const head = await findStart(repository)
+    const tip = await tipOf({ folder: top }, branch)
+    const left = leftWorktrees(commonDir).find((one) => one.path === path)
+    if (!mayExist && (left !== undefined || tip !== undefined || existsSync(path))) {
+      const how =
+        'Remove them with `agent-tasks worktrees remove`, and what is left with git, or give the task another id'
+      throw refusal(top, `branch ${branch} or folder ${path} is there from an earlier task. ${how}`)
+    }
+    if (left?.usedBy !== undefined && left.usedBy !== process.pid && !isResumed) {
+      throw refusal(top, `process ${left.usedBy} uses ${path}`)
+    }
+    if (left?.notes !== undefined && existsSync(path)) {
+      await unlock(top, path)
+      await git({ folder: top }, 'worktree', 'lock', '--reason', lockReason(process.pid), path)
+      return { repository, path, branch, gitDir: left.gitDir, notes: left.notes }
+    }
+    // Its folder was removed, or it was never complete. What is on its branch stays.
+    if (left !== undefined) await removeFolder(top, path)
+    mkdirSync(nodeBuiltin('node:path').dirname(path), { recursive: true, mode: 0o700 })
+    const start = tip === undefined ? ['--no-track', '-b', branch, path, head] : [path, branch]
+    const locked = ['--lock', '--reason', lockReason(process.pid)]
+    await git({ folder: top }, 'worktree', 'add', '--quiet', '--no-checkout', ...locked, ...start)
+    const gitDir = (await answer({ folder: path }, 'rev-parse', '--absolute-git-dir')) ?? ''
+    const base = left?.notes?.base ?? (tip === undefined ? head : await git({ folder: top }, 'merge-base', head, tip))
+    return { repository, path, branch, gitDir, base: base.trim() }
+  }).catch(wrap)
+  if ('notes' in made) return made
+  try {
+    // Outside of the lock: each worktree has an index of its own, and a large one takes its time.
+    await gitOnFiles({ folder: path, gitDir: made.gitDir }, 'reset', '--hard', '--quiet', '--no-recurse-submodules')
+    const notes = { id, base: made.base, isPartial: await isDirty(top), createdAt: systemClock.now() }
+    writeNotes(made.gitDir, notes)
+    return { ...made, notes }
+  } catch (error) {
+    await removeWorktree(made, made.base, waiting).catch(() => undefined)
+    return wrap(error)
+  }
+}
+
+interface Unfinished extends Omit<Worktree, 'notes'> {
+  readonly base: string
+}
+
+/** Ends the use of a worktree: removes it, unless something has changed in it, or it is always kept. Never throws. */
+export async function closeWorktree(
+  worktree: Worktree,
+  { keep, clock }: { readonly keep: 'always' | 'changes'; readonly clock: Clock },
+): Promise<WorktreeResult> {
+  const { repository, path, branch, notes } = worktree
+  const { base, isPartial } = notes
+  const left = isPartial ? [`uncommitted work in ${repository.top} was not in it`] : []
+  const say = (...more: readonly string[]): string | undefined => [...left, ...more].join('; ') || undefined
+  const none = { commits: 0, files: 0 }
+  let changes: Changes | undefined
+  try {
+    if (!nodeBuiltin('node:fs').existsSync(path)) return await afterRemoval(worktree, { clock }, say)
+    const { isChanged, ...counts } = (changes = await changesIn(worktree, base))
+    if (keep === 'changes' && !isChanged) {
+      await removeWorktree(worktree, base, { clock })
+      return { isKept: false, base, ...counts, ...defined({ note: say() }) }
+    }
+    await lockRepository(repository.commonDir, { clock }, () => unlock(repository.top, path))
+    return { isKept: true, path, branch, base, ...counts, ...defined({ note: say() }) }
+  } catch (error) {
+    const { commits, files } = changes ?? none
+    const why = `it was kept because git failed (${error instanceof Error ? error.message : String(error)})`
+    return { isKept: true, path, branch, base, commits, files, ...defined({ note: say(why) }) }
+  }
+}
+
+/** The folder is gone. The branch is kept if it has commits. */
+async function afterRemoval(
+  worktree: Worktree,
+  waiting: Waiting,
+  say: (...more: readonly string[]) => string | undefined,
+): Promise<WorktreeResult> {
+  const { repository, branch, notes } = worktree
+  const { top } = repository
+  const tip = await tipOf({ folder: top }, branch)
+  const commits =
+    tip === undefined ? 0 : Number(await git({ folder: top }, 'rev-list', '--count', tip, '--not', notes.base))
+  await removeWorktree(worktree, notes.base, waiting)
+  const note = say('its folder was removed while the task ran')
+  const isKept = tip !== undefined && tip !== notes.base
+  return { isKept, ...(isKept && { branch }), base: notes.base, commits, files: 0, ...defined({ note }) }
+}
+
+/**
+ * Removes a worktree with all that is in it, and its branch if it is at a commit.
+ * @param at the commit; any, by default
+ * @throws GitError
+ */
+export function removeWorktree(
+  { repository: { top, commonDir }, path, gitDir, branch }: Pick<Worktree, 'repository' | 'path' | 'gitDir' | 'branch'>,
+  at: string | undefined,
+  waiting: Waiting,
+): Promise<void> {
+  const { existsSync } = nodeBuiltin('node:fs')
+  return lockRepository(commonDir, waiting, async () => {
+    if (existsSync(gitDir)) await removeFolder(top, path)
+    const tip = await tipOf({ folder: top }, branch)
+    if (tip === undefined || tip !== (at ?? tip)) return
+    await git({ folder: top }, 'update-ref', '-d', `refs/heads/${branch}`, tip)
+  })
+}
+
+const removeFolder = (top: string, path: string): Promise<string> =>
+  git({ folder: top }, 'worktree', 'remove', '--force', '--force', path)
+
+async function unlock(top: string, path: string): Promise<void> {
+  // It may have been unlocked by hand.
+  await git({ folder: top }, 'worktree', 'unlock', path).catch(() => undefined)
+}
