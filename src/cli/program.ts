@@ -13,6 +13,7 @@ import { addSubmitCommand } from './submit-command.js'
 import { addTasksCommands } from './tasks-commands.js'
 import { addWatchCommand } from './watch-command.js'
 import { addWorkerCommand } from './worker-command.js'
+import { addWorktreesCommand } from './worktrees-command.js'
 import { CommandEnd, describeError } from './failures.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
 import { checkPlaces } from './misplaced.js'
@@ -50,6 +51,7 @@ Examples:
   addAskCommand(program, io)
   addConfigCommand(program, io)
   addStoreCommand(program, io)
+  addWorktreesCommand(program, io)
   addDoctorCommand(program, io)
   addExtensionCommand(program, io)
   completeBash(program, io)

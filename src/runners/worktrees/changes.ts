@@ -1,6 +1,7 @@
 /** What a task has changed in its worktree. */
 import { nodeBuiltin } from '../../node-builtins.js'
 import { answer, git, gitOnFiles, type Place } from './git.js'
+import type { LeftWorktree } from './left-worktree.js'
 import { tipOf } from './repository.js'
 
 /** How many repositories may be inside one another. */
@@ -35,6 +36,32 @@ export async function changesIn(
   const uncommitted = await filesIn(place, 0)
   const files = new Set([...split(committed), ...uncommitted]).size
   return { commits, files, isChanged: files > 0 || ends.some((end) => end !== base) }
+}
+
+/** What would be lost with a worktree and its branch. */
+export interface Unsaved {
+  /** How many commits no other branch, tag or remote has. */
+  readonly commits: number
+  /** How many files are not committed. */
+  readonly files: number
+  /** The commit of its branch. */
+  readonly tip: string | undefined
+}
+
+/** Looks at a worktree whose task has ended. @throws GitError for what cannot be looked at */
+export async function unsavedIn({
+  path,
+  gitDir,
+  branch,
+}: Pick<LeftWorktree, 'path' | 'gitDir' | 'branch'>): Promise<Unsaved> {
+  const place = { folder: path, gitDir }
+  const isThere = nodeBuiltin('node:fs').existsSync(path)
+  const tip = await tipOf({ folder: gitDir }, branch)
+  const head = await answer({ folder: gitDir }, 'rev-parse', '--verify', 'HEAD^{commit}')
+  const ends = [head, tip].filter((end) => end !== undefined)
+  const others = [`--exclude=${branch}`, '--branches', '--remotes', '--tags']
+  const commits = Number(await git({ folder: gitDir }, 'rev-list', '--count', ...ends, '--not', ...others))
+  return { commits, files: isThere ? (await filesIn(place, 0)).length : 0, tip }
 }
 
 /** The paths of the files that are not committed as they are, in a repository and its submodules. */

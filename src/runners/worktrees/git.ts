@@ -104,7 +104,7 @@ function run({ folder, gitDir }: Place, args: readonly string[], settings: reado
   const where = gitDir === undefined ? [] : [`--git-dir=${gitDir}`, `--work-tree=${folder}`]
   const options = { cwd: path.dirname(process.execPath), env, maxBuffer: MAX_OUTPUT_BYTES, windowsHide: true }
   return new Promise((resolve, reject) => {
-    nodeBuiltin('node:child_process').execFile(
+    const child = nodeBuiltin('node:child_process').execFile(
       'git',
       ['--no-pager', '-C', folder, ...where, ...args],
       options,
@@ -113,6 +113,7 @@ function run({ folder, gitDir }: Place, args: readonly string[], settings: reado
         else reject(toGitError(error, args[0] ?? '', stderr))
       },
     )
+    child.stdin?.end()
   })
 }
 

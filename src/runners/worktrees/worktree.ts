@@ -168,6 +168,8 @@ export function removeWorktree(
 ): Promise<void> {
   const { existsSync } = nodeBuiltin('node:fs')
   return lockRepository(commonDir, waiting, async () => {
+    const user = leftWorktrees(commonDir).find((one) => one.path === path)?.usedBy
+    if (user !== undefined && user !== process.pid) throw refusal(top, `process ${user} uses ${path}`)
     if (existsSync(gitDir)) await removeFolder(top, path)
     const tip = await tipOf({ folder: top }, branch)
     if (tip === undefined || tip !== (at ?? tip)) return

@@ -35,7 +35,7 @@ export function useState(): { readonly root: string; readonly state: string } {
 }
 
 export function gitIn(folder: string, ...args: readonly string[]): string {
-  return execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
+  return execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 10_000 }).trim()
 }
 
 /** Makes a repository. */

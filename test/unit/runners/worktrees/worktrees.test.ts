@@ -1,5 +1,5 @@
 /** Programs in worktrees of their own: real programs and real git. */
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { processRunner } from '../../../../src/index.js'
