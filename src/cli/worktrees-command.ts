@@ -9,7 +9,7 @@ import { leftWorktrees, type LeftWorktree } from '../runners/worktrees/left-work
 import { findRepository } from '../runners/worktrees/repository.js'
 import { removeWorktree } from '../runners/worktrees/worktree.js'
 import { EXIT } from './exit-codes.js'
-import { CommandEnd } from './failures.js'
+import { CommandEnd, describeError } from './failures.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
@@ -74,9 +74,9 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
     const unsaved = await attempt(one)
     const reason = await removeOne()
     if (reason !== undefined) spared += 1
-    if (json === true)
+    if (json === true) {
       terminal.printJson({ ...shown({ ...one, ...unsaved }), isRemoved: reason === undefined, ...defined({ reason }) })
-    else terminal.print(`${taskOf(one)}: ${reason === undefined ? 'removed' : `spared, because ${reason}`}`)
+    } else terminal.print(`${taskOf(one)}: ${reason === undefined ? 'removed' : `spared, because ${reason}`}`)
 
     async function removeOne(): Promise<string | undefined> {
       if (one.usedBy !== undefined) return `process ${one.usedBy} uses it`
@@ -90,7 +90,7 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
         await removeWorktree({ ...one, repository: from }, unsaved.tip, { clock: systemClock })
         return undefined
       } catch (error) {
-        return error instanceof Error ? error.message : String(error)
+        return describeError(error).message
       }
     }
   }
@@ -104,7 +104,12 @@ type Attempt = Unsaved & { readonly problem?: string }
 const attempt = (one: LeftWorktree): Promise<Attempt> =>
   one.notes === undefined
     ? Promise.resolve({ commits: 0, files: 0, tip: undefined })
-    : unsavedIn(one).catch((error: Error) => ({ commits: 0, files: 0, tip: undefined, problem: error.message }))
+    : unsavedIn(one).catch((error: unknown) => ({
+        commits: 0,
+        files: 0,
+        tip: undefined,
+        problem: describeError(error).message,
+      }))
 
 const taskOf = ({ notes, path }: Pick<LeftWorktree, 'notes' | 'path'>): string => notes?.id ?? basename(path)
 

@@ -18,24 +18,28 @@ export interface Changes {
 }
 
 /**
- * Looks at a worktree, also into its submodules.
+ * Looks at a worktree, also into its submodules. Of one whose folder is gone there is the branch.
  * @param base the commit that it started from
  * @throws GitError for what cannot be looked at
  */
 export async function changesIn(
-  { path, gitDir, branch }: { readonly path: string; readonly gitDir: string; readonly branch: string },
+  { path, gitDir, branch }: Pick<LeftWorktree, 'path' | 'gitDir' | 'branch'>,
   base: string,
+  commonDir: string,
 ): Promise<Changes> {
+  const tip = await tipOf({ folder: commonDir }, branch)
+  const isThere = nodeBuiltin('node:fs').existsSync(path)
   // Not by the file `.git` in it, which the program may have changed.
-  const place = { folder: path, gitDir }
-  const head = await answer(place, 'rev-parse', '--verify', 'HEAD^{commit}')
-  const tip = await tipOf(place, branch)
+  const place = isThere ? { folder: path, gitDir } : { folder: commonDir }
+  const head = isThere ? await answer(place, 'rev-parse', '--verify', 'HEAD^{commit}') : undefined
   const ends = [head, tip].filter((end) => end !== undefined)
   const commits = Number(await git(place, 'rev-list', '--count', ...ends, '--not', base))
-  const committed = await git(place, 'diff-tree', '-r', '--no-renames', '--name-only', '-z', base, ...ends.slice(0, 1))
-  const uncommitted = await filesIn(place, 0)
-  const files = new Set([...split(committed), ...uncommitted]).size
-  return { commits, files, isChanged: files > 0 || ends.some((end) => end !== base) }
+  const files = new Set<string>()
+  if (head !== undefined) {
+    const committed = await git(place, 'diff-tree', '-r', '--no-renames', '--name-only', '-z', base, head)
+    for (const file of [...split(committed), ...(await filesIn(place, 0))]) files.add(file)
+  }
+  return { commits, files: files.size, isChanged: files.size > 0 || ends.some((end) => end !== base) }
 }
 
 /** What would be lost with a worktree and its branch. */

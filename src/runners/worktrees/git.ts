@@ -86,14 +86,15 @@ export async function answer(place: Place, ...args: readonly string[]): Promise<
 function run({ folder, gitDir }: Place, args: readonly string[], settings: readonly Setting[]): Promise<string> {
   const path = nodeBuiltin('node:path')
   const inherited = Object.entries(process.env).filter(([name]) => !LOCAL_VARIABLE.test(name))
-  const config = settings.flatMap(([name, value], index) => [
+  const config = settings.flatMap(([name, value], index): Setting[] => [
     [`GIT_CONFIG_KEY_${index}`, name],
     [`GIT_CONFIG_VALUE_${index}`, value],
   ])
   // Not by a relative path: the folder may hold a program of that name.
   const folders = (process.env['PATH'] ?? '').split(path.delimiter).filter((one) => path.isAbsolute(one))
-  const env = {
-    ...Object.fromEntries([...inherited, ...config]),
+  const env: NodeJS.ProcessEnv = {
+    ...Object.fromEntries(inherited),
+    ...Object.fromEntries(config),
     PATH: folders.join(path.delimiter),
     GIT_CONFIG_COUNT: String(settings.length),
     GIT_ALLOW_PROTOCOL: ':',

@@ -59,21 +59,29 @@ export function writeNotes(gitDir: string, notes: WorktreeNotes): void {
 /** The worktrees of tasks, by their names. Other worktrees are left out. */
 export function leftWorktrees(commonDir: string): LeftWorktree[] {
   const { existsSync, readdirSync } = nodeBuiltin('node:fs')
-  const { basename, dirname } = nodeBuiltin('node:path')
+  const path = nodeBuiltin('node:path')
   const parent = `${commonDir}/worktrees`
   if (!existsSync(parent)) return []
   return readdirSync(parent)
     .sort()
     .flatMap((name): LeftWorktree[] => {
       const gitDir = `${parent}/${name}`
-      const path = dirname((readRegular(`${gitDir}/gitdir`, FILE_BYTES) ?? '').trim())
+      const folder = path.dirname((readRegular(`${gitDir}/gitdir`, FILE_BYTES) ?? '').trim())
       // A program can write to these files. What has another path is not removed as a worktree of a task.
-      if (basename(dirname(path)) !== basename(worktreesFolder(commonDir))) return []
-      const notes = toNotes(readRegular(`${gitDir}/${NOTES}`, FILE_BYTES), basename(path))
+      if (path.basename(path.dirname(folder)) !== path.basename(worktreesFolder(commonDir))) return []
+      const notes = toNotes(readRegular(`${gitDir}/${NOTES}`, FILE_BYTES), path.basename(folder))
       const [, host] = /^agent-tasks (.+)$/.exec((readRegular(`${gitDir}/locked`, FILE_BYTES) ?? '').trim()) ?? []
       if (notes === undefined && host === undefined) return []
       const users = [toIdentity(parsed(host)), notes?.program].filter((one) => one !== undefined)
-      return [{ gitDir, path, notes, branch: `${BRANCHES}/${basename(path)}`, usedBy: users.find(isUsing)?.pid }]
+      return [
+        {
+          gitDir,
+          path: folder,
+          notes,
+          branch: `${BRANCHES}/${path.basename(folder)}`,
+          usedBy: users.find(isUsing)?.pid,
+        },
+      ]
     })
 }
 

@@ -9,7 +9,7 @@ import { identityOf, stateOf, type ProgramIdentity } from '../../process-identit
 import { readRegular } from '../../regular-file.js'
 
 /** How often a lock is tried, and for how long, in ms. */
-const WAIT_MS = { step: 10, most: 300_000 } as const
+const WAIT_MS = { step: 25, most: 300_000 } as const
 
 /** The longest file, in bytes. */
 const FILE_BYTES = 1024
@@ -54,7 +54,15 @@ export async function lockRepository<Result>(
  * of the next holder cannot be taken for the old one.
  */
 function tryLock(file: string): (() => void) | undefined {
-  const { linkSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
+  const { existsSync, linkSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
+  const holder = holderOf(file)
+  if (holder !== undefined) {
+    const unlock = stateOf(holder) === 'alive' ? undefined : tryLock(`${file}.${holder.token}`)
+    if (unlock === undefined) return undefined
+    if (holderOf(file)?.token === holder.token) rmSync(file, { force: true })
+    unlock()
+  }
+  if (existsSync(file)) return undefined
   const token = globalThis.crypto.randomUUID()
   const draft = `${file}.${token}.new`
   writeFileSync(draft, JSON.stringify({ ...identityOf(process.pid), token }), { mode: 0o600, flag: 'wx' })
@@ -63,20 +71,11 @@ function tryLock(file: string): (() => void) | undefined {
     linkSync(draft, file)
     return () => rmSync(file, { force: true })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
+    throw error
   } finally {
     rmSync(draft, { force: true })
   }
-  const holder = holderOf(file)
-  if (holder === undefined || stateOf(holder) === 'alive') return undefined
-  const unlock = tryLock(`${file}.${holder.token}`)
-  if (unlock === undefined) return undefined
-  try {
-    if (holderOf(file)?.token === holder.token) rmSync(file, { force: true })
-  } finally {
-    unlock()
-  }
-  return undefined
 }
 
 /** Undefined where there is no such file. One that nobody could have written as a holder is that of a process that has ended. */

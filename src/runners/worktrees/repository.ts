@@ -21,8 +21,9 @@ export async function findRepository(folder: string): Promise<Repository> {
   try {
     const ask = async (name: string) => (await answer({ folder }, 'rev-parse', '--path-format=absolute', name)) ?? ''
     const commonDir = await ask('--git-common-dir')
-    if ((await ask('--is-inside-work-tree')) !== 'true')
+    if ((await ask('--is-inside-work-tree')) !== 'true') {
       throw refusal(folder, 'it is in no working tree: the repository is bare')
+    }
     return { commonDir, top: await ask('--show-toplevel'), prefix: await ask('--show-prefix') }
   } catch (error) {
     if (!(error instanceof GitError)) throw error
@@ -72,11 +73,11 @@ export function worktreeName(id: string): string {
 
 /** The folder that has the worktrees of a repository, in the state of the user: below `XDG_STATE_HOME`, or `~/.local/state`. */
 export function worktreesFolder(commonDir: string): string {
-  const { basename, dirname, isAbsolute, join } = nodeBuiltin('node:path')
+  const path = nodeBuiltin('node:path')
   const { XDG_STATE_HOME: state = '' } = process.env
-  const base = isAbsolute(state) ? state : join(nodeBuiltin('node:os').homedir(), '.local', 'state')
-  const name = basename(commonDir) === '.git' ? basename(dirname(commonDir)) : basename(commonDir)
-  return join(base, 'agent-tasks', 'worktrees', `${worktreeName(name)}-${digest(commonDir)}`)
+  const base = path.isAbsolute(state) ? state : path.join(nodeBuiltin('node:os').homedir(), '.local', 'state')
+  const name = path.basename(path.basename(commonDir) === '.git' ? path.dirname(commonDir) : commonDir)
+  return path.join(base, 'agent-tasks', 'worktrees', `${worktreeName(name)}-${digest(commonDir)}`)
 }
 
 const digest = (text: string): string =>

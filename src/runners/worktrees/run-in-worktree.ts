@@ -1,8 +1,8 @@
 /** Runs a program in a worktree of its own (`isolation: 'worktree'`). */
 import type { OutputObject } from '../../../machines/records.js'
-import type { RunContext, RunInput } from '../../engine/runner.js'
+import type { RunContext, RunDurability, RunInput } from '../../engine/runner.js'
 import { nodeBuiltin } from '../../node-builtins.js'
-import { identityOf } from '../../process-identity.js'
+import { identityOf, type ProgramIdentity } from '../../process-identity.js'
 import type { ProcessSettings } from '../process-options.js'
 import { withoutLocalVariables } from './git.js'
 import { isUsing, writeNotes } from './left-worktree.js'
@@ -96,7 +96,7 @@ function folderIn({ repository, path }: Worktree): string {
 
 /** A context that notes which program runs in a worktree, so that nobody removes it meanwhile. */
 function noting(worktree: Worktree, context: RunContext): RunContext {
-  const note = (program = identityOf(0)): void => {
+  const note = (program: ProgramIdentity | undefined): void => {
     if (program === undefined) return
     worktree.notes = { ...worktree.notes, program }
     writeNotes(worktree.gitDir, worktree.notes)
@@ -106,13 +106,15 @@ function noting(worktree: Worktree, context: RunContext): RunContext {
     if (facts.pid !== undefined) note(identityOf(facts.pid))
     context.setProgram?.(facts)
   }
-  const saveProgram: NonNullable<typeof durability>['saveProgram'] = (program) => {
+  const saveProgram: RunDurability['saveProgram'] = (program) => {
     note(program.identity)
     return durability?.saveProgram(program) ?? Promise.resolve()
   }
   // Their other fields are read when they are needed.
   return Object.create(context, {
     setProgram: { value: setProgram },
-    ...(durability && { durability: { value: Object.create(durability, { saveProgram: { value: saveProgram } }) } }),
+    ...(durability && {
+      durability: { value: Object.create(durability, { saveProgram: { value: saveProgram } }) as RunDurability },
+    }),
   }) as RunContext
 }

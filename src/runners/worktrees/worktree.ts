@@ -1,8 +1,7 @@
 /** Makes the worktree of a task, and removes it, or keeps what the task has changed. */
 import { systemClock, type Clock } from '../../clock.js'
-import { defined } from '../../defined.js'
 import { nodeBuiltin } from '../../node-builtins.js'
-import { changesIn, type Changes } from './changes.js'
+import { changesIn } from './changes.js'
 import { answer, git, GitError, gitOnFiles } from './git.js'
 import { leftWorktrees, lockReason, writeNotes, type WorktreeNotes } from './left-worktree.js'
 import { lockRepository } from './repository-lock.js'
@@ -103,7 +102,7 @@ export async function openWorktree(
     writeNotes(made.gitDir, notes)
     return { ...made, notes }
   } catch (error) {
-    await removeWorktree(made, made.base, waiting).catch(() => undefined)
+    await removeWorktree(made, made.base, { clock: waiting.clock }).catch(() => undefined)
     return wrap(error)
   }
 }
@@ -118,42 +117,27 @@ export async function closeWorktree(
   { keep, clock }: { readonly keep: 'always' | 'changes'; readonly clock: Clock },
 ): Promise<WorktreeResult> {
   const { repository, path, branch, notes } = worktree
+  const { top, commonDir } = repository
   const { base, isPartial } = notes
-  const left = isPartial ? [`uncommitted work in ${repository.top} was not in it`] : []
-  const say = (...more: readonly string[]): string | undefined => [...left, ...more].join('; ') || undefined
-  const none = { commits: 0, files: 0 }
-  let changes: Changes | undefined
+  const said = isPartial ? [`uncommitted work in ${top} was not in it`] : []
+  const isThere = nodeBuiltin('node:fs').existsSync(path)
+  if (!isThere) said.push('its folder was removed while the task ran')
+  let isKept: boolean
+  let changes = { commits: 0, files: 0 }
   try {
-    if (!nodeBuiltin('node:fs').existsSync(path)) return await afterRemoval(worktree, { clock }, say)
-    const { isChanged, ...counts } = (changes = await changesIn(worktree, base))
-    if (keep === 'changes' && !isChanged) {
-      await removeWorktree(worktree, base, { clock })
-      return { isKept: false, base, ...counts, ...defined({ note: say() }) }
-    }
-    await lockRepository(repository.commonDir, { clock }, () => unlock(repository.top, path))
-    return { isKept: true, path, branch, base, ...counts, ...defined({ note: say() }) }
+    const { isChanged, ...counts } = await changesIn(worktree, base, commonDir)
+    changes = counts
+    isKept = isChanged || (keep === 'always' && isThere)
+    // Its branch stays if it has commits.
+    if (!isKept || !isThere) await removeWorktree(worktree, base, { clock })
+    else await lockRepository(commonDir, { clock }, () => unlock(top, path))
   } catch (error) {
-    const { commits, files } = changes ?? none
-    const why = `it was kept because git failed (${error instanceof Error ? error.message : String(error)})`
-    return { isKept: true, path, branch, base, commits, files, ...defined({ note: say(why) }) }
+    isKept = true
+    said.push(`it was kept because git failed (${error instanceof Error ? error.message : String(error)})`)
+    await unlock(top, path)
   }
-}
-
-/** The folder is gone. The branch is kept if it has commits. */
-async function afterRemoval(
-  worktree: Worktree,
-  waiting: Waiting,
-  say: (...more: readonly string[]) => string | undefined,
-): Promise<WorktreeResult> {
-  const { repository, branch, notes } = worktree
-  const { top } = repository
-  const tip = await tipOf({ folder: top }, branch)
-  const commits =
-    tip === undefined ? 0 : Number(await git({ folder: top }, 'rev-list', '--count', tip, '--not', notes.base))
-  await removeWorktree(worktree, notes.base, waiting)
-  const note = say('its folder was removed while the task ran')
-  const isKept = tip !== undefined && tip !== notes.base
-  return { isKept, ...(isKept && { branch }), base: notes.base, commits, files: 0, ...defined({ note }) }
+  const where = { branch, ...(isThere && { path }) }
+  return { isKept, ...(isKept && where), base, ...changes, ...(said.length > 0 && { note: said.join('; ') }) }
 }
 
 /**

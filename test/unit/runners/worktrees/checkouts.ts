@@ -25,7 +25,10 @@ export interface Checkout {
 export function useState(): { readonly root: string; readonly state: string } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'agent-tasks-worktrees-')))
   onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 }))
-  writeFileSync(join(root, 'gitconfig'), '[user]\nname = t\nemail = t@t\n[init]\ndefaultBranch = main\n[protocol "file"]\nallow = always\n')
+  writeFileSync(
+    join(root, 'gitconfig'),
+    '[user]\nname = t\nemail = t@t\n[init]\ndefaultBranch = main\n[protocol "file"]\nallow = always\n',
+  )
   const state = join(root, 'state')
   vi.stubEnv('XDG_STATE_HOME', state)
   vi.stubEnv('GIT_CONFIG_GLOBAL', join(root, 'gitconfig'))
@@ -35,7 +38,12 @@ export function useState(): { readonly root: string; readonly state: string } {
 }
 
 export function gitIn(folder: string, ...args: readonly string[]): string {
-  return execFileSync('git', args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], timeout: 10_000 }).trim()
+  return execFileSync('git', args, {
+    cwd: folder,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 10_000,
+  }).trim()
 }
 
 /** Makes a repository. */
@@ -61,8 +69,12 @@ export function checkout({ root, state } = useState(), name = 'repo', { commits 
     state,
     git,
     write,
-    branches: () => git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agent-tasks/').split('\n').filter(Boolean),
-    worktrees: () => (existsSync(parent) ? readdirSync(parent).flatMap((one) => readdirSync(join(parent, one)).map((two) => join(parent, one, two))) : []),
+    branches: () =>
+      git('for-each-ref', '--format=%(refname:short)', 'refs/heads/agent-tasks/').split('\n').filter(Boolean),
+    worktrees: () =>
+      existsSync(parent)
+        ? readdirSync(parent).flatMap((one) => readdirSync(join(parent, one)).map((two) => join(parent, one, two)))
+        : [],
   }
 }
 
@@ -79,7 +91,12 @@ export interface RanScript {
 export async function runScript(
   { folder }: Pick<Checkout, 'folder'>,
   script: string,
-  { id = 'a', context = createRunContext(), also, ...options }: Partial<ProcessRunnerOptions> & {
+  {
+    id = 'a',
+    context = createRunContext(),
+    also,
+    ...options
+  }: Partial<ProcessRunnerOptions> & {
     readonly id?: string
     readonly context?: RecordedContext
     readonly also?: Partial<RunContext>

@@ -27,7 +27,10 @@ it('runs outside of the checkout, at HEAD, on a branch of its own, and leaves no
 
 it('keeps commits and files, unlocked, and says how many', async () => {
   const repo = checkout()
-  const { output } = await runScript(repo, 'echo two >> file; git commit -qam two; echo three > new; mkdir d; echo 4 > d/x')
+  const { output } = await runScript(
+    repo,
+    'echo two >> file; git commit -qam two; echo three > new; mkdir d; echo 4 > d/x',
+  )
   const { worktree } = output
   expect(worktree).toMatchObject({ isKept: true, branch: 'agent-tasks/a', commits: 1, files: 3 })
   expect(worktree).not.toHaveProperty('note')
@@ -207,7 +210,11 @@ it.each([
   ['no repository', (root: string) => mkdirSync(join(root, 'x')), 'it is in no git repository'],
   ['a missing folder', () => undefined, 'it does not exist'],
   ['a bare repository', (root: string) => void gitIn(root, 'init', '-q', '--bare', 'x'), 'the repository is bare'],
-  ['no commit', (root: string, state: string) => void checkout({ root, state }, 'x', { commits: false }), 'no commit yet'],
+  [
+    'no commit',
+    (root: string, state: string) => void checkout({ root, state }, 'x', { commits: false }),
+    'no commit yet',
+  ],
   [
     'a branch in the way',
     (root: string, state: string) => void checkout({ root, state }, 'x').git('branch', 'agent-tasks'),
@@ -243,7 +250,10 @@ it('refuses a folder that is not in HEAD, or a link out of the repository', asyn
   const repo = checkout()
   repo.write('fresh/file', 'x')
   const error = await failure(runScript({ folder: join(repo.folder, 'fresh') }, 'true'))
-  expect(error).toMatchObject({ code: 'WORKTREE_FAILED', message: expect.stringContaining('not in its last commit') as string })
+  expect(error).toMatchObject({
+    code: 'WORKTREE_FAILED',
+    message: expect.stringContaining('not in its last commit') as string,
+  })
   rmSync(join(repo.folder, 'packages/a'), { recursive: true })
   symlinkSync('/', join(repo.folder, 'packages/a'))
   repo.git('add', '-A')
@@ -270,26 +280,49 @@ it('is not led to another repository by the environment, nor is its program', as
 
 it('names worktrees so that no two ids share one', () => {
   for (const id of ['a', 'agent-1', '0190_x', globalThis.crypto.randomUUID()]) expect(worktreeName(id)).toBe(id)
-  const hostile = ['', '.', '..', '../../x', 'a/b', 'a.lock', '-rf', 'A', 'x'.repeat(65), 'ä', 'a b', '\n', '@{1}', 'a\0b', '~^:?*[\\', 'con']
+  const hostile = [
+    '',
+    '.',
+    '..',
+    '../../x',
+    'a/b',
+    'a.lock',
+    '-rf',
+    'A',
+    'x'.repeat(65),
+    'ä',
+    'a b',
+    '\n',
+    '@{1}',
+    'a\0b',
+    '~^:?*[\\',
+    'con',
+  ]
   const names = hostile.map(worktreeName)
   expect(new Set(names).size).toBe(hostile.length)
   for (const [index, name] of names.entries()) if (hostile[index] !== 'con') expect(name).toMatch(hashed)
   expect(worktreeName(worktreeName('A'))).not.toBe(worktreeName('A'))
 })
 
-it.each(['../../x', 'a/b', '-rf', 'a.lock', '@{-1}', 'Ä ö\n$(touch ran)', 'x'.repeat(300)])('takes the id %j', async (id) => {
-  const repo = checkout()
-  const { output } = await runScript(repo, 'touch new', { id })
-  expect(output.worktree).toMatchObject({ isKept: true, files: 1 })
-  expect(repo.worktrees()).toEqual([output.worktree.path])
-  expect(repo.branches()).toEqual([output.worktree.branch])
-})
+it.each(['../../x', 'a/b', '-rf', 'a.lock', '@{-1}', 'Ä ö\n$(touch ran)', 'x'.repeat(300)])(
+  'takes the id %j',
+  async (id) => {
+    const repo = checkout()
+    const { output } = await runScript(repo, 'touch new', { id })
+    expect(output.worktree).toMatchObject({ isKept: true, files: 1 })
+    expect(repo.worktrees()).toEqual([output.worktree.path])
+    expect(repo.branches()).toEqual([output.worktree.branch])
+  },
+)
 
 it('refuses what an earlier task with its id has left', async () => {
   const repo = checkout()
   await runScript(repo, 'touch new')
   const error = await failure(runScript(repo, 'touch newer'))
-  expect(error).toMatchObject({ code: 'WORKTREE_FAILED', message: expect.stringContaining('is there from an earlier task') as string })
+  expect(error).toMatchObject({
+    code: 'WORKTREE_FAILED',
+    message: expect.stringContaining('is there from an earlier task') as string,
+  })
   expect(existsSync(join(repo.worktrees()[0]!, 'newer'))).toBe(false)
 })
 
