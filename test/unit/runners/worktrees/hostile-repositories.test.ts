@@ -20,8 +20,9 @@ const hooks = ['post-checkout', 'reference-transaction', 'post-index-change', 'f
 it('runs no hooks', async () => {
   const repo = checkout()
   const { command, hasRun } = trap(repo)
-  for (const hook of hooks)
-    {writeFileSync(join(repo.folder, '.git/hooks', hook), `#!/bin/sh\nexec '${command}' </dev/null\n`, { mode: 0o755 })}
+  for (const hook of hooks) {
+    writeFileSync(join(repo.folder, '.git/hooks', hook), `#!/bin/sh\nexec '${command}' </dev/null\n`, { mode: 0o755 })
+  }
   await runScript(repo, 'touch new', { id: 'kept' })
   await runScript(repo, 'true', { id: 'removed' })
   expect(hasRun()).toBe(false)

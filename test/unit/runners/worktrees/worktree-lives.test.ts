@@ -3,15 +3,28 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { AsyncTaskManager, createAgentTasks, type RunnerDefinition } from '../../../../src/index.js'
+import {
+  AsyncTaskManager,
+  createAgentTasks,
+  type ProcessRunnerOptions,
+  type RunnerDefinition,
+} from '../../../../src/index.js'
 import { systemClock } from '../../../../src/clock.js'
 import { leftWorktrees } from '../../../../src/runners/worktrees/left-worktree.js'
 import { findRepository } from '../../../../src/runners/worktrees/repository.js'
 import { lockRepository } from '../../../../src/runners/worktrees/repository-lock.js'
+import { runInWorktree } from '../../../../src/runners/worktrees/run-in-worktree.js'
+import { parseProcessOptions } from '../../../../src/runners/process-options.js'
 import { sqliteStore } from '../../../../src/store/index.js'
+import { createRunContext, runInput } from '../../../support/run-context.js'
 import { run } from '../../cli/command-line.js'
 import { checkout, failure, gitIn, runScript, shell, type Checkout } from './checkouts.js'
 
+const parts = (folder: string, options: Partial<ProcessRunnerOptions> = {}) => ({
+  settings: parseProcessOptions({ command: 'sh', cwd: folder, isolation: 'worktree', ...options }),
+  input: { ...runInput(), id: 'a' },
+  context: createRunContext(),
+})
 const again = { also: { attempt: 2 } }
 const left = async (repo: Checkout) => leftWorktrees((await findRepository(repo.folder)).commonDir)
 
@@ -50,22 +63,49 @@ it('a retry uses the worktree of the attempt before it, and counts from its star
   expect(repo.worktrees()).toHaveLength(1)
 })
 
-it('a retry makes a worktree again on the branch of one that was removed', async () => {
+it('a retry makes a worktree again on the branch of one that was removed, and counts from its first start', async () => {
   const repo = checkout()
-  await failure(runScript(repo, 'echo 2 > file; git commit -qam two; exit 1'))
   const base = repo.git('rev-parse', 'HEAD')
-  const [path] = repo.worktrees()
-  rmSync(path!, { recursive: true })
-  expect((await runScript(repo, 'cat file', again)).output).toMatchObject({
-    final_message: '2',
-    worktree: { isKept: true, commits: 1, base },
-  })
-  repo.git('worktree', 'remove', path!)
+  await failure(runScript(repo, 'echo 2 > file; git commit -qam two; exit 1'))
+  rmSync(repo.worktrees()[0]!, { recursive: true })
+  repo.git('merge', '-q', 'agent-tasks/a')
+  const { output } = await runScript(repo, 'cat file', again)
+  expect(output).toMatchObject({ final_message: '2', worktree: { isKept: true, commits: 1, base } })
+})
+
+it('a retry counts from the branch of its repository when git has forgotten the worktree', async () => {
+  const repo = checkout()
+  const base = repo.git('rev-parse', 'HEAD')
+  await failure(runScript(repo, 'echo 2 > file; git commit -qam two; exit 1'))
+  repo.git('worktree', 'remove', repo.worktrees()[0]!)
   repo.git('commit', '-q', '--allow-empty', '-m', 'meanwhile')
-  expect((await runScript(repo, 'cat file', again)).output).toMatchObject({
-    final_message: '2',
-    worktree: { isKept: true, commits: 1, base },
+  const { output } = await runScript(repo, 'cat file', again)
+  expect(output).toMatchObject({ final_message: '2', worktree: { isKept: true, commits: 1, base } })
+})
+
+it('a worktree is looked at when every process of the group has ended', async () => {
+  const repo = checkout()
+  const { settings, input, context } = parts(repo.folder)
+  const output = await runInWorktree(settings, input, context, ({ cwd }, noted) => {
+    const { pid } = spawn('sh', ['-c', 'sleep 0.3; touch late'], { cwd, detached: true, stdio: 'ignore' })
+    noted.setProgram?.({ pid: pid! })
+    return Promise.resolve({})
   })
+  expect(output).toMatchObject({ worktree: { isKept: true, files: 1 } })
+})
+
+it('a worktree is kept when a process of the group does not end', async () => {
+  const repo = checkout()
+  const clock = { ...systemClock, setTimeout: (resume: () => void) => setImmediate(resume) }
+  const { settings, input, context } = parts(repo.folder, { clock })
+  let group = 0
+  const output = await runInWorktree(settings, input, context, ({ cwd }, noted) => {
+    group = spawn('sleep', ['60'], { cwd, detached: true, stdio: 'ignore' }).pid!
+    noted.setProgram?.({ pid: group })
+    return Promise.resolve({})
+  })
+  process.kill(-group, 'SIGKILL')
+  expect(output).toMatchObject({ worktree: { isKept: true, commits: 0, files: 0 } })
 })
 
 it('a retry waits for the end of an attempt that was given up', async () => {
