@@ -61,15 +61,8 @@ export const refusal = (folder: string, reason: string, cause?: unknown): AgentT
   new AgentTasksError('WORKTREE_FAILED', `No worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
 
 /** The name of a task's worktree, valid as part of a branch and of a path on every system. No two ids have the same. */
-export function worktreeName(id: string): string {
-  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(id)) return id
-  const readable = id
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, 40)
-  return `${readable === '' ? 'task' : readable}.${digest(id)}`
-}
+export const worktreeName = (id: string): string =>
+  /^[a-z0-9][a-z0-9_-]{0,63}$/.test(id) ? id : `${readable(id)}.${digest(id)}`
 
 /** The folder that has the worktrees of a repository, in the state of the user: below `XDG_STATE_HOME`, or `~/.local/state`. */
 export function worktreesFolder(commonDir: string): string {
@@ -77,7 +70,12 @@ export function worktreesFolder(commonDir: string): string {
   const { XDG_STATE_HOME: state = '' } = process.env
   const base = path.isAbsolute(state) ? state : path.join(nodeBuiltin('node:os').homedir(), '.local', 'state')
   const name = path.basename(path.basename(commonDir) === '.git' ? path.dirname(commonDir) : commonDir)
-  return path.join(base, 'agent-tasks', 'worktrees', `${worktreeName(name)}-${digest(commonDir)}`)
+  return path.join(base, 'agent-tasks', 'worktrees', `${readable(name)}.${digest(commonDir)}`)
+}
+
+function readable(text: string): string {
+  const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? ['task']
+  return words.join('-').slice(0, 40)
 }
 
 const digest = (text: string): string =>

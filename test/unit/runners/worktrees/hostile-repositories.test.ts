@@ -92,6 +92,19 @@ it('runs the filters of the user', async () => {
   expect(output).toMatchObject({ final_message: 'ONE', worktree: { isKept: false } })
 })
 
+it('runs no program of a worktree as a filter of the user, whatever PATH has', async () => {
+  const repo = checkout()
+  repo.write('.gitattributes', 'file filter=user\n')
+  repo.write('tr', `#!/bin/sh\ntouch '${repo.state}.ran'\ncat\n`)
+  repo.git('add', '.')
+  repo.git('update-index', '--chmod=+x', 'tr')
+  repo.git('commit', '-q', '-m', 'attributes')
+  repo.git('config', '--global', 'filter.user.clean', 'tr A-Z a-z')
+  vi.stubEnv('PATH', `.:${process.env['PATH']}`)
+  await runScript(repo, 'touch -d yesterday file')
+  expect(existsSync(`${repo.state}.ran`)).toBe(false)
+})
+
 it('fetches nothing', async () => {
   const repo = checkout()
   const { command, hasRun } = trap(repo)

@@ -14,7 +14,7 @@ it('runs outside of the checkout, at HEAD, on a branch of its own, and leaves no
   const head = repo.git('rev-parse', 'HEAD')
   const { output } = await runScript(repo, 'pwd -P; git rev-parse --abbrev-ref HEAD; git rev-parse HEAD; cat file')
   const [path = '', ...lines] = String(output.final_message).split('\n')
-  expect(path.startsWith(`${repo.state}/agent-tasks/worktrees/repo-`)).toBe(true)
+  expect(path.startsWith(`${repo.state}/agent-tasks/worktrees/repo.`)).toBe(true)
   expect(path.endsWith('/a')).toBe(true)
   expect(lines).toEqual(['agent-tasks/a', head, 'one'])
   expect(output.worktree).toEqual({ isKept: false, base: head, commits: 0, files: 0 })
@@ -182,10 +182,15 @@ it('a program that damages its worktree keeps it', async () => {
 
 it('looks into the worktree, wherever its file .git leads by now', async () => {
   const repo = checkout()
-  const other = checkout({ root: join(repo.state, '..'), state: repo.state }, 'other')
-  const { output } = await runScript(repo, `touch new; echo 'gitdir: ${other.folder}/.git' > .git`)
+  const other = join(repo.state, '../other')
+  gitIn(repo.folder, 'clone', '-q', repo.folder, other)
+  const { output } = await runScript(
+    repo,
+    `touch new; echo new > '${other}/.git/info/exclude'; echo 'gitdir: ${other}/.git' > .git`,
+  )
   expect(output.worktree).toMatchObject({ isKept: true, files: 1 })
-  expect(existsSync(join(other.folder, 'file'))).toBe(true)
+  expect(output.worktree.note).toBeUndefined()
+  expect(existsSync(join(other, 'file'))).toBe(true)
 })
 
 it.each(['uncommitted work', 'a commit'])('keeps a worktree with %s in a submodule', async (what) => {
