@@ -3,6 +3,7 @@ import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext, RunDurability, RunInput } from '../../engine/runner.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { identityOf, type ProgramIdentity } from '../../process-identity.js'
+import { isWithin } from '../../regular-file.js'
 import type { ProcessSettings } from '../process-options.js'
 import { withoutLocalVariables } from './git.js'
 import { isUsing, writeNotes } from './left-worktree.js'
@@ -90,7 +91,7 @@ function folderIn({ repository, path }: Worktree): string {
   const folder = `${path}/${repository.prefix}`
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
   // A link of the repository may lead anywhere.
-  if (isFolder && `${realpathSync(folder)}/`.startsWith(`${realpathSync(path)}/`)) return folder
+  if (isFolder && isWithin(realpathSync(path), realpathSync(folder))) return folder
   throw refusal(repository.top, `folder ${repository.prefix} is not in its last commit`)
 }
 
