@@ -110,7 +110,9 @@ it('a worktree is kept when a process of the group does not end', async () => {
 
 it('a retry waits for the end of an attempt that was given up', async () => {
   const repo = checkout()
-  const first = failure(runScript(repo, 'sleep 0.3; echo 1 > new; exit 1'))
+  const context = createRunContext()
+  const first = failure(runScript(repo, 'echo ready; sleep 0.3; echo 1 > new; exit 1', { context }))
+  await context.printed('ready')
   const second = runScript(repo, 'cat new', again)
   await first
   expect((await second).output.final_message).toBe('1')
