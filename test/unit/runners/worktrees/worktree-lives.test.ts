@@ -10,6 +10,8 @@ import {
   type RunnerDefinition,
 } from '../../../../src/index.js'
 import { systemClock } from '../../../../src/clock.js'
+import { configuredSubagents } from '../../../../src/mcp/configured-subagents.js'
+import { agentConfigSchema } from '../../../../src/protocol/agent-config.js'
 import { leftWorktrees } from '../../../../src/runners/worktrees/left-worktree.js'
 import { findRepository } from '../../../../src/runners/worktrees/repository.js'
 import { lockRepository } from '../../../../src/runners/worktrees/repository-lock.js'
@@ -358,4 +360,22 @@ it('a model reads where the work of a task is', async () => {
   const { llmContent } = await tasks.tools.task.execute({ subagent_name: 'fix', goal_prompt: 'fix it' })
   expect(llmContent).toContain('agent-tasks/')
   expect(llmContent).toContain(repo.worktrees()[0])
+})
+
+it('a configured subagent has a worktree, which is kept as the configuration says', async () => {
+  const repo = checkout()
+  const subagent = {
+    name: 'fix',
+    description: 'd',
+    command: 'sh',
+    args: ['-c', 'true'],
+    isolation: 'worktree',
+    keep: 'always',
+  }
+  const config = agentConfigSchema.parse({ subagents: [subagent] })
+  const folders = { folder: repo.folder, projectFolder: repo.folder }
+  const { run: runSubagent } = configuredSubagents(config, folders, systemClock).get('fix')!
+  const request = { ...runInput(), id: 'a', goal_prompt: 'goal' }
+  const output = await runSubagent(request as never, createRunContext())
+  expect(output).toMatchObject({ worktree: { isKept: true, branch: 'agent-tasks/a', commits: 0 } })
 })
