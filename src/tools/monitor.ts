@@ -51,7 +51,7 @@ const schema = lazily(() => {
   return strictObject({
     action: z.enum(['start', 'list', 'cancel']).default('start'),
     task_id: z.string().optional().describe('The task whose output to watch.'),
-    command: command.optional().describe('Or a program to run and watch; it ends with the monitor.'),
+    command: command.optional().describe('Or a program to start and watch. It is stopped when the monitor ends.'),
     args,
     cwd,
     env,
@@ -59,14 +59,14 @@ const schema = lazily(() => {
     match: z
       .union([z.string(), z.array(z.string())])
       .optional()
-      .describe('Report lines with this text, or one of these.'),
-    regex: z.string().optional().describe('Or with a match of this RE2 expression.'),
-    flags: z.string().optional(),
-    max_events: z.number().optional(),
-    idle_seconds: z.number().optional().describe('End after so long without output.'),
-    seconds: z.number().optional().describe('End after so long. Default 300.'),
-    description: z.string().optional(),
-    monitor_id: z.string().optional().describe('With cancel.'),
+      .describe('Report lines that contain this text, or one of these texts.'),
+    regex: z.string().optional().describe('Instead of match: a regular expression (RE2).'),
+    flags: z.string().optional().describe('Of regex: i, m, s, u.'),
+    max_events: z.number().optional().describe('End the monitor after this many messages.'),
+    idle_seconds: z.number().optional().describe('End the monitor when nothing was written for so long.'),
+    seconds: z.number().optional().describe('End the monitor after this time. Default 300.'),
+    description: z.string().optional().describe('What it is for.'),
+    monitor_id: z.string().optional().describe('The monitor to cancel.'),
   })
 })
 
@@ -91,7 +91,7 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
   return defineTool({
     name: NAME,
     description:
-      'Get a message when matching lines appear in the output of a task, a program or a file, and when the monitor ends; do not wait for it. Lists and cancels monitors, too.',
+      'Get a message when a line matches in the output of a task or a program, or in a file, and when the monitor ends. The call returns at once. Also lists and cancels monitors.',
     inputSchema: schema().omit(unlisted as object),
     describe: ({ action, task_id, command, file }) => `Monitor: ${action} ${task_id ?? command ?? file ?? ''}`.trim(),
     run: async (
@@ -141,4 +141,17 @@ export const monitorTool: HostTool<MonitorTool | undefined> = {
   hints: { readOnlyHint: false, destructiveHint: false },
   output: lazily(() => outputOf({ monitor_id: ['id', z.string().optional()] })),
   create: createMonitorTool,
+  served: {
+    description:
+      'Get a message when a line matches in the output of a task or program, or in a file, and when the monitor ends.',
+    texts: {
+      flags: '',
+      max_events: '',
+      description: '',
+      command: 'Or a program to start, watch and stop.',
+      match: 'Report lines with this text, or one of these.',
+      idle_seconds: 'End when nothing was written for so long.',
+      seconds: 'End after this time. Default 300.',
+    },
+  },
 }

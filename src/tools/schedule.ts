@@ -20,15 +20,21 @@ const scheduleSchema = lazily(() =>
     action: z.enum(['create', 'list', 'cancel']).optional().describe('Default create.'),
     schedule_id: z.string().min(1).optional().describe('To cancel: an ID or unique prefix.'),
     in_seconds: z.number().min(0).optional(),
-    at: z.string().optional().describe('ISO time; local without an offset (needs time_zone).'),
+    at: z.string().optional().describe('ISO time. One without an offset needs time_zone.'),
     every_seconds: z.number().min(0).optional(),
-    cron: z.string().optional().describe('Five fields.'),
-    time_zone: z.string().optional().describe('Such as Europe/Berlin.'),
-    message: scheduledText().optional().describe('What you are to be told then.'),
-    subagent_name: z.string().optional().describe('Instead of a message: launches it.'),
-    goal_prompt: scheduledText().optional(),
-    missed: z.enum(MISSED).optional().describe('After a downtime: fire once, or not.'),
-    overlap: z.enum(OVERLAP).optional().describe('While its last task runs.'),
+    cron: z.string().optional().describe('Five fields: minute, hour, day, month, weekday (Sunday is 0).'),
+    time_zone: z.string().optional().describe('Of cron and at, such as Europe/Berlin.'),
+    message: scheduledText().optional().describe('The message that you get.'),
+    subagent_name: z.string().optional().describe('Launch this subagent instead of a message.'),
+    goal_prompt: scheduledText().optional().describe('Its goal.'),
+    missed: z
+      .enum(MISSED)
+      .optional()
+      .describe('What was missed while nothing ran: once for all (default), or not at all.'),
+    overlap: z
+      .enum(OVERLAP)
+      .optional()
+      .describe('While the task of the last time runs: skip (default), or launch another.'),
   }),
 )
 
@@ -81,7 +87,7 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
   return defineTool({
     name: NAME,
     description:
-      'Be told a message, or launch a subagent, later: once (in_seconds, at) or again and again (every_seconds, cron). Also lists and cancels what is scheduled.',
+      'Get a message, or launch a subagent, at a later time: once (in_seconds, at) or repeatedly (every_seconds, cron). Also lists and cancels schedules.',
     inputSchema: scheduleSchema(),
     run: async (fields) => {
       try {
@@ -121,5 +127,15 @@ export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | unde
     }),
   ),
   listsTasks: true,
+  served: {
+    description:
+      'Get a message, or launch a subagent, later: once (in_seconds, at) or repeatedly (every_seconds, cron).',
+    texts: {
+      goal_prompt: '',
+      cron: 'Minute, hour, day, month, weekday (Sunday is 0).',
+      missed: 'If missed: fire once (default) or not.',
+      overlap: 'While its last task runs: skip (default) or launch.',
+    },
+  },
   create: (setting) => (setting.hasSchedules === true ? createScheduleTool(setting) : undefined),
 }

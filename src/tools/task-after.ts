@@ -12,7 +12,9 @@ import { validationError, type ToolResult } from './tool.js'
 
 /** The parameter for tasks that run one at a time. */
 export const keyField = lazily(() =>
-  concurrencyKey().optional().describe('Tasks with the same key run one at a time, in their order.'),
+  concurrencyKey()
+    .optional()
+    .describe('Tasks and commands with the same key run one at a time, in the order of their launch.'),
 )
 
 /** The parameters. */
@@ -25,7 +27,7 @@ export const afterFields = lazily(() => ({
   on_failed_dependency: z
     .enum(ON_FAILED_DEPENDENCY)
     .optional()
-    .describe('If one of them fails: fail too (default), or run all the same.'),
+    .describe('If one of them fails or is cancelled: fail, too (default), or run anyway.'),
 }))
 
 /** The same in fewer words, for MCP clients. */

@@ -56,7 +56,7 @@ export const taskSchema = lazily(() =>
       .describe('true: run in the background; you are notified when it ends. false (default): wait for its result.'),
     ...afterFields(),
     after: afterFields().after.describe(
-      'With async: true: IDs of tasks that have to end first. It gets their results.',
+      'With async: true: IDs of tasks that have to end first. The subagent gets their results.',
     ),
     concurrency_key: keyField(),
   }),
