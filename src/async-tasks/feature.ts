@@ -1,5 +1,5 @@
 /** Features: what is done at the changes of tasks besides keeping their records. */
-import type { TaskTransition } from '../../machines/records.js'
+import type { StartRate, TaskTransition } from '../../machines/records.js'
 import type { WaitEvent } from '../../machines/registry-events.js'
 import type { Spending } from '../../machines/spending.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -7,7 +7,7 @@ import type { StoredJson } from '../store/store.js'
 
 /**
  * The hooks of a feature. They run after the transition, outside of it, and must not throw. Hooks of one kind run in the order of `features.ts`.
- * `ending`, `pruned`, `spent` and `released` run inside the transition: they call no code of the host.
+ * `ending`, `pruned`, `counted`, `spent` and `released` run inside the transition: they call no code of the host.
  */
 export interface Feature {
   /** The run is to stop: its task was cancelled, or has reached a limit. */
@@ -24,6 +24,10 @@ export interface Feature {
   readonly states?: FeatureStates
   /** Whether the record of a task must be kept although it owes nothing. */
   readonly keeps?: (entry: TaskEntry) => boolean
+  /** Whether the first task cannot go on before the second one has ended. */
+  readonly leadsTo?: (entry: TaskEntry, other: TaskEntry) => boolean
+  /** Starts of these subagents were counted, which have this rate. */
+  readonly counted?: (rate: StartRate, names: readonly string[]) => void
   /** A task has ended; the streams have been notified. */
   readonly ended?: (entry: TaskEntry, transition: TaskTransition) => void
   /** The record of a task is not kept any longer. @param at when, in ms since the epoch */
@@ -88,6 +92,11 @@ export class Features<Registry> {
     return this.#byHook.get('keeps')?.some((feature) => feature.keeps?.(entry)) === true
   }
 
+  /** Whether the first task cannot go on before the second one has ended, as a feature knows. */
+  leadsTo(entry: TaskEntry, other: TaskEntry): boolean {
+    return this.#byHook.get('leadsTo')?.some((feature) => feature.leadsTo?.(entry, other)) === true
+  }
+
   /** Runs the hooks of one kind. */
   run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
     for (const feature of this.#byHook.get(hook) ?? []) {
@@ -103,6 +112,8 @@ const HOOKS = Object.keys({
   changed: true,
   ending: true,
   keeps: true,
+  leadsTo: true,
+  counted: true,
   ended: true,
   pruned: true,
   spent: true,

@@ -42,8 +42,6 @@ import { DeadlineTimer } from './limits/deadline-timer.js'
 import { DeliveryTimerLabels } from './delivery/delivery-timer-labels.js'
 import { Features, type Feature, type FeatureMaker } from './feature.js'
 import { Persistence } from './recovery/persistence.js'
-import { storeStarts } from './named-slots/stored-rates.js'
-import { runWaits } from './named-slots/run-waits.js'
 import { stopReason } from './limits/stop-reason.js'
 
 export interface TaskRegistryOptions {
@@ -207,8 +205,8 @@ export class TaskRegistry {
       onReleased: (owner, heir) => this.#onReleased(owner, heir),
       onWaiting: (entry, waitedMs) =>
         this.persistence?.setRun(entry, { notBefore: clock.now() - waitedMs, delayMs: 0 }),
-      waitsFor: (entry, other) => this.use(runWaits).leadsTo(entry, other),
-      onCounted: (rate, names) => storeStarts(this, rate, names),
+      waitsFor: (entry, other) => this.#features.leadsTo(entry, other),
+      onCounted: (rate, names) => this.#features.run('counted', rate, names),
       onNoted: (entry) => this.persistence?.noteChange(entry),
       ...(this.persistence && { onLaunched: (entry, admission) => this.#noteLaunch(entry, admission) }),
     })

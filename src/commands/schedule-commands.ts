@@ -1,13 +1,16 @@
 /** The slash commands /schedules and /schedule, which list schedules and end them. */
 import { givenManager } from '../async-tasks/given-manager.js'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { findSchedule, noSchedule, scheduleLines } from '../async-tasks/schedules/schedule-lines.js'
 import type { ScheduleInfo } from '../protocol/schedules.js'
 import { defineCommand, groupCommands, type CommandResult, type SlashCommand } from './command.js'
-import type { TaskCommandsOptions } from './task-commands.js'
 
 const USAGE = 'Usage: /schedule cancel <schedule_id>'
 
-export function scheduleCommands(options: TaskCommandsOptions): SlashCommand[] {
+export function scheduleCommands(options: {
+  readonly getAsyncTaskManager: () => AsyncTaskManager
+  readonly owner?: string
+}): SlashCommand[] {
   const listed = (): ScheduleInfo[] => givenManager(options).schedules(options.owner)
   const cancel = (named: string): CommandResult => {
     const id = findSchedule(listed(), named)

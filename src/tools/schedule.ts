@@ -133,7 +133,7 @@ export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | unde
     texts: {
       goal_prompt: '',
       cron: 'Minute, hour, day, month, weekday (Sunday is 0).',
-      missed: 'If missed: fire once (default) or not.',
+      missed: 'If missed: once (default) or not.',
       overlap: 'While its last task runs: skip (default) or launch.',
     },
   },

@@ -14,8 +14,7 @@ const windowSchema = lazily(() =>
   z.object({ at: z.number(), perMs: z.number(), starts: z.array(z.number().min(0)).min(1) }),
 )
 
-/** Stores the starts of these subagents. */
-export function storeStarts(
+function storeStarts(
   { persistence, limits, clock }: TaskRegistry,
   { perMs }: { readonly perMs: number },
   names: readonly string[],
@@ -30,6 +29,7 @@ export function storeStarts(
 
 /** The stored starts of a registry. */
 export const storedRates = (registry: TaskRegistry): Feature => ({
+  counted: (rate, names) => storeStarts(registry, rate, names),
   states: {
     feature: FEATURE,
     restore: (states) => {

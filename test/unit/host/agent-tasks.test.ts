@@ -459,9 +459,9 @@ describe('a field that does not exist', () => {
   it.each<[object, string]>([
     [
       { subagents: { a: { run: () => 'x', timeoutMs: 5 } } },
-      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, survivesHost,',
+      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, maxConcurrent, rate, survivesHost,',
     ],
-    [{ subagents: { a: { run: () => 'x', maxConcurrent: 2 } } }, 'options.subagents.a.maxConcurrent: got 2'],
+    [{ subagents: { a: { run: () => 'x', maxConcurent: 2 } } }, 'the nearest is maxConcurrent.'],
     [{ subagents: { a: { run: () => 'x', descripton: 'd' } } }, 'the nearest is description.'],
   ])('is refused in an entry of subagents: %#', (options, message) => {
     expect(() => createAgentTasks(options)).toThrow(message)
