@@ -50,6 +50,11 @@ export class TaskLimits {
     return this.#held.size + this.#waiting.length
   }
 
+  /** Whether nothing waits, as where no task needs anything but a slot of its pool. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#nextStart === undefined
+  }
+
   /** When the rate of a subagent allows the start of a task that waits, and of which; undefined when none waits for that. */
   get nextStart(): { readonly at: number; readonly entry: TaskEntry } | undefined {
     return this.#nextStart

@@ -293,14 +293,16 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   }
 
   const nextLimited = () =>
-    limits.next({
-      now: elapsed(),
-      waitsFor: (entry, other) => parts.waitsFor?.(entry, other) === true,
-      onLooked: (entry, slots, isOnlySlot) => {
-        if (!isOnlySlot) deadlines.delete(entry)
-        else if (!deadlines.has(entry)) limitWait(entry, slots)
-      },
-    })
+    limits.isIdle
+      ? undefined
+      : limits.next({
+          now: elapsed(),
+          waitsFor: (entry, other) => parts.waitsFor?.(entry, other) === true,
+          onLooked: (entry, slots, isOnlySlot) => {
+            if (!isOnlySlot) deadlines.delete(entry)
+            else if (!deadlines.has(entry)) limitWait(entry, slots)
+          },
+        })
 
   /** A task takes its named slots, and its start counts. */
   const takeNamed = (entry: TaskEntry, needs: TaskNeeds | undefined): void => {
