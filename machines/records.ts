@@ -289,7 +289,9 @@ export interface StartRate {
 
 /** A slot that is known by its name: of a key, or of a subagent. */
 export interface NamedSlot {
+  /** Whether it is that of a `concurrencyKey`, or of a subagent with `maxConcurrent`. */
   readonly kind: 'key' | 'subagent'
+  /** The key, or the name of the subagent. */
   readonly name: string
   /** How many tasks may hold it at once. */
   readonly max: number
@@ -297,6 +299,7 @@ export interface NamedSlot {
 
 /** What a task needs besides a slot of its pool. */
 export interface TaskNeeds {
+  /** The named slots, of which it takes all at once. */
   readonly slots: readonly NamedSlot[]
   /** The name of its subagent, and how often its runs may start. */
   readonly rate?: StartRate & { readonly name: string }

@@ -128,7 +128,11 @@ export class FamilyError extends AgentTasksError {
   /** The task whose run was to launch another one. */
   readonly parentId: string
 
-  constructor(code: FamilyErrorCode, parentId: string, message: string) {
+  constructor(
+    code: 'FAMILY_LIMIT' | 'PARENT_ENDED' | 'HELD_BY_PARENT' | 'DEADLOCK',
+    parentId: string,
+    message: string,
+  ) {
     super(code, message)
     this.parentId = parentId
   }
@@ -148,9 +152,6 @@ export class PausedError extends AgentTasksError {
     this.owner = owner
   }
 }
-
-/** The code of a `FamilyError`. */
-type FamilyErrorCode = 'FAMILY_LIMIT' | 'PARENT_ENDED' | 'HELD_BY_PARENT' | 'DEADLOCK'
 
 /** The manager was disposed: it can be read, but takes no new tasks. Or the turns of an agent were disposed (`createTurns`). */
 export class DisposedError extends AgentTasksError {

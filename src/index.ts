@@ -170,6 +170,7 @@ export type {
   AgentTasks,
   AgentTasksWithCommands,
   AgentToolsWithCommands,
+  AgentToolsWithMonitor,
   WithRunCommand,
   WithSchedule,
 } from './host/agent-tasks.js'

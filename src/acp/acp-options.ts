@@ -34,7 +34,10 @@ export const TOOL_KINDS = [
   'other',
 ] as const
 
-/** The kind of a tool, as its agent names it. */
+/**
+ * The kind of a tool, as its agent names it.
+ * @useDeclaredType
+ */
 export type AcpToolKind = (typeof TOOL_KINDS)[number]
 
 /** How a request for permission is answered: `ask` asks the owner of the task. */

@@ -56,6 +56,12 @@ const DEFAULT_MAX_DELAY_MS = 60_000
  */
 export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
+/**
+ * The tools for a model, and the one that the option `monitors` adds.
+ * @useDeclaredType
+ */
+export type AgentToolsWithMonitor = AgentTools & Partial<Pick<OptionalTools, 'monitor'>>
+
 /** With `commands`, the tools for a model have `run_command` too. */
 export type WithRunCommand = {
   /** The tools for the model. */
@@ -123,7 +129,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** The reminder service. */
   readonly reminders: AsyncTaskReminderService
   /** The tools for the model, each `{ name, description, inputSchema, execute }`; with the option `monitors` there is `monitor`, too. */
-  readonly tools: AgentTools & Partial<Pick<OptionalTools, 'monitor'>>
+  readonly tools: AgentToolsWithMonitor
   /**
    * Returns the tools for the agent of a run: the tasks that it launches belong to that run, and are the only ones that it sees. Their results are
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
@@ -164,7 +170,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
 /** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, `submit_commands` included. */
-  readonly tools: AgentToolsWithCommands & Partial<Pick<OptionalTools, 'monitor'>>
+  readonly tools: AgentToolsWithCommands & AgentToolsWithMonitor
 }
 
 /**

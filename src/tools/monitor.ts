@@ -10,15 +10,24 @@ import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import type { MonitorOptions } from '../protocol/monitors.js'
 import { strictObject } from '../protocol/strict-object.js'
-import { allowedCommand, type CommandPolicy, type CommandRequest } from './command-policy.js'
+import { allowedCommand, type CommandPolicy } from './command-policy.js'
 import { commandInput, commandRunner, readLine, runCommandSchema } from './run-command.js'
 import { findTask, maxListChars, taskViews } from './task-view.js'
 import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 
-/** A program that a monitor reads. */
-export type MonitoredCommand = CommandRequest
+/** A program that a monitor reads; it must be one that `commands` allows. */
+export interface MonitoredCommand {
+  /** The program, or the command line where a shell reads it. */
+  readonly command: string
+  /** Its arguments. Default: none. */
+  readonly args?: readonly string[] | undefined
+  /** The folder to run in. Default: that of `commands`. */
+  readonly cwd?: string | undefined
+  /** Variables to set. Default: none. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
 
 /**
  * Starts a monitor, and the program that it reads if its source is one: that ends with it.
