@@ -170,12 +170,12 @@ export type {
   AgentTasks,
   AgentTasksWithCommands,
   AgentToolsWithCommands,
-  AgentToolsWithMonitor,
+  WithMonitor,
   WithRunCommand,
   WithSchedule,
 } from './host/agent-tasks.js'
 export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
-export type { AgentTools } from './tools/tool-list.js'
+export type { AgentTools, OptionalTools } from './tools/tool-list.js'
 export type { LaunchOptions } from './host/launch.js'
 export type { TaskHandle } from './host/task-handle.js'
 export type { TaskHandleEvent } from './host/handle-events.js'

@@ -20,6 +20,7 @@ import {
   recordOf,
   type OptionTypes,
 } from '../protocol/option-checks.js'
+import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
 import type { ScheduleOptions } from '../protocol/schedules.js'
 import { commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 import type { ResolveSubagent } from '../tools/subagents.js'
@@ -42,7 +43,8 @@ export interface AgentTasksOptions<
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
   Known extends Subagents = Subagents,
   Scheduling extends ScheduleOptions | undefined = ScheduleOptions | undefined,
-> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands' | 'schedules'> {
+  Watching extends MonitorLimits | undefined = MonitorLimits | undefined,
+> extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands' | 'schedules' | 'monitors'> {
   /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
   readonly maxAsyncTasks?: number
   /** The subagents that `launch` and the tool `task` can start, by name. */
@@ -60,6 +62,8 @@ export interface AgentTasksOptions<
   readonly commands?: Programs
   /** Limits of schedules, and adds the tool `schedule`: `{}` for the default limits. Default: no such tool. */
   readonly schedules?: Scheduling
+  /** What monitors may read, and how many there may be; adds the tool `monitor`: `{}` for tasks and the default limits. Default: no such tool. */
+  readonly monitors?: Watching
   /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
   /**

@@ -3,7 +3,7 @@ import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/deli
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import type { DetachResult } from '../async-tasks/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
-import type { MonitorSource, TaskMonitor } from '../async-tasks/monitors/monitors.js'
+import type { MonitorLimits, MonitorSource, TaskMonitor } from '../async-tasks/monitors/monitors.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
 import type { TaskPause } from '../../machines/pauses.js'
@@ -56,12 +56,6 @@ const DEFAULT_MAX_DELAY_MS = 60_000
  */
 export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
-/**
- * The tools for a model, and the one that the option `monitors` adds.
- * @useDeclaredType
- */
-export type AgentToolsWithMonitor = AgentTools & Partial<Pick<OptionalTools, 'monitor'>>
-
 /** With `commands`, the tools for a model have `run_command` too. */
 export type WithRunCommand = {
   /** The tools for the model. */
@@ -75,6 +69,12 @@ export type WithRunCommand = {
 export type WithSchedule = {
   /** The tools for the model. */
   readonly tools: Pick<OptionalTools, 'schedule'>
+}
+
+/** With `monitors`, the tools for a model have `monitor` too. */
+export type WithMonitor = {
+  /** The tools for the model. */
+  readonly tools: Pick<OptionalTools, 'monitor'>
 }
 
 /** The result of `createAgentTasks`. */
@@ -128,8 +128,8 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly monitors: (owner?: string) => TaskMonitor[]
   /** The reminder service. */
   readonly reminders: AsyncTaskReminderService
-  /** The tools for the model, each `{ name, description, inputSchema, execute }`; with the option `monitors` there is `monitor`, too. */
-  readonly tools: AgentToolsWithMonitor
+  /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
+  readonly tools: AgentTools
   /**
    * Returns the tools for the agent of a run: the tasks that it launches belong to that run, and are the only ones that it sees. Their results are
    * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
@@ -170,7 +170,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
 /** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, `submit_commands` included. */
-  readonly tools: AgentToolsWithCommands & AgentToolsWithMonitor
+  readonly tools: AgentToolsWithCommands
 }
 
 /**
@@ -182,13 +182,15 @@ export function createAgentTasks<
   Programs extends CommandsOptions | undefined = undefined,
   Known extends Subagents = Subagents,
   Scheduling extends ScheduleOptions | undefined = undefined,
+  Watching extends MonitorLimits | undefined = undefined,
 >(
-  options: AgentTasksOptions<Commands, Programs, Known, Scheduling> = {},
+  options: AgentTasksOptions<Commands, Programs, Known, Scheduling, Watching> = {},
 ): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known> : AgentTasks<Known>) &
   (Programs extends CommandsOptions ? WithRunCommand : unknown) &
-  (Scheduling extends ScheduleOptions ? WithSchedule : unknown) {
-  // With a task manager there is the tool `submit_commands`, with commands `run_command`, and with schedules `schedule`.
-  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand & WithSchedule
+  (Scheduling extends ScheduleOptions ? WithSchedule : unknown) &
+  (Watching extends MonitorLimits ? WithMonitor : unknown) {
+  // With a task manager there is the tool `submit_commands`, with commands `run_command`, with schedules `schedule`, and with monitors `monitor`.
+  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand & WithSchedule & WithMonitor
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {

@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
 
-const text = lazily(() => z.string().min(1).max(500))
+const text = lazily(() =>
+  z
+    .string()
+    .min(1)
+    .max(500)
+    .refine((value) => !/[\r\n]/.test(value), 'a text without line breaks: each line is searched by itself'),
+)
 
 const regex = lazily(() =>
   strictObject({

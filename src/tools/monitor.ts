@@ -90,6 +90,7 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
   if (limits === undefined) return undefined
   const viewOf = taskViews(shown)
   const { owner } = owned
+  const refuse = (expected: string): ToolResult => errorResult('parameter_validation', `params: expected ${expected}.`)
   const done = (text: string, id: string): ToolResult => ({ llmContent: text, returnDisplay: text, metadata: { id } })
   const unlisted = {
     ...(commands === undefined
@@ -109,7 +110,7 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
     ) => {
       const manager = givenManager(owned)
       const view = viewOf(context)
-      const present = manager.monitors(shown.owner)
+      const present = manager.monitors(owner)
       if (action === 'list') {
         const lines = present.map((monitor) => monitorText(monitor, manager.reads.clock.now()))
         const text = lines.length === 0 ? 'No monitors.' : boundLines(lines, maxListChars(view))
@@ -117,13 +118,15 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
       }
       if (action === 'cancel') {
         const found = present.find(({ id }) => id === monitor_id)
-        if (found?.cancel(found.owner === owner ? undefined : 'by another agent') === true) {
+        if (found?.cancel() === true) {
           return done(`Monitor ${found.id} was cancelled.`, found.id)
         }
         return errorResult('parameter_validation', `There is no monitor ${JSON.stringify(monitor_id ?? '')}.`)
       }
       const found = task_id === undefined ? undefined : findTask(view, task_id, hasNotEnded)
       if (found !== undefined && 'refusal' in found) return found.refusal
+      if (regex !== undefined && match !== undefined) return refuse('either match or regex, and not both')
+      if (regex === undefined && flags !== undefined) return refuse('flags beside a regex, and not beside match')
       const { max_events, idle_seconds, seconds, description } = rest
       const source = defined({ taskId: found?.task.id, file, command, args, cwd, env })
       const looked = regex === undefined ? match : { regex, ...defined({ flags }) }

@@ -95,12 +95,18 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
       } catch (error) {
         if (!(error instanceof InvalidInputError)) throw error
         const field = error.field.slice('input.'.length)
-        const text = `params.${PARAMETERS[field] ?? field}${error.message.slice(error.field.length)}`
+        const text = `params.${PARAMETERS[field] ?? field}${inSeconds(field, error.message.slice(error.field.length))}`
         return errorResult('parameter_validation', field === '' ? WHAT_AND_WHEN : text)
       }
     },
   })
 }
+
+/** What an error says of a time in ms, in the unit of its parameter. */
+const inSeconds = (field: string, text: string): string =>
+  field === 'in' || field === 'every'
+    ? text.replaceAll(/(\d+(?:\.\d+)?)(?: ms)?/g, (_, ms: string) => `${Number(ms) / 1000} s`)
+    : text
 
 const WHAT_AND_WHEN =
   'params: expected one of in_seconds, at, every_seconds and cron, and either a message or both subagent_name and goal_prompt.'

@@ -70,7 +70,10 @@ type HostTools<IsOptional extends boolean> = {
  */
 export type AgentTools = HostTools<false>
 
-/** The tools that a host has with an option. */
+/**
+ * The tools that a host has with an option, by name.
+ * @useDeclaredType
+ */
 export type OptionalTools = HostTools<true>
 
 /** Creates the tools of a host. The optional ones are there where the setting has what they need. */

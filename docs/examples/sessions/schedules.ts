@@ -46,7 +46,7 @@ assert.equal(list.llmContent, 'Nothing is scheduled.')
 
 const refused = await schedule.execute({ every_seconds: 0.5, message: 'too often' })
 say('the agent reads', refused.llmContent)
-assert.match(refused.llmContent, /params\.every_seconds: got 500, expected at least 1000 ms/)
+assert.match(refused.llmContent, /params\.every_seconds: got 0\.5 s, expected at least 1 s/)
 await tasks.dispose()
 
 async function until(isTrue: () => boolean): Promise<void> {

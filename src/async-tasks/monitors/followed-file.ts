@@ -3,7 +3,7 @@
  * replacements between two looks only the last one is seen. Only regular files within the allowed paths are read, by their real paths.
  */
 import { InvalidInputError } from '../../errors.js'
-import { nodeBuiltin } from '../../node-builtins.js'
+import { nodeBuiltin, nodePlatform } from '../../node-builtins.js'
 import { isWithin, openRegular } from '../../regular-file.js'
 import type { Monitored, OnText, Position } from './monitor.js'
 
@@ -67,16 +67,27 @@ export class FollowedFile implements Monitored {
   #open(from: Position | undefined): string | undefined {
     const real = realOf(this.path)
     // A file that does not exist elsewhere is refused as one that does.
-    if (!this.#roots.some((root) => isWithin(realOf(root) ?? root, real ?? this.path))) {
-      return `a file within monitors.files (${JSON.stringify(this.#roots).slice(1, -1) || 'none'})`
-    }
+    if (!this.#isAllowed(real ?? this.path)) return this.#allowedText()
     this.#descriptor = real === undefined ? undefined : openRegular(real)
     if (this.#descriptor === undefined) return 'a regular file that can be read'
+    // One of its folders may have been replaced by a link before it was opened.
+    if (!this.#isAllowed(pathOf(this.#descriptor, this.path))) {
+      this.close()
+      return this.#allowedText()
+    }
     const { ino, size } = nodeBuiltin('node:fs').fstatSync(this.#descriptor, { bigint: true })
     const isSame = from?.inode === String(ino) && Number(size) >= from.position
     this.at = { position: 0, inode: String(ino) }
     this.#begin(from === undefined ? Math.max(0, Number(size) - KEPT) : isSame ? from.position : 0)
     return undefined
+  }
+
+  #isAllowed(path: string | undefined): boolean {
+    return path !== undefined && this.#roots.some((root) => isWithin(realOf(root) ?? root, path))
+  }
+
+  #allowedText(): string {
+    return `a file within monitors.files (${JSON.stringify(this.#roots).slice(1, -1) || 'none'})`
   }
 
   #begin(offset: number, onText?: OnText): void {
@@ -108,6 +119,19 @@ export class FollowedFile implements Monitored {
     onText(this.#decoder.decode(chunk, { stream: true }), this.at)
     return true
   }
+}
+
+/** Where an open file really is: Linux knows that of a descriptor; elsewhere its path must still lead to it. */
+function pathOf(descriptor: number, path: string): string | undefined {
+  const { fstatSync, readlinkSync, statSync } = nodeBuiltin('node:fs')
+  if (nodePlatform === 'linux') {
+    // The name of a file that was removed or replaced meanwhile has " (deleted)" at its end.
+    return readlinkSync(`/proc/self/fd/${descriptor}`).replace(/ \(deleted\)$/, '')
+  }
+  const real = realOf(path)
+  const present = real === undefined ? undefined : statSync(real, { bigint: true, throwIfNoEntry: false })
+  const { dev, ino } = fstatSync(descriptor, { bigint: true })
+  return present?.dev === dev && present.ino === ino ? real : undefined
 }
 
 /** Where a path really is; undefined where there is nothing. */

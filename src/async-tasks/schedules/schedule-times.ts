@@ -7,8 +7,8 @@ import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
 /** What says when a schedule fires. */
 export type Rule = Pick<ScheduleInfo, 'every' | 'cron' | 'timeZone'>
 
-/** The most firings of a cron expression that are counted: finding each takes about 0.1 ms. */
-export const MAX_COUNTED = 100
+/** The most firings of a cron expression that are counted: finding each takes about 0.1 ms, and a thousand schedules may have missed some. */
+export const MAX_COUNTED = 10
 
 /**
  * The firings that are due at `now`, the first of them at `first`: how many, when the last one fell due, and when the next one does (undefined for never).

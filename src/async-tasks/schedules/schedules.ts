@@ -35,7 +35,7 @@ import { DEFAULT_OWNER } from '../owner.js'
 import type { TaskRegistry } from '../registry.js'
 import { checkSchedule, type ScheduledLaunch } from './checked-schedule.js'
 import { firingText, refusalText } from './schedule-lines.js'
-import { dueFirings } from './schedule-times.js'
+import { cronTime, dueFirings } from './schedule-times.js'
 
 /** A schedule that was made. */
 export interface Schedule {
@@ -59,6 +59,12 @@ export interface ScheduleHost {
 const MAX_TIMER_MS = 30_000
 const LATE_MS = 60_000
 
+/** How far the clock is set back when cron expressions begin anew, in ms. */
+const SET_BACK_MS = 3_600_000
+
+/** How many schedules fire in one turn of the event loop; those that are due besides fire in the next ones. */
+const MAX_AT_ONCE = 20
+
 /** What a firing changes of its schedule. */
 type Change = Pick<ScheduleInfo, 'lastTaskId'>
 
@@ -77,6 +83,8 @@ export class Schedules implements Feature {
   readonly #timer: DeadlineTimer
   /** They fell due before this process began. */
   readonly #overdue = new Set<string>()
+  /** The latest time that the clock on the wall has shown. */
+  #seenAt = -Infinity
   #connected: ScheduleHost | undefined
 
   constructor(registry: TaskRegistry) {
@@ -174,15 +182,18 @@ export class Schedules implements Feature {
         (taskId) => taskOf(taskId)?.ref !== undefined,
       )
       families.setOwner(owner)
-      if (owner === data.owner) this.#set(data)
-      else this.#put({ ...data, owner })
+      const next = Math.min(data.next, latestNext(data, clock.now()))
+      if (owner === data.owner && next === data.next) this.#set(data)
+      else this.#put({ ...data, owner, next })
     }
   }
 
   #fireDue(): void {
     const now = this.#registry.clock.now()
     this.#shorten(now)
-    for (let id = this.#dues.take(now); id !== undefined; id = this.#dues.take(now)) {
+    for (let count = 0; count < MAX_AT_ONCE; count += 1) {
+      const id = this.#dues.take(now)
+      if (id === undefined) break
       const schedule = this.#all.get(id)
       try {
         if (schedule !== undefined) this.#fire(schedule, now)
@@ -193,10 +204,13 @@ export class Schedules implements Feature {
     this.#setTimer()
   }
 
-  /** When the clock on the wall is set back, nothing waits longer than it was to wait in all. */
+  /** When the clock on the wall was set back, nothing waits longer than it was to wait in all. */
   #shorten(now: number): void {
-    for (const schedule of this.#all.values()) {
-      const latest = now + (schedule.in ?? schedule.every ?? Infinity)
+    const wasSetBack = now < this.#seenAt
+    this.#seenAt = now
+    if (!wasSetBack) return
+    for (const schedule of [...this.#all.values()]) {
+      const latest = latestNext(schedule, now)
       if (schedule.next > latest) this.#put({ ...schedule, next: latest })
     }
   }
@@ -273,6 +287,19 @@ export class Schedules implements Feature {
     const wait = Math.min(Math.max(0, (next ?? 0) - clock.now()), MAX_TIMER_MS)
     const label = { name: `schedule ${nextKey}`, ...(wait === MAX_TIMER_MS && { kind: 'poll' as const }) }
     this.#timer.set(next === undefined ? undefined : elapsedMs(clock) + wait, () => label)
+  }
+}
+
+/** The latest time at which a schedule can fire next, unless the clock has been set back: nothing of a cron expression is repeated that is an hour old or less. */
+function latestNext(schedule: ScheduleInfo, now: number): number {
+  if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)
+  if (schedule.next <= now) return Infinity
+  try {
+    const match = cronTime(schedule, now) ?? Infinity
+    return schedule.next - match > SET_BACK_MS ? match : Infinity
+  } catch {
+    // Its firing says what is missing.
+    return Infinity
   }
 }
 
