@@ -1,5 +1,5 @@
 /** Monitors of tasks and files: F17. */
-import {
+import fs, {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
@@ -24,6 +24,7 @@ import {
   type MonitorOptions,
   type MonitorSource,
 } from '../../../src/index.js'
+import { FollowedFile } from '../../../src/async-tasks/monitors/followed-file.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
 import { MAX_OWED_NOTES } from '../../../src/async-tasks/notes.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
@@ -812,4 +813,26 @@ describe('a monitor when its process dies', () => {
     await manager.stored()
     expect(rows(copy)).toHaveLength(1)
   })
+})
+
+it('F17: reads no file of a folder that was replaced by a link while it was opened', () => {
+  const { folder, open } = folderWithLog()
+  for (const name of ['logs/d', 'out']) mkdirSync(join(folder, name), { recursive: true })
+  writeFileSync(join(folder, 'logs/d/a.log'), 'inside\n')
+  writeFileSync(join(folder, 'out/a.log'), 'outside\n')
+  const real = fs.realpathSync
+  let isReplaced = false
+  const spy = vi.spyOn(fs, 'realpathSync').mockImplementation(((path: string) => {
+    const found = real(path)
+    if (path.endsWith('a.log') && !isReplaced) {
+      isReplaced = true
+      renameSync(join(folder, 'logs/d'), join(folder, 'logs/before'))
+      symlinkSync('../out', join(folder, 'logs/d'))
+    }
+    return found
+  }) as never)
+  onTestFinished(() => spy.mockRestore())
+  expect(() => new FollowedFile('d/a.log', [join(folder, 'logs')])).toThrow('a file within monitors.files')
+  expect(isReplaced).toBe(true)
+  expect(open()).toBe(0)
 })
