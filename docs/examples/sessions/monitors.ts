@@ -22,7 +22,6 @@ const tasks = createAgentTasks({
   autoTrigger: { coalesceMs: 0 },
 })
 const { monitor } = tasks.tools
-assert(monitor !== undefined)
 const woken = () => new Promise<string>((resolve) => (wake = resolve))
 
 const listening = woken()
