@@ -85,7 +85,7 @@ export interface AgentTasksOptions<
   readonly turnTimeoutMs?: number
   /**
    * How long a result or a question may be owed to an agent that is never idle, in ms, Infinity for ever; then the result of the next call of one
-   * of the tools carries it. Default 60000.
+   * of the tools carries it. A note is carried at once. Default 60000.
    */
   readonly maxDelayMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */

@@ -48,12 +48,13 @@ async function addOverdue(
 
 function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
   const { ledger, clock } = manager.reads
-  if (maxDelayMs === Infinity || !ledger.isOwing(owner)) return false
+  if (!ledger.isOwing(owner)) return false
   const [result] = ledger.owed(owner)
   const [question] = ledger.questions.owed(owner)
   const asked = question?.entry.record.questions?.find(({ id }) => id === question.id)
-  // A note is for now.
+  // A note does not wait, because it has ended a wait of the agent.
   if (manager.reads.use(notes).isOwed(owner)) return true
+  if (maxDelayMs === Infinity) return false
   const waits = [result?.record.completedAt, asked?.askedAt].map((since = Infinity) => clock.now() - since)
   // A wait below 0 began before the clock was set back.
   return waits.some((ms) => ms >= maxDelayMs || (ms < 0 && ms !== -Infinity))

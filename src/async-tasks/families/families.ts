@@ -243,6 +243,15 @@ export function livingOwner(
   return at.owner
 }
 
+/** The present owner of what an earlier process has stored: a run whose task goes on or waits keeps it. */
+export function presentOwner({ history }: TaskRegistry, stored: Ownership): string {
+  return livingOwner(
+    stored,
+    (id) => history.get(id)?.record,
+    (id) => history.get(id)?.ref !== undefined,
+  )
+}
+
 /** The owner of what a run owned whose task is not known. */
 const FALLBACK_OWNER = 'main'
 

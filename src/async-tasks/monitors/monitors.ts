@@ -20,7 +20,7 @@ import { parseInput } from '../../protocol/parse.js'
 import { toOneLine } from '../../text/control-characters.js'
 import { formatDuration } from '../../text/duration.js'
 import type { StoredJson } from '../../store/store.js'
-import { checkOwner, livingOwner } from '../families/families.js'
+import { checkOwner, presentOwner } from '../families/families.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
 import { addNote } from '../notes.js'
@@ -257,8 +257,7 @@ export class Monitors implements Feature {
     const { history } = this.#registry
     const { input, attempt, position } = stored
     const { taskId, file } = input
-    const isAlive = (runId: string): boolean => history.get(runId)?.ref !== undefined
-    const owner = livingOwner(input, (runId) => history.get(runId)?.record, isAlive)
+    const owner = presentOwner(this.#registry, input)
     const monitor = this.#create(id, { ...stored, input: { ...input, owner } })
     if (file !== undefined) {
       this.#begin(monitor, new FollowedFile(file, this.#limits.files, stored))

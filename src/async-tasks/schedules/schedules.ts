@@ -27,7 +27,7 @@ import {
 } from '../../protocol/schedules.js'
 import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
-import { checkOwner, livingOwner } from '../families/families.js'
+import { checkOwner, presentOwner } from '../families/families.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
 import { addNote } from '../notes.js'
@@ -164,7 +164,7 @@ export class Schedules implements Feature {
   }
 
   #restore(states: ReadonlyMap<string, StoredJson>): void {
-    const { clock, families, history, persistence, report } = this.#registry
+    const { clock, families, persistence, report } = this.#registry
     for (const [id, row] of states) {
       const { data, error } = scheduleInfoSchema().safeParse({ ...row, id })
       if (error !== undefined) {
@@ -175,12 +175,7 @@ export class Schedules implements Feature {
         continue
       }
       if (data.next <= clock.now()) this.#overdue.add(id)
-      const taskOf = (taskId: string): TaskEntry | undefined => history.get(taskId)
-      const owner = livingOwner(
-        data,
-        (taskId) => taskOf(taskId)?.record,
-        (taskId) => taskOf(taskId)?.ref !== undefined,
-      )
+      const owner = presentOwner(this.#registry, data)
       families.setOwner(owner)
       const next = Math.min(data.next, latestNext(data, clock.now()))
       if (owner === data.owner && next === data.next) this.#set(data)
@@ -290,7 +285,7 @@ export class Schedules implements Feature {
   }
 }
 
-/** The latest time at which a schedule can fire next, unless the clock has been set back: nothing of a cron expression is repeated that is an hour old or less. */
+/** The latest time of the next firing. A cron expression has one only where its next firing shows that the clock was set back by more than an hour. */
 function latestNext(schedule: ScheduleInfo, now: number): number {
   if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)
   if (schedule.next <= now) return Infinity

@@ -1,5 +1,6 @@
 /** Notes: texts that are owed although no run has produced them. */
 import { describe, expect, it } from 'vitest'
+import { createAgentTasks } from '../../../src/index.js'
 import { AsyncTaskManager } from '../../../src/async-tasks/manager.js'
 import { AsyncTaskReminderService } from '../../../src/async-tasks/delivery/reminder-service.js'
 import { addNote, MAX_OWED_NOTES } from '../../../src/async-tasks/notes.js'
@@ -101,6 +102,18 @@ describe('a wait', () => {
     expect(llmContent).toContain('It is nine.')
     expect(manager.getPendingNotifications()).toEqual([])
   })
+})
+
+it('the result of a tool carries a note at once, also where results are never overdue', async () => {
+  const tasks = createAgentTasks({ maxDelayMs: Infinity })
+  tasks.manager.registerTask({ id: 'a', subagentName: 's', goalPrompt: 'g' })
+  const waiting = tasks.tools.wait_for_async_tasks.execute({ task_ids: ['a'] })
+  addNote(tasks.manager.registry, note)
+  const { llmContent } = await waiting
+  expect(llmContent).toContain('The wait has ended because a note came.')
+  expect(llmContent).toContain('It is nine.')
+  expect(tasks.manager.getPendingNotifications()).toEqual([])
+  await tasks.dispose()
 })
 
 describe('the states of a feature', () => {
