@@ -2,7 +2,7 @@
 import { appendFileSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { until } from '../../support/lifelines.js'
 import { overStdio, textOf } from './clients.js'
 
@@ -65,6 +65,9 @@ describe('monitor over MCP', () => {
     const program = { command: 'sh', args: ['-c', 'pwd -P; exec sleep 60'], match: '/' }
     const id = (await call('monitor', program)).structuredContent?.['monitor_id']
     expect(textOf(await call('monitor', program))).toContain('Max commands (1) reached.')
+    // The program takes a time of its own, in which the clock of the server stands still.
+    const peek = { task_id: 'sh', action: 'peek' }
+    await vi.waitFor(async () => expect(textOf(await call('check_async_tasks', peek))).toContain(cwd), 10_000)
     expect(await wait()).toContain(cwd)
     expect(textOf(await call('monitor', { command: 'rm', match: 'x' }))).toMatch(/Max commands|expected one of "sh"/)
     await call('monitor', { action: 'cancel', monitor_id: id })
