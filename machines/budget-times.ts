@@ -36,6 +36,16 @@ export class BudgetTimes {
     if (account.runMs !== undefined) this.#dues.set(entry, now + Math.max(account.runMs - account.ranMs, 0))
   }
 
+  /** The run only waits from now on: that does not count. */
+  pause(entry: TaskEntry, now: number): void {
+    if (this.#accounts.get(entry)?.isWrapping === false) this.stop(entry, now)
+  }
+
+  /** A run that has only waited works again. */
+  resume(entry: TaskEntry, now: number): void {
+    if (this.#accounts.get(entry)?.isWrapping === false) this.start(entry, now)
+  }
+
   /** A budget is exceeded: the time to wrap up begins. */
   wrapUp(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)

@@ -337,6 +337,8 @@ export interface TaskAdmission {
   readonly isForeground?: boolean | undefined
   /** It is a note: it takes no slot. */
   readonly isNote?: true | undefined
+  /** Its runs save their progress: the time in which they only wait does not count. */
+  readonly isDurable?: boolean | undefined
   /** Whose slot it takes. Default: `task`. */
   readonly pool?: SlotPool | undefined
   /** The task whose run launches it. */

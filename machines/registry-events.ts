@@ -66,6 +66,10 @@ export type RegistryEvent =
       readonly ticket: QueueTicket
       /** Other tasks have to end first: its place is held back until `task.waits`. */
       readonly isHeld: boolean
+      /** Its last run only waited: its place is held back until `run.works`. */
+      readonly isWaiting?: boolean
+      /** Of a durable task: how long its runs have worked, in ms; undefined when none has begun. */
+      readonly durable?: { readonly activeMs: number | undefined } | undefined
       /** Its place among all tasks; undefined for the one that its record has. */
       readonly place: number | undefined
       /** Called inside the transition, before the task can start; it calls no host code. */
@@ -90,6 +94,15 @@ export type RegistryEvent =
       /** Replaces one that has aborted. */
       readonly abortController: AbortController | undefined
     }
+  | {
+      /** The run of a durable task only waits from now on: that time does not count. */
+      readonly type: 'run.waits'
+      readonly entry: TaskEntry
+      /** It gives back its slot meanwhile, and waits for another one like this. */
+      readonly ticket: QueueTicket | undefined
+    }
+  /** What the run of a durable task has waited for has come: it works on, as soon as it has its slot again (`resumed`). */
+  | { readonly type: 'run.works'; readonly entry: TaskEntry }
   | {
       /** A task in the foreground moves to the background. */
       readonly type: 'task.detach'
@@ -173,5 +186,7 @@ export type RegistryEffect =
   | { readonly type: 'wrapping'; readonly entry: TaskEntry; readonly excess: string }
   /** A task that has waited has a slot: its run starts. */
   | { readonly type: 'started'; readonly entry: TaskEntry }
+  /** A run that has only waited works on. */
+  | { readonly type: 'resumed'; readonly entry: TaskEntry }
   /** What the task waits for will not come: it fails. */
   | { readonly type: 'unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }

@@ -82,7 +82,8 @@ export class TaskLimits {
   }
 
   take(entry: TaskEntry, needs: TaskNeeds): void {
-    this.#held.set(entry, needs)
+    const held = this.#held.get(entry)?.slots ?? []
+    this.#held.set(entry, { ...needs, slots: [...held, ...needs.slots] })
     for (const slot of needs.slots) {
       const holders = this.#holders.get(idOf(slot))
       if (holders === undefined) this.#holders.set(idOf(slot), new Set([entry]))
@@ -95,7 +96,21 @@ export class TaskLimits {
     const needs = this.#held.get(entry)
     if (needs === undefined) return
     this.#held.delete(entry)
-    for (const slot of needs.slots) {
+    this.#free(entry, needs.slots)
+  }
+
+  /** The run of a task only waits: it gives back the slots of its subagent, and keeps those of its keys. Returns what it gives back. */
+  lend(entry: TaskEntry): TaskNeeds | undefined {
+    const { slots = [], ...needs } = this.#held.get(entry) ?? {}
+    const lent = slots.filter(({ kind }) => kind === 'subagent')
+    if (lent.length === 0) return undefined
+    this.#held.set(entry, { ...needs, slots: slots.filter((slot) => !lent.includes(slot)) })
+    this.#free(entry, lent)
+    return { slots: lent }
+  }
+
+  #free(entry: TaskEntry, slots: readonly NamedSlot[]): void {
+    for (const slot of slots) {
       const holders = this.#holders.get(idOf(slot))
       holders?.delete(entry)
       if (holders?.size === 0) this.#holders.delete(idOf(slot))

@@ -18,8 +18,11 @@ export interface QueueLimits {
   readonly agingMs: number
 }
 
-/** Why a place is held back although a slot may be free: the back-off of a repeated run, tasks that have to end first, or a pause. */
-export type HoldReason = 'delay' | 'dependencies' | 'pause'
+/**
+ * Why a place is held back although a slot may be free: the back-off of a repeated run, tasks that have to end first, a pause, or what the run of an
+ * earlier process has waited for.
+ */
+export type HoldReason = 'delay' | 'dependencies' | 'pause' | 'wait'
 
 /** Something that waits, and its rank: a higher one goes first. Priorities rise evenly, so that ranks never change. */
 export interface Ranked {
@@ -141,10 +144,12 @@ export class TaskQueue {
     }
   }
 
-  /** Everything that waits, the next first, without what waits for other tasks to end. */
+  /** Everything that waits, the next first, without what waits for other tasks to end, or for something else than time. */
   inOrder(): TaskEntry[] {
     const order = (a: Place, b: Place): number => (isBefore(a, b) ? -1 : 1)
-    const places = [...this.#places.values()].filter(({ entry }) => !this.isHeld(entry, 'dependencies'))
+    const places = [...this.#places.values()].filter(
+      ({ entry }) => !this.isHeld(entry, 'dependencies') && !this.isHeld(entry, 'wait'),
+    )
     return places.sort(order).map(({ entry }) => entry)
   }
 

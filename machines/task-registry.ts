@@ -18,6 +18,7 @@
  */
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
+import type { ActiveTimes } from './active-times.js'
 import { DueTimes } from './due-times.js'
 import { runOfOwner, type Families } from './families.js'
 import type { History } from './history.js'
@@ -78,6 +79,8 @@ export interface RegistryParts {
   readonly history: History
   readonly families: Families
   readonly pauses: Pauses
+  /** How long durable tasks have worked. */
+  readonly active: ActiveTimes
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
@@ -123,7 +126,7 @@ const TASK_ACTOR_PREFIX = 'task.'
 
 /** Makes the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryCore {
-  const { ledger, history, families, pauses, journal, task, elapsed, limits } = parts
+  const { ledger, history, families, pauses, active, journal, task, elapsed, limits } = parts
   const effects: RegistryEffect[] = []
   let answer: RegistryAnswers[keyof RegistryAnswers]
   let host: AsyncTaskHost | undefined
@@ -144,6 +147,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** How long what a pause holds back has waited for a slot before, in ms. */
   const waited = new PerTask<number>()
   const budgets = new BudgetTimes()
+  /** What the runs that only wait have given back. */
+  const lent = new PerTask<LentSlots>()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
 
@@ -206,7 +211,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** The limits on the time of a run count from its start. */
   const begin = (entry: TaskEntry, timeoutMs: number | undefined): void => {
     const now = elapsed()
-    if (timeoutMs !== undefined) deadlines.set(entry, now + timeoutMs)
+    const ranMs = active.begin(entry, now)
+    if (timeoutMs !== undefined) deadlines.set(entry, now + Math.max(0, timeoutMs - ranMs))
     budgets.start(entry, now)
   }
 
@@ -215,9 +221,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     entry: TaskEntry,
     slots: Slots,
     ticket: QueueTicket,
-    { delayMs = 0, waitedMs = 0, isHeld = false }: EnqueueOptions = {},
+    { delayMs = 0, waitedMs = 0, isHeld = false, isWaiting = false }: EnqueueOptions = {},
   ): void => {
     const reasons: HoldReason[] = []
+    if (isWaiting) reasons.push('wait')
     if (delayMs > 0) reasons.push('delay')
     if (isHeld) reasons.push('dependencies')
     if (pauses.concern(entry.record.owner)) {
@@ -272,7 +279,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** @param waitedMs how long it has waited in an earlier process */
   const limitWait = (entry: TaskEntry, { queue }: Slots, waitedMs = 0): void => {
     const { maxWaitMs } = queue.limits
-    if (maxWaitMs !== undefined) deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
+    // A durable task that has begun loses its work otherwise.
+    if (maxWaitMs === undefined || active.hasBegun(entry)) return
+    deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
   }
 
   /** Starts what waits, as long as there are slots: also what has waited for the end of a back-off until now. */
@@ -320,26 +329,80 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     slots.queue.remove(entry)
     slots.take(entry, true)
     deadlines.delete(entry)
+    if (lent.take(entry) !== undefined) {
+      work(entry)
+      return
+    }
     begin(entry, entry.record.timeoutMs)
     ledger.move(entry, startedRecord(entry.record, journal.next(), now), now)
     effects.push({ type: 'started', entry })
     scope.defer(() => ref?.send({ type: 'task.start' }))
   }
 
+  /** A run that has only waited works on. */
+  const work = (entry: TaskEntry): void => {
+    const { graceMs, record } = entry
+    if (graceMs !== undefined) {
+      const now = elapsed()
+      const ranMs = active.begin(entry, now)
+      if (record.timeoutMs !== undefined) deadlines.set(entry, now + Math.max(0, record.timeoutMs - ranMs))
+      budgets.resume(entry, now)
+    }
+    effects.push({ type: 'resumed', entry })
+  }
+
+  /** A run only waits: no limit on its time is reached meanwhile. It may give back its slots. */
+  const pauseRun = ({ entry, ticket }: EventOf<'run.waits'>): void => {
+    // One that is being stopped has no time to wait.
+    if (!holdsSlot(entry.record.status) || entry.graceMs === undefined) return
+    const now = elapsed()
+    active.stop(entry, now)
+    deadlines.delete(entry)
+    budgets.pause(entry, now)
+    if (ticket === undefined || entry.record.isForeground === true) return
+    const [pool] = pools().filter((each) => each.release(entry))
+    const needs = limits.lend(entry)
+    if (pool !== undefined || needs !== undefined) lent.set(entry, { pool: pool ?? slotless, needs, ticket })
+  }
+
+  /** What a run has waited for has come. It takes its slots again, or waits for them, however many wait there, and however long. */
+  const workOn = (entry: TaskEntry): void => {
+    const { record } = entry
+    if (!holdsSlot(record.status)) {
+      releasePlace(entry, 'wait')
+      return
+    }
+    const slots = lent.get(entry)
+    if (slots === undefined) {
+      work(entry)
+      return
+    }
+    const { pool, needs, ticket } = slots
+    if (pool.queue.placeOf(entry) !== undefined) return
+    pool.queue.add(entry, needs === undefined ? ticket : { ...ticket, needs })
+    const place = pool.queue.placeOf(entry)
+    if (place !== undefined && needs !== undefined) limits.wait(place, pool, needs, elapsed())
+  }
+
   /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
   const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
-    const [slots = slotless] = pools().filter((pool) => pool.release(entry))
+    const given = lent.take(entry)
+    for (const { queue } of pools()) queue.remove(entry)
+    limits.leave(entry)
+    const [slots = given?.pool ?? slotless] = pools().filter((pool) => pool.release(entry))
     limits.release(entry)
     const endedAt = journal.now()
     deadlines.delete(entry)
     countRun(entry)
     entry.graceMs = graceMs
     enqueue(entry, slots, ticket, { delayMs })
-    releaseFamily(entry)
+    // The next run of a durable task has its children again.
+    if (!active.has(entry)) releaseFamily(entry)
     ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
   }
 
   const countRun = (entry: TaskEntry): void => {
+    active.stop(entry, elapsed())
     const ranMs = budgets.stop(entry, elapsed())
     if (ranMs !== undefined) spend(entry, { seconds: ranMs / 1000 - (entry.record.spent?.seconds ?? 0) })
   }
@@ -404,6 +467,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const entry = newEntry(record, createTask(admission, parent), graceMs)
     if (reservationId !== undefined) parts.slots.task.cancelReservation(reservationId)
     history.add(entry)
+    if (admission.isDurable === true) active.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
     if (waits && ticket !== undefined) {
       enqueue(entry, waitsIn, ticket, { isHeld })
@@ -427,6 +491,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     delays.delete(entry)
     countRun(entry)
     budgets.delete(entry)
+    lent.take(entry)
     for (const pool of pools()) {
       pool.end(entry)
       pool.queue.remove(entry)
@@ -474,15 +539,17 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
 
   /** A task of an earlier process whose run goes on. */
   const resume = (event: EventOf<'task.resume'>, parent: AnyActorRef): TaskEntry => {
-    const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, isHeld, pool, ticket, place, prepare } = event
+    const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, pool, ticket, place, prepare } = event
+    const { isHeld, isWaiting = false, durable } = event
     const { budget, spent } = record
     const entry = newEntry(record, createTask(record, parent), graceMs, place)
     const slots = parts.slots.of(pool, record.depth)
     journal.continueAfter(record.seq)
     history.add(entry)
+    if (durable !== undefined) active.add(entry, durable.activeMs)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), (spent?.seconds ?? 0) * 1000 + ranMs)
     if (record.status === 'queued') {
-      enqueue(entry, slots, ticket, { delayMs, waitedMs, isHeld })
+      enqueue(entry, slots, ticket, { delayMs, waitedMs, isHeld, isWaiting })
     } else {
       slots.take(entry, true)
       if (ticket.needs !== undefined) limits.take(entry, ticket.needs)
@@ -615,6 +682,12 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           answer = entry
           break
         }
+        case 'run.waits':
+          pauseRun(event)
+          break
+        case 'run.works':
+          workOn(event.entry)
+          break
         case 'task.detach':
           startNext(scope)
           answer = detach(event)
@@ -774,6 +847,15 @@ interface EnqueueOptions {
   readonly waitedMs?: number
   /** Other tasks have to end first. */
   readonly isHeld?: boolean
+  /** What its last run has waited for has to come first. */
+  readonly isWaiting?: boolean
+}
+
+/** What a run that only waits has given back, and how it waits for it. */
+interface LentSlots {
+  readonly pool: Slots
+  readonly needs: TaskNeeds | undefined
+  readonly ticket: QueueTicket
 }
 
 /** What the actor of a task is created with. */

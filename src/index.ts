@@ -14,6 +14,8 @@ export type { OutputChunk } from './async-tasks/output/output-log.js'
 export type { TaskOutputEvent } from './async-tasks/output/output-stream.js'
 export type { OwnerCounts, TaskProgressEvent, TaskQuestionsEvent } from './async-tasks/task-events.js'
 export type { ChildTaskInput, RunChildren, WaitOptions, WaitResult } from './engine/children.js'
+export type { RunSteps, SleepOptions, StepOptions, WaitForOptions } from './engine/steps.js'
+export type { EventTarget } from './async-tasks/steps/steps.js'
 export { ownerOfRun } from '../machines/families.js'
 export type { ErrorSource, OnError } from './callbacks/error-report.js'
 export type {

@@ -2,6 +2,7 @@
  * What only Node has: its process, and modules of its own that are asked for when they are needed. An `import` of one would keep
  * everything that imports it in turn, the whole core, from loading in a browser.
  */
+import type * as asyncHooks from 'node:async_hooks'
 import type * as childProcess from 'node:child_process'
 import type * as crypto from 'node:crypto'
 import type * as fs from 'node:fs'
@@ -26,6 +27,7 @@ export function nodeBuiltin<Id extends keyof NodeModules>(id: Id): NodeModules[I
 }
 
 interface NodeModules {
+  readonly 'node:async_hooks': Pick<typeof asyncHooks, 'AsyncLocalStorage'>
   readonly 'node:child_process': typeof childProcess
   readonly 'node:crypto': typeof crypto
   readonly 'node:fs': typeof fs

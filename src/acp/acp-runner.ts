@@ -43,7 +43,7 @@ const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
  */
 export function acpRunner(options: AcpRunnerOptions): OutputRunner {
   const settings = parseAcpOptions(options)
-  return { run: (input, context) => runAgent(settings, input, context) }
+  return { run: (input, context) => runAgent(settings, input, context), runsElsewhere: true }
 }
 
 async function runAgent(settings: AcpSettings, input: RunInput, context: RunContext): Promise<OutputObject> {

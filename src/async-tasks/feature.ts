@@ -16,6 +16,10 @@ export interface Feature {
   readonly wrapUp?: (entry: TaskEntry, excess: string) => void
   /** A task that has waited has a slot: its run starts. */
   readonly start?: (entry: TaskEntry) => void
+  /** A run that has only waited works on: it has its slot again. */
+  readonly resumed?: (entry: TaskEntry) => void
+  /** A run has failed, and another one follows. @param isInterrupted it was interrupted, as by the end of a process */
+  readonly repeated?: (entry: TaskEntry, isInterrupted: boolean) => void
   /** The questions of a task have changed, or its status has, or it has moved to the background, and it has not ended. */
   readonly changed?: (entry: TaskEntry) => void
   /** A task ends. @param apply changes what waits for it, in the same transition */
@@ -109,6 +113,8 @@ const HOOKS = Object.keys({
   abort: true,
   wrapUp: true,
   start: true,
+  resumed: true,
+  repeated: true,
   changed: true,
   ending: true,
   keeps: true,

@@ -5,6 +5,7 @@ import { deliveryStandings } from './delivery/delivery-standings.js'
 import type { Feature, FeatureMaker } from './feature.js'
 import { messaging } from './questions/inbox.js'
 import { runWaits } from './named-slots/run-waits.js'
+import { steps } from './steps/steps.js'
 import { storedRates } from './named-slots/stored-rates.js'
 import { listedIds } from './listed-ids.js'
 import { monitors } from './monitors/monitors.js'
@@ -37,6 +38,7 @@ export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   schedules,
   runWaits,
   storedRates,
+  steps,
   runs,
   wrappingUp,
   spentByOwner,

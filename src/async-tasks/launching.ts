@@ -110,6 +110,9 @@ export class Launcher implements RunHost {
     const after = afterOf(input)
     const { concurrencyKey } = input
     const definition = toFlatRunner(runner, 'runner')
+    if (definition.durable === true && registry.persistence === undefined) {
+      throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
+    }
     // What is paused waits also where launches at the limit are refused.
     const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
     const needs = needsOf(registry, input, definition)
@@ -117,7 +120,7 @@ export class Launcher implements RunHost {
     const waits = alwaysWaits || (whenFull === undefined ? this.#isQueueing : whenFull === 'queue')
     const policy = retry ?? definition.retry
     const ticket =
-      waits || policy !== undefined
+      waits || policy !== undefined || definition.durable === true
         ? {
             priority: priority ?? 0,
             since: elapsedMs(registry.clock),
@@ -144,6 +147,7 @@ export class Launcher implements RunHost {
         ticket: waits ? ticket : undefined,
         concurrencyKey,
         budget: Object.freeze(allowed),
+        isDurable: definition.durable,
         ...(parent && childFields(parent, input.kind)),
       }
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)

@@ -93,6 +93,7 @@ import {
   type TaskProgressEvent,
   type TaskQuestionsEvent,
 } from './task-events.js'
+import { steps, type EventTarget } from './steps/steps.js'
 import { schedules, type Schedule } from './schedules/schedules.js'
 import { waitForTasks } from './waiting.js'
 import { Launcher } from './launching.js'
@@ -325,6 +326,18 @@ export class AsyncTaskManager {
    */
   async stored(): Promise<void> {
     await this.registry.persistence?.stored()
+  }
+
+  /**
+   * Sends an event to runs that wait for it (`context.waitFor`). A task keeps what no run has taken, until it ends: at most 100 events, of 256 KiB.
+   * @param event its name, of 1 to 100 characters without #, parentheses and control characters
+   * @param value becomes JSON; undefined becomes null
+   * @param target a task that has not ended, or the tasks of an owner that are durable or have had a step
+   * @returns the ids of the tasks that have it, when that is stored
+   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task; StoreError when it cannot be stored now. Otherwise nothing has changed
+   */
+  async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
+    return this.registry.use(steps).emit(event, value, target)
   }
 
   /** A new task id, `<name>-<random>`, that no retained task has. */

@@ -7,6 +7,7 @@
 import { Subject } from 'rxjs'
 import { createActor } from 'xstate'
 import { asyncTaskMachine, type AsyncTaskMachine } from '../../machines/async-task.js'
+import { ActiveTimes } from '../../machines/active-times.js'
 import { Families, type FamilyLimits } from '../../machines/families.js'
 import { History } from '../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../machines/journal.js'
@@ -95,6 +96,7 @@ export class TaskRegistry {
   readonly history: History
   readonly families: Families
   readonly pauses = new Pauses()
+  readonly active = new ActiveTimes()
   /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
   readonly actor: RegistryRef
   /** Every notification, in order; completes on disposal. Its subscribers must not throw. */
@@ -192,6 +194,7 @@ export class TaskRegistry {
       history: this.history,
       families: this.families,
       pauses: this.pauses,
+      active: this.active,
       journal: this.#journal,
       task: options.taskMachine ?? asyncTaskMachine,
       elapsed: () => elapsedMs(clock),
@@ -239,6 +242,11 @@ export class TaskRegistry {
       const own = states.filter((state) => state.feature === feature)
       take?.(new Map(own.map(({ id, data }) => [id.slice(feature.length + 1), data])))
     }
+  }
+
+  /** The run of a task has failed, and the next one is about to be queued. */
+  repeated(entry: TaskEntry, isInterrupted: boolean): void {
+    this.#features.run('repeated', entry, isInterrupted)
   }
 
   /** Sends an event that has no answer; a disposed registry ignores it. */
@@ -406,6 +414,9 @@ export class TaskRegistry {
     switch (effect.type) {
       case 'started':
         this.#afterStart(() => this.#features.run('start', entry))
+        return
+      case 'resumed':
+        this.#features.run('resumed', entry)
         return
       case 'unmet':
         entry.ref?.send({ type: 'task.fail', ...effect.failure })

@@ -6,6 +6,7 @@ import { defined } from '../defined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
+import type { WaitForOptions } from '../engine/steps.js'
 import { QuestionWithdrawnError } from '../errors.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
@@ -23,8 +24,9 @@ import { reportProgress } from './output/progress.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions/questions.js'
 import { endOperation, launchTraces, startOperation } from './run-operation.js'
-import { retryDelay } from './recovery/retrying.js'
+import { isInterruption, retryDelay } from './recovery/retrying.js'
 import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
+import { StepsOfRun } from './steps/steps-of-run.js'
 import { wrapUpSignal } from './limits/wrap-up.js'
 
 /** What a run uses of the manager. */
@@ -65,6 +67,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params, results: resultsFor(entry) }) }
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
+  let own: StepsOfRun | undefined
+  const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun =>
+    (own ??= new StepsOfRun(registry, entry, {
+      signal: abort.signal,
+      isCurrent: () => isCurrent(entry, attempt),
+      ticket: runner.releasesSlot === true ? plans.get(entry)?.ticket : undefined,
+    }))
   const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
     get signal() {
       return abort.signal
@@ -93,11 +102,17 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     },
     launch: (child, childRunner) => {
       if (!isCurrent(entry, attempt)) throw endedError(id)
-      return host.launchChild(entry, child, childRunner)
+      const launch = (): ActiveTaskInfo => host.launchChild(entry, child, childRunner)
+      return runner.durable === true ? stepsWith(abort).launch(launch) : launch()
     },
     get children() {
-      return host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
+      const children = host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
+      return runner.durable === true ? stepsWith(abort).children(children) : children
     },
+    step: async (name, work, options) => stepsWith(abort).step(name, work, options),
+    sleep: async (time, options) => stepsWith(abort).sleep(time, options),
+    waitFor: async <T>(event: string, options?: WaitForOptions) =>
+      (await stepsWith(abort).waitFor(event, options)) as T | undefined,
     get wrapUp() {
       return wrapUpSignal(registry, entry)
     },
@@ -117,7 +132,9 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
           : operation.run(() => runner.run(input, context(abort))),
       onLate: (outcome) => reportLate(registry, entry, outcome),
     })
-    const end = (outcome: Outcome): void => {
+    const end = (ended: Outcome): void => {
+      own?.close()
+      const outcome: Outcome = own?.failure === undefined ? ended : { type: 'threw', reason: own.failure }
       unsettled.delete(run)
       files.setSettled(outcome, isResumed)
       settle(host, entry, { outcome, attempt, couldNotStart: false })
@@ -195,6 +212,7 @@ function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   registry.batch(() => {
     storedEnds.take(entry)?.()
     currentRuns.take(entry)
+    registry.repeated(entry, isInterruption(outcome))
     const { id, abortController } = entry.record
     const next = abortController?.signal.aborted === true ? host.newController(id) : undefined
     const { ticket, start } = plan

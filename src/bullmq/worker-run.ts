@@ -204,6 +204,8 @@ export class WorkerRun {
     const noFamily = (): never => {
       throw new FamilyError('PARENT_ENDED', id, `Task ${id} runs on a worker: its run launches no tasks.`)
     }
+    const noSteps = (): Promise<never> =>
+      Promise.reject(new AgentTasksError('NO_STEPS', `Task ${id} runs on a worker: its run has no steps.`))
     return {
       signal: this.#abort.signal,
       wrapUp: this.#wrapUp.signal,
@@ -224,6 +226,9 @@ export class WorkerRun {
       spend: (amount) => this.#spend(amount),
       ask: (question, options) => this.#ask(question, options?.signal),
       messages: takesMessages ? this.#messages() : new Inbox().open(),
+      step: noSteps,
+      sleep: noSteps,
+      waitFor: noSteps,
       launch: noFamily,
       children: {
         ids: () => [],

@@ -45,6 +45,7 @@ export const aRunnable: OptionType = {
       checkEntry(level as object, fieldTypes, at)
       at.push('run')
     }
+    checkDurable(value, path)
   },
 }
 
@@ -62,6 +63,9 @@ const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
   budget: aBudget,
   maxConcurrent: integerFrom(1),
   rate: optionsOf<StartRate>({ limit: required(aRateLimit), perMs: required(numberFrom(1)) }),
+  durable: aBoolean,
+  releasesSlot: aBoolean,
+  runsElsewhere: aBoolean,
   survivesHost: aBoolean,
   canResume: aFunction,
   isBound: aBoolean,
@@ -120,4 +124,15 @@ export function toFlatRunner(value: unknown, name: string): FlatRunner {
   if (!aRunnable.accepts(value)) throw new InvalidInputError(name, value, aRunnable.expected)
   aRunnable.checkContent?.(value, [name])
   return flatRunner(value as Runner)
+}
+
+/** @throws InvalidInputError for a run that has no steps, and is to be durable */
+function checkDurable(value: unknown, path: readonly string[]): void {
+  const { durable, releasesSlot, survivesHost, runsElsewhere } = flatRunner(value as Runner)
+  if (durable === true && (survivesHost === true || runsElsewhere === true)) {
+    throw new InvalidInputError([...path, 'durable'].join('.'), durable, 'false for what runs in another process')
+  }
+  if (releasesSlot === true && durable !== true) {
+    throw new InvalidInputError([...path, 'releasesSlot'].join('.'), releasesSlot, 'false unless it is durable')
+  }
 }

@@ -18,11 +18,12 @@ import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
+import type { RunSteps } from './steps.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
 /** What a run receives besides its input. */
-export interface RunContext {
+export interface RunContext extends RunSteps {
   /** Aborts when the task is cancelled or its deadline passes. A listener that throws is reported and otherwise ignored. */
   readonly signal: AbortSignal
   /** The task that this run belongs to. */
@@ -54,6 +55,8 @@ export interface RunContext {
   /**
    * Launches a task that belongs to this run: `children` waits for it, and what is owed for it is owed to this run (`ownerOfRun(taskId)`). When
    * this task ends, its owner gets what is left. When this task is cancelled or times out, so is the other one.
+   *
+   * In a durable task it is a step: a run that starts again keeps the tasks that it has launched, and gets the same records.
    * @param runner default: what `findRunner` of the manager returns for the name of the subagent
    * @throws FamilyError, TaskLimitError, TaskIdInUseError, InvalidInputError, DisposedError; nothing has changed then
    */
@@ -123,6 +126,18 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
   readonly maxConcurrent?: number | undefined
   /** How often runs of a subagent with this name may start, retries included: others wait. Default: no limit. */
   readonly rate?: StartRate | undefined
+  /**
+   * Whether its runs save their progress (`context.step`): a run that its process has interrupted starts again, as often as it gets on, and five times in
+   * a row when it does not. Needs a store, and a run in this process. Default false.
+   */
+  readonly durable?: boolean | undefined
+  /**
+   * Whether a durable run that only waits gives back its slot, and that of `maxConcurrent`; never its concurrency key. It waits for a slot when it goes
+   * on, however long the queue is. Default false.
+   */
+  readonly releasesSlot?: boolean | undefined
+  /** Whether its runs are in another process, and have no steps. Default false. */
+  readonly runsElsewhere?: boolean | undefined
   /** Whether its runs go on when their host has died: the next host calls it again, with `durability.isResumed`. */
   readonly survivesHost?: boolean | undefined
   /**

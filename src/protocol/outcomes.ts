@@ -42,7 +42,7 @@ export function messageOf(reason: unknown): string | undefined {
 export function failureOf(reason: unknown): TaskFailure {
   const error = boundedError(describeFailure(reason))
   if (typeof reason !== 'object' || reason === null) return { error }
-  const [name, code] = [read(reason, 'name'), read(reason, 'code')]
+  const [name, code] = [readField(reason, 'name'), readField(reason, 'code')]
   return {
     error,
     ...(typeof name === 'string' && name !== '' && name !== 'Error' && { errorName: cutText(name, MAX_NAME_CHARS) }),
@@ -61,9 +61,9 @@ function boundedError(error: string): string {
 }
 
 /** A field of a thrown value; undefined when reading it throws. */
-function read(from: object, field: string): unknown {
+export function readField(from: unknown, field: string): unknown {
   try {
-    return (from as Record<string, unknown>)[field]
+    return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined
   } catch {
     return undefined
   }

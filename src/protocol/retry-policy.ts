@@ -44,10 +44,17 @@ const aRetryReason: OptionType = {
   accepts: (value) => RETRY_REASONS.some((reason) => reason === value),
 }
 
+/** When a step or a run is repeated. */
+export const aBackoff = optionsOf<RetryBackoff>({
+  initialMs: numberFrom(0),
+  maxMs: numberFrom(0),
+  factor: numberFrom(1),
+})
+
 export const aRetryPolicy = optionsOf<RetryPolicy>({
   attempts: required(integerFrom(1)),
   on: required(someOf(aRetryReason)),
-  backoff: optionsOf<RetryBackoff>({ initialMs: numberFrom(0), maxMs: numberFrom(0), factor: numberFrom(1) }),
+  backoff: aBackoff,
   exitCodes: listOf(integerFrom(1)),
 })
 

@@ -59,6 +59,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
     return {
       run: (input, context) => withQuestions(settings, context, toArgument, isolated(runProgram))(input),
       takesMessages: settings.stdin === 'messages',
+      runsElsewhere: true,
     }
   }
   if (settings.stdin === 'messages') {

@@ -52,6 +52,9 @@ export function createRunContext(): RecordedContext {
     ask: () => Promise.reject(new Error('no one answers')),
     messages: NO_MESSAGES,
     ...noFamily,
+    step: async (_name, work) => work(),
+    sleep: () => Promise.resolve(),
+    waitFor: () => Promise.resolve(undefined),
     spend: () => undefined,
     wrapUp: new AbortController().signal,
     printed: (text) =>

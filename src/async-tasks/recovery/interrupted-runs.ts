@@ -14,6 +14,8 @@ import { aRetryPolicy, type RetryPolicy } from '../../protocol/retry-policy.js'
 import { jsonBytes } from '../../json/json-size.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
 import { timeoutMessage } from '../../../machines/async-task.js'
+import { interruptionOf, MAX_FRUITLESS } from '../steps/interruptions.js'
+import type { StepLog } from '../steps/step-log.js'
 import { interruption } from './restoring.js'
 
 /** A task with more further input is not run again, in bytes of JSON (1 MiB): it is not stored. */
@@ -55,6 +57,8 @@ export interface FateOptions {
   readonly folder: string | undefined
   readonly clock: Clock
   readonly report: OnError
+  /** Its steps. */
+  readonly steps: StepLog | undefined
 }
 
 /** Finds out what becomes of a run, and ends what lives of it unless it is followed. Never throws. */
@@ -72,11 +76,12 @@ export function fateOf(task: StoredTask, options: FateOptions): Fate {
   }
   const output = folder === undefined ? '' : lastOutput(folder, SHOWN_OUTPUT_CHARS)
   const ended = isolated(task, options, () => ({ left: endRun(task, options) }))
-  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition)) {
+  if (definition !== undefined && ended !== undefined && mayRepeat(task, definition, options.steps)) {
     const waiting = ended.left === undefined ? definition : runWhenGone(definition, ended.left, clock)
     return { type: 'repeated', definition: waiting, params: storedParams(task) }
   }
-  return { type: 'interrupted', error: describeInterruption(task, output) }
+  const fruitless = definition?.durable === true ? interruptionOf(task, options.steps).fruitless : 0
+  return { type: 'interrupted', error: describeInterruption(task, output, fruitless) }
 }
 
 function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => Result): Result | undefined {
@@ -108,11 +113,12 @@ function canFollow({ run = {} }: StoredTask, runner: FlatRunner, folder: string 
   return runner.survivesHost === true && runner.canResume?.(folder, toStartedProgram(run['program'])) !== false
 }
 
-function mayRepeat(task: StoredTask, { retry }: FlatRunner): boolean {
-  if (retry === undefined || !retry.on.includes('interrupted')) return false
+function mayRepeat(task: StoredTask, { retry, durable }: FlatRunner, steps: StepLog | undefined): boolean {
   const { budget, spent } = task.record as Pick<AsyncTaskInfo, 'budget' | 'spent'>
   if (overspent(budget, spent) !== undefined) return false
-  return task.attempt < retry.attempts && task.run?.['isOverdue'] !== true && storedParams(task) !== undefined
+  if (task.run?.['isOverdue'] === true || storedParams(task) === undefined) return false
+  if (durable === true) return interruptionOf(task, steps).fruitless < MAX_FRUITLESS
+  return retry !== undefined && retry.on.includes('interrupted') && task.attempt < retry.attempts
 }
 
 /** What is stored of the further input of a task. */
@@ -154,12 +160,15 @@ export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: 
   return { ...runner, run }
 }
 
-function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string): string {
+function describeInterruption({ attempt, run = {}, record }: StoredTask, output: string, fruitless = 0): string {
   const { timeoutMs } = record
   return [
     run['isOverdue'] === true && typeof timeoutMs === 'number' ? `${timeoutMessage(timeoutMs)} ` : '',
     interruption(record as unknown as AsyncTaskInfo),
     attempt > 1 ? ` This was attempt ${attempt}.` : '',
+    fruitless >= MAX_FRUITLESS
+      ? ` It was interrupted ${fruitless} times in a row without having saved anything new.`
+      : '',
     output === '' ? '' : ` The end of what it had written:\n${output}`,
   ].join('')
 }

@@ -208,7 +208,7 @@ export class Persistence implements DeliveryObserver {
   /** A task has started after it had waited, or waits for its next run. */
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
-    const { isOverdue: _, program: _program, notBefore, delayMs, ...run } = this.#storageOf(entry).run
+    const { isOverdue: _, program: _program, notBefore, delayMs, isWaiting: _wait, ...run } = this.#storageOf(entry).run
     const isQueued = !holdsSlot(status)
     const deadlineAt = timeoutMs === undefined || isQueued ? undefined : startedAt + timeoutMs
     const wait = isQueued && notBefore !== undefined ? { notBefore, delayMs } : undefined

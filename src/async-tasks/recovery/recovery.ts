@@ -23,8 +23,11 @@ import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from '../registry.js'
 import { interruption, toRestoredRecords } from './restoring.js'
 import type { RunStart } from '../run-plan.js'
+import type { StepLog } from '../steps/step-log.js'
 import { checkRows } from './stored-row-checks.js'
 import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
+import { interruptionOf } from '../steps/interruptions.js'
+import { steps } from '../steps/steps.js'
 
 /** What was found in the store, as ids of tasks. */
 export interface Recovery {
@@ -117,20 +120,22 @@ function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tas
 }
 
 function findFate(
-  { clock, report }: TaskRegistry,
+  registry: TaskRegistry,
   persistence: Persistence,
   { findRunner }: RecoveryHost,
   task: StoredTask,
 ): Fate | undefined {
   if (hasEnded(task.status)) return undefined
-  return fateOf(task, { findRunner, folder: persistence.folderOf(task), clock, report })
+  const { clock, report } = registry
+  const folder = persistence.folderOf(task)
+  return fateOf(task, { findRunner, folder, clock, report, steps: registry.use(steps).found(task.id) })
 }
 
 /** What a run that has died owned passes to the owner of its task, also when the task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
-  const alive = new Set(found.flatMap(({ task, fate }) => (fate?.type === 'followed' ? [task.id] : [])))
+  const alive = new Set(found.flatMap(({ task, fate }) => (keepsChildren(fate) ? [task.id] : [])))
   return found.map(({ task, fate }) => {
     const record = records.get(task.id) as AsyncTaskInfo
     const owner = livingOwner(
@@ -143,15 +148,37 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   })
 }
 
+/** Whether the run goes on, or the next one has what it has launched. */
+const keepsChildren = (fate: Fate | undefined): boolean =>
+  fate !== undefined && fate.type !== 'interrupted' && (fate.type === 'followed' || fate.definition.durable === true)
+
 /**
  * A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. With a rate, and
  * while it is paused, it waits until it may start.
  */
-function toNextAttempt(found: FoundTask, { clock, pauses }: TaskRegistry): FoundTask {
+function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   const { task, fate } = found
   if (fate?.type !== 'repeated') return found
-  const waits = fate.definition.rate !== undefined || pauses.concern(task.owner)
-  return { ...found, task: nextAttempt(task, clock.now(), waits), isChanged: true }
+  const { clock, pauses } = registry
+  const log = fate.definition.durable === true ? registry.use(steps).found(task.id) : undefined
+  const isWaiting = log !== undefined && log.waits().length > 0
+  const waits = isWaiting || fate.definition.rate !== undefined || pauses.concern(task.owner)
+  const next = nextAttempt(task, clock.now(), waits)
+  return {
+    ...found,
+    task: fate.definition.durable === true ? sameAttempt(task, next, log, isWaiting) : next,
+    isChanged: true,
+  }
+}
+
+/** The next run of a durable task is another attempt only if the last one has not got on. @param isWaiting it starts when what it waits for has come */
+function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefined, isWaiting: boolean): StoredTask {
+  const interruption = interruptionOf(task, log)
+  const run = { ...next.run, interruption, ...(isWaiting && { isWaiting }) }
+  if (interruption.fruitless > 0) return { ...next, run }
+  const { attempt: _, attempts: _all, ...record } = next.record
+  const { attempt, attempts } = task.record
+  return { ...next, attempt: task.attempt, record: { ...record, ...defined({ attempt, attempts }) }, run }
 }
 
 /** @param waits it waits until it may start */
@@ -252,10 +279,16 @@ function goOn(
   const { id, deadlineAt, run = {} } = task
   const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
   const record = Object.freeze({ ...fields, abortController: host.newController(id) })
-  const ranMs = fate.type === 'followed' ? ranFor(persistence, task, registry.clock.now()) : 0
+  const log = fate.definition.durable === true ? registry.use(steps).found(id) : undefined
+  const ranMs =
+    fate.type === 'followed'
+      ? ranFor(persistence, task, registry.clock.now())
+      : Math.max((log?.activeMs ?? 0) - (record.spent?.seconds ?? 0) * 1000, 0)
   const graceMs = typeof run['graceMs'] === 'number' ? run['graceMs'] : 0
   const remainingMs =
-    deadlineAt === undefined || record.timeoutMs === undefined ? undefined : Math.max(record.timeoutMs - ranMs, 0)
+    deadlineAt === undefined || record.timeoutMs === undefined
+      ? undefined
+      : Math.max(record.timeoutMs - (fate.type === 'followed' ? ranMs : 0), 0)
   const runner = fate.definition
   const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
@@ -281,6 +314,8 @@ function goOn(
     delayMs,
     waitedMs,
     isHeld: wait !== undefined,
+    isWaiting: run['isWaiting'] === true,
+    durable: fate.definition.durable === true ? { activeMs: log?.activeMs } : undefined,
     pool: poolOf(run),
     ticket,
     place: placeOf(run),
@@ -293,7 +328,8 @@ function goOn(
         params,
         runner,
       })
-      if (fate.type === 'waiting' || retry !== undefined) plans.set(prepared, { start, ticket, retry })
+      if (fate.type === 'waiting' || retry !== undefined || runner.durable === true)
+        {plans.set(prepared, { start, ticket, retry })}
     },
   })
   if (entry === undefined) return undefined

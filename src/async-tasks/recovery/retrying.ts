@@ -1,5 +1,6 @@
 /** Whether a run that has failed is repeated, and when (F9). */
 import type { Outcome } from '../../engine/engine.js'
+import { readField } from '../../protocol/outcomes.js'
 import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'
 
 /** The longest wait that a run may ask for with `retryAfterMs`, in ms (a day). */
@@ -17,6 +18,10 @@ export interface FailedRun {
   /** It was stopped because a budget was exceeded: it is not repeated. */
   readonly isOverBudget: boolean
 }
+
+/** Whether a run was interrupted: by itself it would have gone on. */
+export const isInterruption = (outcome: Outcome): boolean =>
+  outcome.type === 'threw' && readField(outcome.reason, 'code') === 'INTERRUPTED'
 
 /** How long to wait before the next run, in ms; undefined when there is none. */
 export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
@@ -36,25 +41,17 @@ function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: Fa
   if (couldNotStart) return 'start-failed'
   if (outcome.type !== 'threw') return undefined
   const { reason } = outcome
-  const code = read(reason, 'code')
-  if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === read(reason, 'status'))) return 'rate-limited'
+  const code = readField(reason, 'code')
+  if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === readField(reason, 'status')))
+    {return 'rate-limited'}
   if (code === 'INTERRUPTED') return 'interrupted'
   if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
-  const exitCode = read(reason, 'exitCode')
+  const exitCode = readField(reason, 'exitCode')
   if (typeof exitCode !== 'number' || exitCode === 0) return undefined
   return policy.exitCodes?.includes(exitCode) === false ? undefined : 'exit-code'
 }
 
 function waitAsked(reason: unknown): number {
-  const asked = read(reason, 'retryAfterMs')
+  const asked = readField(reason, 'retryAfterMs')
   return typeof asked === 'number' && asked > 0 ? asked : 0
-}
-
-/** A field of a thrown value; undefined when reading it throws. */
-function read(from: unknown, field: string): unknown {
-  try {
-    return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined
-  } catch {
-    return undefined
-  }
 }

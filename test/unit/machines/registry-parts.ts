@@ -2,6 +2,7 @@
 import { createActor } from 'xstate'
 import { asyncTaskMachine } from '../../../machines/async-task.js'
 import { Families } from '../../../machines/families.js'
+import { ActiveTimes } from '../../../machines/active-times.js'
 import { Pauses } from '../../../machines/pauses.js'
 import { History } from '../../../machines/history.js'
 import { Journal, type RegistryNotification } from '../../../machines/journal.js'
@@ -41,6 +42,7 @@ export function startRegistry({ max, notifyCancelled = false }: RegistryOptions)
     history,
     families,
     pauses: new Pauses(),
+    active: new ActiveTimes(),
     journal,
     task: asyncTaskMachine,
     elapsed: () => now,

@@ -1,0 +1,248 @@
+/**
+ * The steps of one task: which have begun, and how they have ended. All runs of the task share them.
+ *
+ * What is stored of a step is a row of its own, written when it begins and when it ends.
+ */
+import { z } from 'zod'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import { lazily } from '../../protocol/lazily.js'
+import type { StoredJson } from '../../store/store.js'
+import { preview } from '../../text/preview.js'
+
+/** What a task may keep: steps, and the JSON of their results together in bytes (64 MiB); of one result (1 MiB). */
+const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
+
+/** Events that wait to be taken: how many, and the JSON of their values together in bytes (256 KiB). */
+const MAX_EVENTS = { count: 100, bytes: 256 * 1024 } as const
+
+const stepSchema = lazily(() =>
+  z.object({
+    taskId: z.string(),
+    /** Its name, and its number if the name is used more than once. */
+    key: z.string(),
+    /** `sleep`, `event` and `question` wait for something outside of the run. */
+    kind: z.enum(['work', 'sleep', 'event', 'question', 'launch', 'children']),
+    /** Its beginning and its end among those of all steps of the task. */
+    beganAt: z.number(),
+    endedAt: z.number().optional(),
+    /** Another step was open at some time while it was: their order says nothing. */
+    overlaps: z.boolean(),
+    /** How long the runs of the task had worked when it was written, in ms. */
+    activeMs: z.number(),
+    /** The JSON text of its result; absent for undefined. */
+    result: z.string().optional(),
+    /** The JSON text of its failure. */
+    failure: z.string().optional(),
+    /** When a wait is over, in ms since the epoch, and how long it takes in all. */
+    dueAt: z.number().optional(),
+    forMs: z.number().optional(),
+    /** What a wait is for. */
+    event: z.string().optional(),
+  }),
+)
+export type Step = z.output<ReturnType<typeof stepSchema>>
+
+const eventSchema = lazily(() =>
+  z.object({ taskId: z.string(), number: z.number(), event: z.string(), value: z.string() }),
+)
+/** An event that no run has taken yet; `value` is JSON. */
+export type KeptEvent = z.output<ReturnType<typeof eventSchema>>
+
+/** A step as it begins. */
+export type NewStep = Pick<Step, 'key' | 'kind'> & Partial<Pick<Step, 'dueAt' | 'forMs' | 'event'>>
+
+/** Writes the rows of one task. */
+export interface StepRows {
+  readonly keep: (id: string, data: StoredJson) => void
+  readonly drop: (id: string) => void
+}
+
+const stepId = ({ taskId, key }: Step): string => `${taskId}/step/${key}`
+const eventId = ({ taskId, number }: KeptEvent): string => `${taskId}/event/${number}`
+
+const NO_ROWS: StepRows = { keep: () => undefined, drop: () => undefined }
+
+export class StepLog {
+  readonly #taskId: string
+  /** In the order in which they began first. */
+  readonly #steps = new Map<string, Step>()
+  #events: KeptEvent[] = []
+  #rows = NO_ROWS
+  #activeMs = (): number => 0
+  #changes = 0
+  #bytes = 0
+
+  constructor(taskId: string) {
+    this.#taskId = taskId
+  }
+
+  /** What is added or changed from now on is stored. */
+  store(rows: StepRows, activeMs: () => number): void {
+    this.#rows = rows
+    this.#activeMs = activeMs
+  }
+
+  /** Reads a row of an earlier process. False for one that is malformed. */
+  read(row: StoredJson): boolean {
+    const step = stepSchema().safeParse(row)
+    const event = eventSchema().safeParse(row)
+    if (step.success) this.#steps.set(step.data.key, step.data)
+    else if (event.success) this.#events.push(event.data)
+    return step.success || event.success
+  }
+
+  /** Everything is read. */
+  order(): void {
+    const steps = [...this.#steps.values()].sort((a, b) => a.beganAt - b.beganAt)
+    this.#steps.clear()
+    for (const step of steps) this.#steps.set(step.key, step)
+    this.#changes = this.progress
+    this.#bytes = steps.reduce((sum, step) => sum + sizeOf(step), 0)
+    this.#events.sort((a, b) => a.number - b.number)
+  }
+
+  /** A number that is higher when a step has begun for the first time, or has ended. */
+  get progress(): number {
+    return this.list().reduce((latest, { beganAt, endedAt = 0 }) => Math.max(latest, beganAt, endedAt), 0)
+  }
+
+  /** How long the runs of the task had worked at the last change, in ms. */
+  get activeMs(): number {
+    return this.list().reduce((most, { activeMs }) => Math.max(most, activeMs), 0)
+  }
+
+  list(): Step[] {
+    return [...this.#steps.values()]
+  }
+
+  /** The steps for which a run waits, when all that it has begun waits; otherwise none. */
+  waits(): Step[] {
+    const open = this.list().filter(({ endedAt }) => endedAt === undefined)
+    return open.every(({ kind }) => kind === 'sleep' || kind === 'event' || kind === 'question') ? open : []
+  }
+
+  get(key: string): Step | undefined {
+    return this.#steps.get(key)
+  }
+
+  /** @throws AgentTasksError `STEP_LIMIT` */
+  begin(step: NewStep, overlaps: boolean): Step {
+    const present = this.#steps.get(step.key)
+    if (present !== undefined) {
+      if (present.kind !== step.kind) throw stepsChanged(present, step)
+      return present
+    }
+    if (this.#steps.size >= MAX.steps) {
+      throw new AgentTasksError(
+        'STEP_LIMIT',
+        `Task ${preview(this.#taskId)} has ${MAX.steps} steps, the most that it may have.`,
+      )
+    }
+    const begun = { ...step, taskId: this.#taskId, beganAt: (this.#changes += 1), overlaps, activeMs: this.#activeMs() }
+    this.#put(begun)
+    return begun
+  }
+
+  /** Another step has begun while this one is open. */
+  setOverlaps(key: string): void {
+    const step = this.#steps.get(key)
+    if (step !== undefined && !step.overlaps) this.#put({ ...step, overlaps: true })
+  }
+
+  /** @throws AgentTasksError `STEP_LIMIT` for a result that is too large; nothing has changed then */
+  end(key: string, end: Pick<Step, 'result' | 'failure'>): void {
+    const step = this.#steps.get(key)
+    if (step === undefined || step.endedAt !== undefined) return
+    const ended = { ...step, ...end, endedAt: this.#changes + 1, activeMs: this.#activeMs() }
+    const bytes = sizeOf(ended)
+    if (bytes > MAX.resultBytes) throw tooLarge(key, `${bytes} bytes of JSON, and a result may have ${MAX.resultBytes}`)
+    if (this.#bytes + bytes > MAX.bytes) {
+      throw tooLarge(key, `${bytes} bytes of JSON, and all steps of its task would have more than ${MAX.bytes}`)
+    }
+    this.#changes += 1
+    this.#bytes += bytes
+    this.#put(ended)
+  }
+
+  /** The next run repeats what has failed. */
+  forgetFailures(): void {
+    for (const { failure, endedAt: _, ...step } of this.list()) if (failure !== undefined) this.#put(step)
+  }
+
+  /** @throws AgentTasksError `EVENTS_FULL` */
+  checkRoom(bytes: number): void {
+    const kept = this.#events.reduce((sum, { value }) => sum + byteLength(value), 0)
+    if (this.#events.length < MAX_EVENTS.count && kept + bytes <= MAX_EVENTS.bytes) return
+    throw new AgentTasksError(
+      'EVENTS_FULL',
+      `Task ${preview(this.#taskId)} has not taken ${this.#events.length} events (${kept} bytes): it keeps at most ${MAX_EVENTS.count} (${MAX_EVENTS.bytes} bytes).`,
+    )
+  }
+
+  keepEvent(event: string, value: string): void {
+    const kept = { taskId: this.#taskId, number: (this.#events.at(-1)?.number ?? 0) + 1, event, value }
+    this.#events.push(kept)
+    this.#rows.keep(eventId(kept), kept)
+  }
+
+  /** The earliest event of a name, as JSON. */
+  takeEvent(name: string): string | undefined {
+    const taken = this.#events.find(({ event }) => event === name)
+    if (taken === undefined) return undefined
+    this.#events = this.#events.filter((event) => event !== taken)
+    this.#rows.drop(eventId(taken))
+    return taken.value
+  }
+
+  /** The task has ended: nothing of it is kept. */
+  drop(): void {
+    for (const step of this.list()) this.#rows.drop(stepId(step))
+    for (const event of this.#events) this.#rows.drop(eventId(event))
+  }
+
+  #put(step: Step): void {
+    this.#steps.set(step.key, step)
+    this.#rows.keep(stepId(step), step)
+  }
+}
+
+/** The names of steps and events may not look like the key of another step. */
+const NAME = /^[^#()\p{Cc}]{1,100}$/u
+
+/** @throws InvalidInputError */
+export function checkName(name: unknown, field: string): asserts name is string {
+  if (typeof name === 'string' && NAME.test(name)) return
+  throw new InvalidInputError(
+    field,
+    name,
+    'a text of 1 to 100 characters without #, parentheses and control characters',
+  )
+}
+
+/** What a step returns as JSON. @throws InvalidInputError for what has none */
+export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
+  try {
+    // For undefined, and for functions and symbols, there is no text, whatever the type says.
+    const result = JSON.stringify(value) as string | undefined
+    return result === undefined ? {} : { result }
+  } catch {
+    throw new InvalidInputError(field, value, 'a value that JSON can represent')
+  }
+}
+
+export const resultOf = ({ result }: Pick<Step, 'result'>): unknown =>
+  result === undefined ? undefined : JSON.parse(result)
+
+export function stepsChanged(stored: Pick<Step, 'key'>, present: Pick<Step, 'key'>): AgentTasksError {
+  return new AgentTasksError(
+    'STEPS_CHANGED',
+    `The run of an earlier process went on with step ${preview(stored.key)}, and this one with ${preview(present.key)}: the code of a task must not change while it runs, and steps must come in the same order.`,
+  )
+}
+
+const tooLarge = (key: string, problem: string): AgentTasksError =>
+  new AgentTasksError('STEP_LIMIT', `The result of step ${preview(key)} has ${problem}.`)
+
+const byteLength = (text: string): number => new TextEncoder().encode(text).length
+
+const sizeOf = ({ result = '', failure = '' }: Step): number => byteLength(result) + byteLength(failure)

@@ -1,0 +1,334 @@
+/**
+ * The steps of one run. A run that is repeated asks for the same steps in the same order, and gets what the earlier runs have stored of them.
+ *
+ * The order is compared for steps that are open alone. A run waits when everything that it has begun waits: then its time does not count, and it may give
+ * back its slot. Whatever it waits for, it goes on when it has its slot again.
+ */
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { QueueTicket } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
+import type { StepOptions, WaitForOptions, SleepOptions } from '../../engine/steps.js'
+import { isNode, nodeBuiltin } from '../../node-builtins.js'
+import { ownerOfRun } from '../../../machines/families.js'
+import type { ActiveTaskInfo } from '../../../machines/records.js'
+import { checkOptions, integerFrom, aName, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
+import { aBackoff, backoffMs } from '../../protocol/retry-policy.js'
+import { storedRecord } from '../recovery/stored-records.js'
+import type { WordedWaitOptions } from '../waiting.js'
+import type { TaskRegistry } from '../registry.js'
+import { stepError, toStepFailure } from './step-failure.js'
+import { checkName, resultOf, stepsChanged, toResult, type NewStep, type Step, type StepLog } from './step-log.js'
+import { stepRuns, steps, type StepRun, type Steps } from './steps.js'
+
+/** How a run has steps. */
+export interface StepHost {
+  readonly signal: AbortSignal
+  /** Whether it is the present run of its task. */
+  readonly isCurrent: () => boolean
+  /** How it waits for its slot after it has given it back; undefined for a run that keeps it. */
+  readonly ticket: QueueTicket | undefined
+}
+
+const stepOptionTypes: OptionTypes<StepOptions> = { attempts: integerFrom(1), backoff: aBackoff }
+const sleepOptionTypes: OptionTypes<SleepOptions> = { name: aName }
+const waitOptionTypes: OptionTypes<WaitForOptions> = { name: aName, timeoutMs: numberFrom(0) }
+
+/** Which run the work of a step belongs to. Only Node knows it. */
+let workOf: AsyncLocalStorage<StepsOfRun> | undefined
+
+export class StepsOfRun implements StepRun {
+  /** Why it has failed: its steps are not those of the earlier runs. */
+  failure: AgentTasksError | undefined
+  readonly #registry: TaskRegistry
+  readonly #feature: Steps
+  readonly #entry: TaskEntry
+  readonly #host: StepHost
+  readonly #log: StepLog
+  /** How often a name was used. */
+  readonly #counts = new Map<string, number>()
+  readonly #requested = new Set<string>()
+  readonly #open = new Map<string, Step>()
+  /** What goes on when a step has ended, by its key. */
+  readonly #waiting = new Map<string, () => void>()
+  /** What goes on when the run has its slot again. */
+  #resuming: (() => void)[] = []
+  #isIdle = false
+  readonly #rejects = new Set<(reason: unknown) => void>()
+
+  constructor(registry: TaskRegistry, entry: TaskEntry, host: StepHost) {
+    this.#registry = registry
+    this.#feature = registry.use(steps)
+    this.#entry = entry
+    this.#host = host
+    this.#log = this.#feature.logOf(entry)
+    stepRuns.set(entry, this)
+    host.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  readonly #onAbort = (): void => {
+    for (const reject of this.#rejects) reject(this.#host.signal.reason)
+  }
+
+  async step<T>(name: string, work: () => T | Promise<T>, options: StepOptions = {}): Promise<T> {
+    checkName(name, 'name')
+    if (typeof work !== 'function') throw new InvalidInputError('work', work, 'a function')
+    checkOptions(options, stepOptionTypes)
+    const step = this.#begin({ key: this.#keyOf(name), kind: 'work' })
+    if (step.endedAt !== undefined) return replay(step) as T
+    let cause: unknown
+    try {
+      await this.#work()
+      const { end, reason } = await this.#attempt(work, options)
+      cause = reason
+      this.#end(step.key, end)
+      await this.#promise((resolve) => this.#feature.afterStored(this.#entry, resolve))
+    } finally {
+      this.#open.delete(step.key)
+      this.#idle()
+    }
+    return replay(this.#log.get(step.key) ?? step, cause) as T
+  }
+
+  async sleep(time: number | Date, options: SleepOptions = {}): Promise<void> {
+    checkOptions(options, sleepOptionTypes)
+    const now = this.#registry.clock.now()
+    const dueAt = time instanceof Date ? time.getTime() : now + time
+    if (!Number.isFinite(dueAt)) throw new InvalidInputError('time', time, 'a number of ms, or a Date')
+    const forMs = typeof time === 'number' ? { forMs: time } : undefined
+    await this.#wait({ key: this.#keyOf(callOf('sleep', options.name)), kind: 'sleep', dueAt, ...forMs })
+  }
+
+  async waitFor(event: string, options: WaitForOptions = {}): Promise<unknown> {
+    checkName(event, 'event')
+    checkOptions(options, waitOptionTypes)
+    const { name = event, timeoutMs } = options
+    const limit =
+      timeoutMs === undefined ? undefined : { dueAt: this.#registry.clock.now() + timeoutMs, forMs: timeoutMs }
+    return this.#wait({ key: this.#keyOf(callOf('waitFor', name)), kind: 'event', event, ...limit })
+  }
+
+  /** Launches a task once: a repeated run gets the record of the one that it has. */
+  launch(launch: () => ActiveTaskInfo): ActiveTaskInfo {
+    return this.#registry.batch(() => {
+      const step = this.#begin({ key: this.#keyOf('launch()'), kind: 'launch' })
+      this.#open.delete(step.key)
+      if (step.endedAt !== undefined) return Object.freeze(replay(step)) as ActiveTaskInfo
+      try {
+        const launched = launch()
+        this.#log.end(step.key, toResult(storedRecord(launched), 'launch()'))
+        return launched
+      } catch (error) {
+        this.#log.end(step.key, { failure: toStepFailure(error) })
+        throw error
+      }
+    })
+  }
+
+  /** The same of the tasks that the run has launched: their results are taken and stored in one write. */
+  children(children: RunChildren): RunChildren {
+    return { ...children, waitFor: (ids, options) => this.#waitForChildren(children, ids, options) }
+  }
+
+  async #waitForChildren(
+    children: RunChildren,
+    named: readonly string[] | undefined,
+    options: WaitOptions = {},
+  ): Promise<WaitResult> {
+    const step = this.#begin({ key: this.#keyOf(`children.waitFor(${named?.join() ?? ''})`), kind: 'children' })
+    if (step.endedAt !== undefined) return replay(step) as WaitResult
+    const { key } = step
+    const ids = named ?? children.ids()
+    const owner = ownerOfRun(this.#entry.record.id)
+    try {
+      this.#idle()
+      const take: Pick<WordedWaitOptions, 'onSettled' | 'hold'> = {
+        onSettled: (settled, pending) => {
+          const known = new Set([...settled, ...pending].map(({ id }) => id))
+          const result = {
+            settled: settled.map(storedRecord),
+            pending: pending.map(storedRecord),
+            unknown: ids.filter((id) => !known.has(id)),
+          }
+          this.#log.end(key, toResult(result, key))
+          return settled
+        },
+        hold: ({ acknowledge }) => {
+          acknowledge()
+          this.#registry.persistence?.confirmOwner(owner)
+        },
+      }
+      await children.waitFor(ids, { ...options, ...take })
+      await this.#work()
+      return replay(this.#log.get(key) ?? step) as WaitResult
+    } finally {
+      this.#open.delete(key)
+      this.#idle()
+    }
+  }
+
+  ended(key: string): void {
+    this.#open.delete(key)
+    const waiter = this.#waiting.get(key)
+    this.#waiting.delete(key)
+    if (waiter !== undefined) this.#whenWorking(waiter)
+  }
+
+  resumed(): void {
+    this.#isIdle = false
+    for (const resume of this.#resuming.splice(0)) resume()
+  }
+
+  /** The run is over. */
+  close(): void {
+    if (stepRuns.get(this.#entry) === this) stepRuns.take(this.#entry)
+    this.#host.signal.removeEventListener('abort', this.#onAbort)
+    for (const reject of this.#rejects) reject(overError(this.#entry))
+  }
+
+  async #wait(step: NewStep): Promise<unknown> {
+    const begun = this.#begin(step)
+    if (begun.endedAt !== undefined) return replay(begun)
+    const { key } = begun
+    await this.#promise((resolve) => {
+      this.#waiting.set(key, resolve)
+      this.#registry.batch(() => {
+        this.#feature.wait(this.#entry, begun)
+        this.#idle()
+      })
+    })
+    return replay(this.#log.get(key) ?? begun)
+  }
+
+  #begin(step: NewStep): Step {
+    if (this.failure !== undefined) throw this.failure
+    if (!this.#host.isCurrent() || this.#entry.ref === undefined) throw overError(this.#entry)
+    this.#host.signal.throwIfAborted()
+    if (workOf?.getStore() === this) {
+      throw new AgentTasksError('STEP_NESTED', `${step.key} was called inside a step: a step has no steps of its own.`)
+    }
+    const others = [...this.#open.keys()]
+    const stored = this.#log.get(step.key)
+    try {
+      if (others.length === 0 && stored?.overlaps !== true) this.#checkOrder(step)
+      const begun = this.#registry.batch(() => this.#log.begin(step, others.length > 0))
+      this.#requested.add(step.key)
+      if (begun.endedAt !== undefined) return begun
+      for (const key of others.length > 0 ? [...others, step.key] : []) this.#log.setOverlaps(key)
+      this.#open.set(step.key, begun)
+      return begun
+    } catch (error) {
+      if (error instanceof AgentTasksError && error.code === 'STEPS_CHANGED') this.failure = error
+      throw error
+    }
+  }
+
+  /** Of the steps that were open alone, the first that this run has not asked for comes next. */
+  #checkOrder(step: NewStep): void {
+    const next = this.#log.list().find(({ key, overlaps }) => !overlaps && !this.#requested.has(key))
+    if (next !== undefined && next.key !== step.key) throw stepsChanged(next, step)
+  }
+
+  #keyOf(name: string): string {
+    const isOpen = [...this.#open.keys()].some((key) => key === name || key.startsWith(`${name}#`))
+    if (isOpen) throw new InvalidInputError('name', name, 'a name that no step has that is still open')
+    const count = (this.#counts.get(name) ?? 0) + 1
+    this.#counts.set(name, count)
+    return count === 1 ? name : `${name}#${count}`
+  }
+
+  async #attempt<T>(
+    work: () => T | Promise<T>,
+    { attempts = 1, backoff }: StepOptions,
+  ): Promise<{ readonly end: Pick<Step, 'result' | 'failure'>; readonly reason?: unknown }> {
+    const { signal } = this.#host
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return { end: toResult(await this.#inStep(work), 'result') }
+      } catch (reason) {
+        // What is stopped has not failed.
+        if (signal.aborted || !this.#host.isCurrent()) throw reason
+        if (attempt >= attempts) return { end: { failure: toStepFailure(reason) }, reason }
+        await this.#pause(backoffMs(backoff, attempt))
+      }
+    }
+  }
+
+  #inStep<T>(work: () => T | Promise<T>): T | Promise<T> {
+    if (!isNode) return work()
+    workOf ??= new (nodeBuiltin('node:async_hooks').AsyncLocalStorage)<StepsOfRun>()
+    return workOf.run(this, work)
+  }
+
+  #end(key: string, end: Pick<Step, 'result' | 'failure'>): void {
+    if (!this.#host.isCurrent() || this.#entry.ref === undefined) throw overError(this.#entry)
+    this.#registry.batch(() => {
+      try {
+        this.#log.end(key, end)
+      } catch (error) {
+        this.#log.end(key, { failure: toStepFailure(error) })
+      }
+    })
+  }
+
+  /** The run waits if all that it has begun waits. */
+  #idle(): void {
+    const { active } = this.#registry
+    const open = [...this.#open.values()]
+    const isWaiting = open.length > 0 && open.every(({ kind }) => kind !== 'work')
+    if (this.#isIdle || !isWaiting || !active.has(this.#entry) || this.#entry.ref === undefined) return
+    this.#isIdle = true
+    this.#registry.send({ type: 'run.waits', entry: this.#entry, ticket: this.#host.ticket })
+  }
+
+  #work(): Promise<void> {
+    return this.#promise((resolve) => this.#whenWorking(resolve))
+  }
+
+  #whenWorking(go: () => void): void {
+    if (!this.#isIdle) {
+      go()
+      return
+    }
+    this.#resuming.push(go)
+    this.#registry.send({ type: 'run.works', entry: this.#entry })
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { clock } = this.#registry
+    let timer: unknown
+    const paused = this.#promise((resolve) => {
+      timer = clock.setTimeout(resolve, ms, { name: `next attempt of a step of ${this.#entry.record.id}` })
+    })
+    return paused.finally(() => clock.clearTimeout(timer))
+  }
+
+  /** A promise that rejects when the run is to stop, or is over. One that nobody awaits does not end the process. */
+  #promise(start: (resolve: () => void) => void): Promise<void> {
+    const promise = new Promise<void>((resolve, reject) => {
+      this.#rejects.add(reject)
+      start(() => {
+        this.#rejects.delete(reject)
+        resolve()
+      })
+    })
+    promise.catch(() => undefined)
+    return promise
+  }
+}
+
+/** Returns what a step has returned, or throws what it has thrown. */
+function replay(step: Step, cause?: unknown): unknown {
+  const { failure } = step
+  if (failure !== undefined) throw stepError(failure, cause)
+  return resultOf(step)
+}
+
+function callOf(call: string, name = ''): string {
+  if (name !== '') checkName(name, 'options.name')
+  return `${call}(${name})`
+}
+
+const overError = ({ record: { id } }: TaskEntry): AgentTasksError =>
+  new AgentTasksError('RUN_ENDED', `This run of task ${id} is over: it has no more steps.`)

@@ -1,0 +1,226 @@
+/**
+ * Steps: what the run of a durable task saves of its progress, so that the next run does not do it again (F20).
+ *
+ * A step, an event and a wait are rows of their own, in one write with everything that changes in the same tick. A task without `durable` has them in
+ * memory, for its own repeated runs.
+ */
+import { PerTask } from '../../../machines/per-task.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
+import { elapsedMs } from '../../clock.js'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import type { StoredJson } from '../../store/store.js'
+import { preview } from '../../text/preview.js'
+import type { Feature, FeatureStates } from '../feature.js'
+import { WallTimes } from '../limits/wall-times.js'
+import type { TaskRegistry } from '../registry.js'
+import { checkName, StepLog, toResult, type Step } from './step-log.js'
+
+/** To whom an event is sent: a task, or the tasks of an owner that have not ended and wait for events, or may. */
+export type EventTarget = { readonly taskId: string } | { readonly owner: string }
+
+/** The present run of a task, as far as its steps concern it. */
+export interface StepRun {
+  /** What a step of this key waits for has come, and its end is stored. */
+  ended(key: string): void
+  /** The run has its slot again. */
+  resumed(): void
+}
+
+/** A step that waits. */
+interface Wait {
+  readonly entry: TaskEntry
+  readonly key: string
+}
+
+const FEATURE = 'steps'
+
+const logs = new PerTask<StepLog>()
+const waits = new PerTask<Map<string, Wait>>()
+
+/** The present run of a task that has steps. */
+export const stepRuns = new PerTask<StepRun>()
+
+export class Steps implements Feature {
+  readonly states: FeatureStates = {
+    feature: FEATURE,
+    prepare: (states) => this.#read(states),
+    restore: () => this.#restore(),
+  }
+  readonly #registry: TaskRegistry
+  readonly #times: WallTimes<Wait>
+  /** Those of an earlier process, by the id of their task. */
+  #found = new Map<string, StepLog>()
+
+  constructor(registry: TaskRegistry) {
+    this.#registry = registry
+    this.#times = new WallTimes(
+      registry.clock,
+      (now) => registry.batch(() => this.#endDue(now)),
+      ({ entry, key }) => `${key} of ${entry.record.id}`,
+    )
+  }
+
+  /** What an earlier process has stored of a task. */
+  found(taskId: string): StepLog | undefined {
+    return this.#found.get(taskId)
+  }
+
+  /** The steps of a task. */
+  logOf(entry: TaskEntry): StepLog {
+    return logs.ensure(entry, () => this.#stored(entry, new StepLog(entry.record.id)))
+  }
+
+  /** The run of a task waits for the end of a step, which `ended` reports. */
+  wait(entry: TaskEntry, { key, dueAt, event }: Step): void {
+    const kept = event === undefined ? undefined : this.logOf(entry).takeEvent(event)
+    const wait = { entry, key }
+    const present = waits.ensure(entry, () => new Map<string, Wait>())
+    if (kept !== undefined) this.#end(wait, { result: kept })
+    else if (!present.has(key)) {
+      present.set(key, wait)
+      if (dueAt !== undefined) this.#times.set(wait, dueAt)
+    }
+  }
+
+  /**
+   * Sends an event. Resolves when it is stored.
+   * @returns the ids of the tasks that have it
+   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task. Nothing has changed then
+   */
+  async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
+    checkName(event, 'event')
+    const { result: json = 'null' } = toResult(value, 'value')
+    const entries = this.#addressed(target)
+    const bytes = new TextEncoder().encode(json).length
+    for (const entry of entries) if (this.#waitFor(entry, event) === undefined) this.logOf(entry).checkRoom(bytes)
+    this.#registry.batch(() => {
+      for (const entry of entries) {
+        const wait = this.#waitFor(entry, event)
+        if (wait === undefined) this.logOf(entry).keepEvent(event, json)
+        else this.#end(wait, { result: json })
+      }
+    })
+    await this.#registry.persistence?.stored()
+    return entries.map(({ record }) => record.id)
+  }
+
+  ending(entry: TaskEntry): void {
+    logs.take(entry)?.drop()
+    for (const wait of waits.take(entry)?.values() ?? []) this.#times.delete(wait)
+  }
+
+  repeated(entry: TaskEntry, isInterrupted: boolean): void {
+    if (!isInterrupted) logs.get(entry)?.forgetFailures()
+  }
+
+  resumed(entry: TaskEntry): void {
+    stepRuns.get(entry)?.resumed()
+  }
+
+  disposed(): void {
+    for (const entry of this.#registry.history.entries()) {
+      for (const wait of waits.take(entry)?.values() ?? []) this.#times.delete(wait)
+    }
+  }
+
+  #addressed(target: EventTarget): TaskEntry[] {
+    const { history, ledger } = this.#registry
+    if ('owner' in target) {
+      const { owner } = target
+      const all = [...ledger.running(owner), ...ledger.queued(owner)]
+      return all.filter((entry) => logs.get(entry) !== undefined)
+    }
+    const { taskId } = target
+    const entry = history.get(taskId)
+    if (entry?.ref !== undefined) return [entry]
+    throw new InvalidInputError('target.taskId', taskId, 'the id of a task that has not ended')
+  }
+
+  #waitFor(entry: TaskEntry, event: string): Wait | undefined {
+    const log = this.logOf(entry)
+    return [...(waits.get(entry)?.values() ?? [])].find(({ key }) => log.get(key)?.event === event)
+  }
+
+  #endDue(now: number): void {
+    for (let wait = this.#times.take(now); wait !== undefined; wait = this.#times.take(now)) this.#end(wait, {})
+  }
+
+  #end(wait: Wait, end: Pick<Step, 'result'>): void {
+    const { entry, key } = wait
+    this.#times.delete(wait)
+    waits.get(entry)?.delete(key)
+    this.logOf(entry).end(key, end)
+    this.afterStored(entry, () => {
+      const run = stepRuns.get(entry)
+      if (run !== undefined) run.ended(key)
+      // No run has begun since the last process ended: the task waits for this.
+      else this.#registry.send({ type: 'run.works', entry })
+    })
+  }
+
+  /** Calls `run` when what the task has is stored. */
+  afterStored(entry: TaskEntry, run: () => void): void {
+    const { active, persistence } = this.#registry
+    if (persistence !== undefined && active.has(entry)) persistence.after({ onStored: run })
+    else run()
+  }
+
+  #stored(entry: TaskEntry, log: StepLog): StepLog {
+    const { active, clock, persistence } = this.#registry
+    if (persistence !== undefined && active.has(entry)) {
+      const rows = {
+        keep: (id: string, data: StoredJson) => persistence.keepState(FEATURE, id, data),
+        drop: (id: string) => persistence.dropState(FEATURE, id),
+      }
+      log.store(rows, () => active.of(entry, elapsedMs(clock)))
+    }
+    return log
+  }
+
+  #read(states: ReadonlyMap<string, StoredJson>): void {
+    const { persistence, report } = this.#registry
+    for (const [id, row] of states) {
+      const { taskId } = row
+      const log = (typeof taskId === 'string' && this.#found.get(taskId)) || new StepLog(String(taskId))
+      if (log.read(row)) {
+        this.#found.set(String(taskId), log)
+      } else {
+        report(new AgentTasksError('STORE_DAMAGED', `The stored step ${preview(id)} is malformed: it is dropped.`), {
+          source: 'store',
+        })
+        persistence?.dropState(FEATURE, id)
+      }
+    }
+    for (const log of this.#found.values()) log.order()
+  }
+
+  /** The tasks are restored. What is due ends; what is left of a task that has ended is dropped. */
+  #restore(): void {
+    const { active, clock, history } = this.#registry
+    const now = clock.now()
+    for (const [taskId, log] of this.#found) {
+      const entry = history.get(taskId)
+      if (entry?.ref === undefined || !active.has(entry)) {
+        this.#dropRows(log)
+        continue
+      }
+      logs.set(entry, this.#stored(entry, log))
+      for (const step of log.waits()) {
+        // The clock may have been set back.
+        const dueAt = step.dueAt === undefined ? undefined : Math.min(step.dueAt, now + (step.forMs ?? Infinity))
+        this.wait(entry, { ...step, dueAt })
+      }
+    }
+    this.#found.clear()
+    this.#endDue(now)
+  }
+
+  #dropRows(log: StepLog): void {
+    const { persistence } = this.#registry
+    log.store({ keep: () => undefined, drop: (id) => persistence?.dropState(FEATURE, id) }, () => 0)
+    log.drop()
+  }
+}
+
+/** The steps of the tasks of a registry. */
+export const steps = (registry: TaskRegistry): Steps => new Steps(registry)
