@@ -9,6 +9,8 @@ export interface TaskPause {
   readonly deliveries: 'hold' | 'send'
   /** When it began, in ms since the epoch. */
   readonly since: number
+  /** Who began it, as `pause` was given. */
+  readonly by?: string
 }
 
 export class Pauses {

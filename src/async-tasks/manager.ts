@@ -64,6 +64,7 @@ import { appendOutput, outputOf, type TaskOutputEvent } from './output/output-st
 import { pausing } from './pausing/pausing.js'
 import { reportProgress } from './output/progress.js'
 import { answerQuestion, type AnswerValue } from './questions/questions.js'
+import { waitReason } from './named-slots/limit-text.js'
 import { monitors, type MonitorSource, type TaskMonitor } from './monitors/monitors.js'
 import { runs } from './run-plan.js'
 import { freshId, randomId } from '../kernel/ids.js'
@@ -185,7 +186,10 @@ export class AsyncTaskManager {
           running: this.registry.ledger.running().length,
           queued: this.registry.ledger.queued().length,
           owed: this.registry.ledger.owed().length,
+          pauses: this.registry.pauses.list().length,
         }),
+        waiting: () => this.registry.ledger.queued().flatMap((entry) => waitReason(this.registry, entry) ?? []),
+        totals: () => this.registry.totals,
         transitions$: this.transitions$,
       })
       this.registry.use(() => defined({ closing: stopWatching }))

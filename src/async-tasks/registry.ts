@@ -103,6 +103,8 @@ export class TaskRegistry {
   readonly notifications$ = new Subject<RegistryNotification>()
   /** After each change, once its notifications were delivered. */
   readonly drained$ = new Subject<void>()
+  /** How often features have done something, by the name of the metric. */
+  readonly totals = new Map<string, number>()
   /** Only with a store. */
   readonly persistence: Persistence | undefined
   /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
@@ -234,6 +236,11 @@ export class TaskRegistry {
   /** A feature of this registry; it is made at the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
     return this.#features.use(this, make)
+  }
+
+  /** A feature has done something. */
+  count(total: string, by = 1): void {
+    this.totals.set(total, (this.totals.get(total) ?? 0) + by)
   }
 
   /** Gives the features what an earlier process has stored for them: before the tasks are restored, or then. */

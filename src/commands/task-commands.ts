@@ -212,7 +212,7 @@ function moveToBackground(options: TaskCommandsOptions, args: string): CommandRe
 
 function pauseTasks(options: TaskCommandsOptions, args: string): CommandResult {
   if (args !== '' && (args !== 'all' || options.owner !== undefined)) return { type: 'error', text: PAUSE_USAGE }
-  const pause = givenManager(options).pause(args === 'all' ? undefined : ownerToPause(options))
+  const pause = givenManager(options).pause(args === 'all' ? undefined : ownerToPause(options), { by: '/pause' })
   return { type: 'info', text: `${pauseLine(pause)} What runs goes on, and nothing else starts until /resume.` }
 }
 

@@ -1,5 +1,6 @@
 /** What people do on the page. Each action is the manager's own: its checks, its errors. */
 import { z } from 'zod'
+import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
@@ -32,6 +33,7 @@ const fieldsSchema = lazily(() =>
 )
 
 const cancelSchema = lazily(() => strictObject({ reason: z.string().max(MAX_REASON).optional() }))
+const pauseSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
 const nothingSchema = lazily(() => strictObject({}))
 // The manager checks the answer itself.
 const answerSchema = lazily(() =>
@@ -144,13 +146,35 @@ export async function submit({ taskManager }: Sources, instanceId: string, body:
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** The actions on an instance, by the last part of their path. */
-export const instanceActions: Readonly<
-  Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>
-> = {
-  submit,
-  pause: (sources, id, body) => setPaused(sources, id, body, true),
-  resume: (sources, id, body) => setPaused(sources, id, body, false),
+/** Acts on a schedule, a monitor or a pause. @param act returns whether it was there */
+const onHost =
+  <Body>(schema: () => z.ZodType<Body>, act: (manager: AsyncTaskManager, id: string, body: Body) => boolean) =>
+  async ({ manager, state }: Sources, id: string, given: unknown): Promise<Answer> => {
+    const body = parseInput(schema(), given, 'body')
+    if (manager === undefined || !act(manager, id, body)) {
+      return conflict('ENDED', 'It is not there, or has ended before.')
+    }
+    state.rollHost()
+    await manager.stored()
+    return done()
+  }
+
+/** The owner that the id of a pause names; undefined for all. */
+const pausedOwner = (id: string): string | undefined => (id === 'all' ? undefined : id.replace(/^owner:/, ''))
+
+/** The actions on what is no task, by the first and the last part of their path. */
+export const rowActions: Readonly<Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>> = {
+  'instances/submit': submit,
+  'instances/pause': (sources, id, body) => setPaused(sources, id, body, true),
+  'instances/resume': (sources, id, body) => setPaused(sources, id, body, false),
+  'schedules/cancel': onHost(nothingSchema, (manager, id) => manager.cancelSchedule(id)),
+  'monitors/cancel': onHost(nothingSchema, (manager, id) =>
+    manager.monitors().some((monitor) => monitor.id === id && monitor.cancel('on the page')),
+  ),
+  'pauses/pause': onHost(pauseSchema, (manager, id, { deliveries }) =>
+    Boolean(manager.pause(pausedOwner(id), { deliveries, by: 'a person, on the page' })),
+  ),
+  'pauses/resume': onHost(nothingSchema, (manager, id) => manager.resume(pausedOwner(id))),
 }
 
 async function setPaused({ taskManager }: Sources, id: string, body: unknown, isPaused: boolean): Promise<Answer> {

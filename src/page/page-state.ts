@@ -7,6 +7,7 @@ import { Deliveries } from './deliveries.js'
 import { followAsyncTasks } from './follow-async-tasks.js'
 import { followCommandTasks } from './follow-command-tasks.js'
 import { Health, type HealthEnd } from './health.js'
+import { hostRows } from './host-rows.js'
 import { Instances } from './instances.js'
 import { Journal } from './journal.js'
 import { machineCounts } from './machine-counts.js'
@@ -51,6 +52,8 @@ export class PageState {
   #instancesVersion = 0
   #refreshedAt: number
   #areQueuesChanged = false
+  #host: ReadyEvent['host'] = []
+  #hostVersion = 0
 
   constructor(options: PageStateOptions) {
     this.#options = options
@@ -155,11 +158,21 @@ export class PageState {
     this.changed$.next()
   }
 
+  /** Looks whether schedules, monitors or pauses have changed: they are sent whole, not with each event. */
+  rollHost(): ReadyEvent['host'] {
+    const rows = this.#options.manager ? hostRows(this.#options.manager) : []
+    if (JSON.stringify(rows) === JSON.stringify(this.#host)) return this.#host
+    this.#hostVersion = this.#versions.next()
+    this.changed$.next()
+    return (this.#host = rows)
+  }
+
   /** Brings what changes with the time up to date. */
   roll(): void {
     if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()
     this.#areQueuesChanged = false
     this.#health.roll()
+    this.rollHost()
   }
 
   rowOf(entry: PageEntry): PageTask {
@@ -171,6 +184,7 @@ export class PageState {
     return {
       owners: this.#deliveries?.all() ?? [],
       ownersLeftOut: this.#deliveries?.leftOut ?? 0,
+      host: this.rollHost(),
       instances: this.#instances?.list() ?? [],
       machines: this.machines(),
       health: this.#health.all(),
@@ -197,6 +211,7 @@ export class PageState {
         ...(owners.owners.length > 0 && { owners: owners.owners }),
         ...(owners.removed.length > 0 && { removedOwners: owners.removed }),
         ...(this.#deliveries && { ownersLeftOut: this.#deliveries.leftOut }),
+        ...(this.#hostVersion > version && { host: this.#host }),
         ...(areInstancesNew && { instances: this.#instances?.list() ?? [] }),
         machines: this.machines(),
         ...(health.length > 0 && { health }),

@@ -5,7 +5,7 @@ import { unauthorized, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
 import { cutText } from '../text/cut-text.js'
 import { parseJson } from '../json/parse-json.js'
-import { instanceActions, refusalOf, runAgainOf, taskActions, type Answer } from './actions.js'
+import { refusalOf, rowActions, runAgainOf, taskActions, type Answer } from './actions.js'
 import type { ConnectionLimits } from './connection-limits.js'
 import { historyPage } from './history.js'
 import { detailOf, imagesOf, valuesOf } from './details.js'
@@ -197,11 +197,10 @@ export function createRouter({ access, sources, streams, connections, files, onF
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
-    const onInstance =
-      kind === 'instances' && Object.hasOwn(instanceActions, action) ? instanceActions[action] : undefined
+    const onRow = Object.hasOwn(rowActions, `${kind}/${action}`) ? rowActions[`${kind}/${action}`] : undefined
     const isPast = kind === 'history' && action === 'run-again'
     const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
-    if (more.length > 0 || (perform === undefined && onInstance === undefined && !isPast)) {
+    if (more.length > 0 || (perform === undefined && onRow === undefined && !isPast)) {
       return notFound('such action')
     }
     const text = await readBody(request, MAX_BODY_BYTES)
@@ -217,8 +216,8 @@ export function createRouter({ access, sources, streams, connections, files, onF
       answer =
         perform !== undefined && entry !== undefined
           ? await perform(sources, entry, parsed.value)
-          : onInstance !== undefined
-            ? await onInstance(sources, key, parsed.value)
+          : onRow !== undefined
+            ? await onRow(sources, key, parsed.value)
             : await runAgainOf(sources, key, parsed.value)
     } catch (error) {
       const refusal = refusalOf(error)

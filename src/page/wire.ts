@@ -263,6 +263,19 @@ export interface PageInstance {
   }[]
 }
 
+/** A pause, a schedule or a monitor. There are at most 1,000 schedules, those that fire first, and 1,000 monitors. */
+export interface HostRow {
+  readonly kind: 'pauses' | 'schedules' | 'monitors'
+  /** Its id; of a pause `all`, or `owner:` and the owner. */
+  readonly id: string
+  /** Absent for the pause of all. */
+  readonly owner?: string
+  /** Who has paused; when it fires, in its zone, and what it does; or what it reads and looks for. */
+  readonly detail: string
+  /** When it began, fires next, or ends at the latest, in ms since the epoch. */
+  readonly at: number
+}
+
 /**
  * How many actors are in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state; the states inside others by their
  * paths, such as `holding.polling`. Tasks count by the name of their state alone, such as `stopping`; ended tasks as long as the journal has them.
@@ -314,6 +327,7 @@ export interface ReadyEvent {
   readonly owners: readonly OwnerDelivery[]
   /** How many more owners are owed something. */
   readonly ownersLeftOut: number
+  readonly host: readonly HostRow[]
   readonly instances: readonly PageInstance[]
   readonly machines: MachineCounts
   readonly health: readonly HealthPoint[]
@@ -329,6 +343,8 @@ export interface ChangesEvent {
   readonly owners?: readonly OwnerDelivery[]
   readonly ownersLeftOut?: number
   readonly removedOwners?: readonly string[]
+  /** All of them, at most once a second. */
+  readonly host?: readonly HostRow[]
   /** All of them. */
   readonly instances?: readonly PageInstance[]
   readonly machines?: MachineCounts
@@ -339,7 +355,8 @@ export interface ChangesEvent {
 /**
  * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
  * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
- * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`.
+ * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`,
+ * `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`, `/api/pauses/:id/pause` (with `deliveries`), `/api/pauses/:id/resume`.
  */
 export interface ActionDone {
   /** The key of the task that was made, for `run-again` and `submit`. */

@@ -148,12 +148,19 @@ export const cancelOptionsSchema = lazily(() => strictObject({ reason: z.string(
 /** Whose tasks are paused; undefined for those of every owner. */
 export const pausedOwnerSchema = lazily(() => ownerName().optional())
 
-export const pauseOptionsSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
+/** Who has begun a pause. */
+export const pausedBySchema = lazily(() => z.string().max(100).optional())
+
+export const pauseOptionsSchema = lazily(() =>
+  strictObject({ deliveries: z.enum(['hold', 'send']).optional(), by: pausedBySchema() }),
+)
 
 /** Options of a pause. */
 export interface PauseOptions {
   /** Whether the results of tasks that end meanwhile are delivered (`send`, the default), or when the pause ends (`hold`). Questions are delivered always. */
   readonly deliveries?: 'hold' | 'send' | undefined
+  /** Who pauses, at most 100 characters: lists say it. Default: nobody is named. */
+  readonly by?: string | undefined
 }
 
 export const cancelAllOptionsSchema = lazily(() => cancelOptionsSchema().extend({ owner: ownerName().optional() }))

@@ -6,6 +6,12 @@ import type { Observable } from 'rxjs'
 import type { TaskTransition } from '../../machines/records.js'
 import { objectWith } from './option-checks.js'
 
+/** Why a queued task waits, besides for a slot: the first that applies. */
+export const WAIT_REASONS = ['pause', 'dependency', 'key', 'subagent', 'rate'] as const
+
+/** Why a monitor has ended: `source`, what it reads has ended or is missing; `events` and `rate`, its limits. */
+export type MonitorEnd = 'source' | 'events' | 'rate' | 'time' | 'idle' | 'cancelled'
+
 /** A span of another process or of another time, as W3C Trace Context writes it. */
 export interface TraceContext {
   /** The trace and the span. */
@@ -59,7 +65,16 @@ export interface WatchedTasks {
   /** What they are: tasks of an agent, or lists of commands. */
   readonly kind: 'task' | 'command_task'
   /** How many there are now. */
-  readonly counts: () => { readonly running: number; readonly queued: number; readonly owed?: number }
+  readonly counts: () => {
+    readonly running: number
+    readonly queued: number
+    readonly owed?: number
+    readonly pauses?: number
+  }
+  /** Why the queued ones wait besides for a slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
+  readonly waiting?: () => readonly string[]
+  /** How often each has happened: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends` with a space and a reason. */
+  readonly totals?: () => ReadonlyMap<string, number>
   /** Their transitions; deliveries are counted of them. */
   readonly transitions$?: Observable<TaskTransition>
 }

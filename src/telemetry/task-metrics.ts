@@ -1,6 +1,6 @@
 /** Counts of tasks: gauges that are read when metrics are collected, and counters. */
 import type { Meter, ObservableResult } from '@opentelemetry/api'
-import type { Telemetry, WatchedTasks } from '../protocol/telemetry.js'
+import { WAIT_REASONS, type Telemetry, type WatchedTasks } from '../protocol/telemetry.js'
 
 export interface TaskMetrics {
   readonly watch: Telemetry['watch']
@@ -12,20 +12,45 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
   const watched = new Set<WatchedTasks>()
   /** The kinds that were watched, so that their last counts do not stay. */
   const kinds = new Set<WatchedTasks['kind']>()
-  const gauge = (name: 'running' | 'queued' | 'owed', description: string): void => {
+  /** What those that are not watched any longer have done. */
+  const past = new Map<string, number>()
+  const gauge = (name: 'running' | 'queued' | 'owed' | 'pauses', description: string, unit = '{task}'): void => {
     const observe = (result: ObservableResult): void => {
       for (const kind of kinds) {
-        if (name === 'owed' && kind === 'command_task') continue
+        if ((name === 'owed' || name === 'pauses') && kind === 'command_task') continue
         const counts = [...watched].filter((tasks) => tasks.kind === kind).map((tasks) => tasks.counts()[name] ?? 0)
         const total = counts.reduce((sum, count) => sum + count, 0)
         result.observe(total, { 'agent_tasks.kind': kind })
       }
     }
-    meter.createObservableUpDownCounter(`agent_tasks.${name}`, { description, unit: '{task}' }).addCallback(observe)
+    meter.createObservableUpDownCounter(`agent_tasks.${name}`, { description, unit }).addCallback(observe)
   }
   gauge('running', 'Tasks that run.')
   gauge('queued', 'Tasks that wait for a slot, or for their instance.')
   gauge('owed', 'Results that no message has carried yet.')
+  gauge('pauses', 'Pauses of owners, and that of all.', '{pause}')
+  const waiting = { description: 'Queued tasks that wait for more than a slot.', unit: '{task}' }
+  meter.createObservableUpDownCounter('agent_tasks.waiting', waiting).addCallback((result) => {
+    const reasons = [...watched].flatMap((tasks) => tasks.waiting?.() ?? [])
+    for (const reason of kinds.has('task') ? WAIT_REASONS : []) {
+      result.observe(reasons.filter((each) => each === reason).length, { 'agent_tasks.reason': reason })
+    }
+  })
+  const total = (name: string, unit: string, description: string): void => {
+    meter.createObservableCounter(`agent_tasks.${name}`, { description, unit }).addCallback((result) => {
+      const sums = new Map(past)
+      for (const { totals } of watched) addTo(sums, totals?.())
+      for (const [key, sum] of sums) {
+        const [counted, reason] = key.split(' ')
+        if (counted === name) result.observe(sum, reason === undefined ? {} : { 'agent_tasks.reason': reason })
+      }
+    })
+  }
+  total('firings', '{firing}', 'Firings of schedules, those that stand for missed ones included.')
+  total('missed_firings', '{firing}', 'Firings of schedules that fell due while nothing ran.')
+  total('skipped_firings', '{firing}', 'Firings of schedules that were left out.')
+  total('monitor_events', '{event}', 'Events of monitors.')
+  total('monitor_ends', '{monitor}', 'Monitors that have ended.')
   const deliveries = meter.createCounter('agent_tasks.deliveries', {
     description: 'Results that were delivered to an agent.',
     unit: '{task}',
@@ -43,9 +68,13 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
         if (transition.kind === 'delivery' && transition.to === 'delivered') deliveries.add(1)
       })
       return () => {
-        watched.delete(tasks)
+        if (watched.delete(tasks)) addTo(past, tasks.totals?.())
         subscription?.unsubscribe()
       }
     },
   }
+}
+
+function addTo(sums: Map<string, number>, totals: ReadonlyMap<string, number> = new Map()): void {
+  for (const [name, count] of totals) sums.set(name, (sums.get(name) ?? 0) + count)
 }

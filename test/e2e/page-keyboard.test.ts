@@ -123,6 +123,51 @@ describe('the page by keyboard', () => {
     await page.getByRole('group', { name: 'Result of add' }).getByText('42', { exact: true }).waitFor()
   })
 
+  it.each([390, 1280])('cancels a schedule and a monitor, and pauses and resumes the host, at %i px', async (width) => {
+    const host = await startHost()
+    const { tasks, manager } = host
+    const schedule = tasks.schedule({ in: 3_600_000, message: 'Look at the build' })
+    const kept = tasks.schedule({ every: 7_200_000, launch: { subagent: 'writer', goal: 'Write a letter' } })
+    const key = await host.launch('sleeper', 'Guard the door')
+    const monitor = tasks.monitor({ taskId: key.slice(6) }, { match: 'thief', description: 'thieves' })
+    const page = await open(host.url, { viewport: { width, height: 800 } })
+    await isLive(page)
+    await tabTo(page, /^a Host$/)
+    await page.keyboard.press('Enter')
+    const rows = page.getByRole('main').getByRole('listitem')
+    await expect.poll(() => rows.count()).toBe(3)
+    await page.screenshot({ path: `/tmp/w7-host-${width}.png` })
+
+    await tabTo(page, new RegExp(`^button Cancel schedule ${schedule.id}$`))
+    await page.keyboard.press('Enter')
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(tasks.schedules().map(({ id }) => id)).toEqual([kept.id])
+    await expect.poll(() => focused(page)).toBe('h1 Host')
+    await tabTo(page, new RegExp(`^button Cancel monitor ${monitor.id}$`))
+    await page.keyboard.press('Space')
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(tasks.monitors()).toEqual([])
+    await expect.poll(() => focused(page)).toBe('h1 Host')
+
+    await tabTo(page, /^input Hold results$/)
+    await page.keyboard.press('Space')
+    await tabTo(page, /^button Pause all tasks$/)
+    await page.keyboard.press('Enter')
+    await page
+      .getByRole('status')
+      .getByText(/^All tasks are paused since .*, by a person, on the page; results: hold\.$/)
+      .waitFor()
+    expect(manager.pauses()).toMatchObject([{ deliveries: 'hold', by: 'a person, on the page' }])
+    await page.getByRole('link', { name: 'Host (paused)' }).waitFor()
+    await page.screenshot({ path: `/tmp/w7-paused-${width}.png` })
+    // The same button has the focus, and ends it.
+    expect(await focused(page)).toBe('button Resume all tasks')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('button Pause all tasks')
+    expect(manager.pauses()).toEqual([])
+    expect(manager.getTask(key.slice(6))?.status).toBe('running')
+  })
+
   it('skips to the content', async () => {
     const host = await startHost()
     const page = await open(host.url)

@@ -13,6 +13,7 @@ const EMPTY: Readonly<Record<Part, string>> = {
   task: 'No tasks yet',
   history: 'Nothing has ended yet',
   delivery: 'No results yet',
+  host: 'Nothing is scheduled or monitored',
   machines: 'asyncTask',
   instances: 'No instance is connected',
   health: 'Health',
@@ -23,6 +24,7 @@ const COMMANDS: Readonly<Partial<Record<Part, RegExp>>> = {
   tasks: /subagent_name: '…'/,
   task: /subagent_name: '…'/,
   delivery: /setupAsyncTaskAutoTrigger/,
+  host: /tasks\.schedule/,
   instances: /agent-tasks serve --demo/,
 }
 
@@ -53,6 +55,7 @@ describe('an empty page', () => {
     for (const [part, words] of [
       ['timeline', /in the background/],
       ['delivery', /background tasks/],
+      ['host', /Remind me/],
       ['instances', /"instances": /],
     ] as const) {
       await goTo(page, `/${part}`)
@@ -210,6 +213,7 @@ describe('a page whose server is gone', () => {
       task: 'Guard the door',
       history: 'The history is read when the server is there',
       delivery: 'Write home',
+      host: 'Nothing is scheduled or monitored',
       machines: 'asyncTask',
       instances: 'desk',
       health: 'Tasks a second',

@@ -45,6 +45,13 @@ export async function startBusyHost() {
   host.taskManager.submitTask({ task_name: 'Add up', commands: [add, add, add] })
   host.taskManager.submitTask({ task_name: 'Wait', commands: [add, wait] })
   host.taskManager.submitTask({ task_name: 'Wait for the desk', commands: [add] })
+  host.tasks.pause('another agent', { deliveries: 'hold', by: '/pause' })
+  host.tasks.schedule({ in: 3_600_000, message: `Look at the build, and at ${'abcdefghij'.repeat(30)}` })
+  host.tasks.schedule({ every: 7_200_000, launch: { subagent: 'writer', goal: 'Write a letter' } })
+  host.tasks.monitor(
+    { taskId: launched.sleeping.slice('async:'.length) },
+    { match: ['error', 'w'.repeat(400)], description: 'errors' },
+  )
   return { ...host, launched: { ...launched, answered, cancelled: `command:${cancelledId}` } }
 }
 

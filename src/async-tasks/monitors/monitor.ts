@@ -8,6 +8,7 @@
  */
 import { elapsedMs, type Clock } from '../../clock.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
+import type { MonitorEnd } from '../../protocol/telemetry.js'
 import { describeFailure } from '../../protocol/outcomes.js'
 import { toLines, toOneLine, withoutAnsi } from '../../text/control-characters.js'
 import { cutText } from '../../text/cut-text.js'
@@ -50,6 +51,8 @@ export class Monitor {
   readonly id: string
   owner: string
   hasEnded = false
+  /** Why it has ended, when it has. */
+  endedBy: MonitorEnd = 'cancelled'
   /** When it was to be looked at last. */
   scheduledAt = Infinity
   source: Monitored | undefined
@@ -123,13 +126,14 @@ export class Monitor {
     const { seconds, idleSeconds = Infinity } = this.#state.input
     if (this.#lookAt <= now) this.#look(now)
     if (this.#flushAt <= now && !this.hasEnded) this.#flush(now)
-    if (this.#endsAt <= now) this.end(`its time is over (${seconds} s)`)
-    if (this.#heardAt + idleSeconds * 1000 <= now) this.end(`nothing was written for ${idleSeconds} s`)
+    if (this.#endsAt <= now) this.end(`its time is over (${seconds} s)`, 'time')
+    if (this.#heardAt + idleSeconds * 1000 <= now) this.end(`nothing was written for ${idleSeconds} s`, 'idle')
   }
 
-  /** Ends it. @param why in words, for its owner; undefined: that is not reported */
-  end(why?: string): void {
+  /** Ends it. @param why in words, for its owner; undefined: it is cancelled, and that is not reported */
+  end(why?: string, by: MonitorEnd = 'source'): void {
     if (this.hasEnded) return
+    this.endedBy = why === undefined ? 'cancelled' : by
     this.leave()
     if (why !== undefined) this.#lines.end()
     this.#onEvent(why && this.#text(cutText(toOneLine(why), NAME_CHARS)))
@@ -172,8 +176,8 @@ export class Monitor {
     if (this.#tokens > 1) this.#floodedSince = undefined
     if (isShown) this.#tokens -= 1
     else this.#floodedSince ??= now
-    if (events >= this.#state.input.maxEvents) this.end(`it has had ${events} events, as many as it may`)
-    else if (now - (this.#floodedSince ?? now) >= FLOOD_MS) this.end('its events came too fast for 30 s')
+    if (events >= this.#state.input.maxEvents) this.end(`it has had ${events} events, as many as it may`, 'events')
+    else if (now - (this.#floodedSince ?? now) >= FLOOD_MS) this.end('its events came too fast for 30 s', 'rate')
     else {
       const isTold = isShown && this.#onEvent(this.#text())
       this.#hidden = isTold ? 0 : this.#hidden + this.#matched

@@ -42,6 +42,8 @@ export interface TaskMonitor {
   readonly taskId?: string
   /** The file that it reads. */
   readonly file?: string
+  /** What it looks for. */
+  readonly match: string | readonly string[] | { readonly regex: string; readonly flags?: string | undefined }
   /** What it is for. */
   readonly description?: string
   /** When it ends at the latest, in ms since the epoch. */
@@ -188,6 +190,7 @@ export class Monitors implements Feature {
     const note = { owner, source: 'monitor', title: input.description ?? 'matching lines', isFinal: hasEnded }
     const isTold = text === undefined || addNote(this.#registry, { ...note, text }) !== undefined
     if (!hasEnded) return isTold
+    this.#registry.count(`monitor_ends ${monitor.endedBy}`)
     this.#monitors.delete(id)
     this.#dues.delete(monitor)
     this.#setTimer()
@@ -217,7 +220,9 @@ export class Monitors implements Feature {
       const { events } = monitor.state
       monitor.scheduledAt = Infinity
       monitor.tick()
-      if (monitor.state.events !== events) this.#keep(monitor)
+      const added = monitor.state.events - events
+      this.#registry.count('monitor_events', added)
+      if (added > 0) this.#keep(monitor)
       this.#schedule(monitor)
     }
     this.#setTimer()
@@ -231,13 +236,13 @@ export class Monitors implements Feature {
 
   #view(monitor: Monitor): TaskMonitor {
     const { id, owner, state } = monitor
-    const { taskId, file, description, seconds } = state.input
+    const { taskId, file, match, description, seconds } = state.input
     const cancel = (reason?: string): boolean => {
       const couldEnd = !monitor.hasEnded
-      monitor.end(reason === undefined ? undefined : `it was cancelled: ${reason}`)
+      monitor.end(reason === undefined ? undefined : `it was cancelled: ${reason}`, 'cancelled')
       return couldEnd
     }
-    const shown = { id, owner, endsAt: state.startedAt + seconds * 1000, events: state.events, cancel }
+    const shown = { id, owner, match, endsAt: state.startedAt + seconds * 1000, events: state.events, cancel }
     return Object.freeze({ ...shown, ...defined({ taskId, file, description }) })
   }
 

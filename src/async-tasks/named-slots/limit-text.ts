@@ -1,5 +1,6 @@
 /** What a queued task waits for besides a slot of its pool, in words. */
 import type { AsyncTaskInfo, NamedSlot } from '../../../machines/records.js'
+import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../clock.js'
 import { toOneLine } from '../../text/control-characters.js'
 import { waitsText } from '../dependencies/waits-text.js'
@@ -27,6 +28,17 @@ export function waitText(
   nameOf?: (task: Pick<AsyncTaskInfo, 'id'>) => string,
 ): string | undefined {
   return waitsText(task, nameOf) ?? limitText(reads, task)
+}
+
+/** Why a queued task waits, as it is counted; undefined for one that lacks only a slot of its pool. */
+export function waitReason(reads: Omit<Reads, 'history'> & Pick<RegistryReads, 'pauses'>, entry: TaskEntry) {
+  const { record } = entry
+  if (reads.pauses.concern(record.owner)) return 'pause'
+  if (record.waitsFor !== undefined) return 'dependency'
+  const needs = plans.get(entry)?.ticket.needs
+  const [slot] = needs === undefined ? [] : reads.limits.takenOf(needs)
+  if (slot !== undefined || needs === undefined) return slot?.kind
+  return reads.limits.rateOpensAt(needs, elapsedMs(reads.clock)) === undefined ? undefined : 'rate'
 }
 
 function limitText({ limits, history, clock }: Reads, { id, status }: AsyncTaskInfo): string | undefined {

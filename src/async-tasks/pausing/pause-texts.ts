@@ -25,8 +25,8 @@ export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
 }
 
 /** A pause in one line. */
-export function pauseLine({ owner, deliveries, since }: TaskPause): string {
+export function pauseLine({ owner, deliveries, since, by }: TaskPause): string {
   const whose = owner === undefined ? 'all tasks' : `the tasks of ${owner}`
   const held = deliveries === 'hold' ? '; results are held' : ''
-  return toOneLine(`Paused: ${whose}, since ${isoTime(since)}${held}.`)
+  return toOneLine(`Paused: ${whose}, since ${isoTime(since)}${by === undefined ? '' : `, by ${by}`}${held}.`)
 }

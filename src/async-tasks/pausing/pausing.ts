@@ -10,7 +10,7 @@ import type { TaskPause } from '../../../machines/pauses.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { defined } from '../../defined.js'
 import { DisposedError, InvalidInputError } from '../../errors.js'
-import { pausedOwnerSchema, pauseOptionsSchema, type PauseOptions } from '../../protocol/async-tasks.js'
+import { pausedBySchema, pausedOwnerSchema, pauseOptionsSchema, type PauseOptions } from '../../protocol/async-tasks.js'
 import { lazily } from '../../protocol/lazily.js'
 import { parseInput } from '../../protocol/parse.js'
 import type { StoredJson } from '../../store/store.js'
@@ -27,7 +27,12 @@ const FEATURE = 'pauses'
 const SOURCE = 'pause'
 
 const storedPauseSchema = lazily(() =>
-  z.object({ owner: pausedOwnerSchema(), deliveries: z.enum(['hold', 'send']), since: z.number() }),
+  z.object({
+    owner: pausedOwnerSchema(),
+    deliveries: z.enum(['hold', 'send']),
+    since: z.number(),
+    by: pausedBySchema(),
+  }),
 )
 
 export class Pausing implements Feature {
@@ -47,7 +52,7 @@ export class Pausing implements Feature {
     const { pauses, clock, isDisposed } = this.#registry
     const owner = parseInput(pausedOwnerSchema(), given, 'owner')
     const present = pauses.get(owner)
-    const { deliveries = present?.deliveries ?? 'send' } = parseInput(pauseOptionsSchema(), options, 'options')
+    const { deliveries = present?.deliveries ?? 'send', ...rest } = parseInput(pauseOptionsSchema(), options, 'options')
     if (owner !== undefined && runOfOwner(owner) !== undefined) {
       throw new InvalidInputError('owner', owner, 'an owner that is no run: what a running task launches is not paused')
     }
@@ -60,7 +65,8 @@ export class Pausing implements Feature {
     }
     if (isDisposed) throw new DisposedError('The task manager was disposed: nothing starts.')
     if (present?.deliveries === deliveries) return present
-    const pause = Object.freeze({ ...defined({ owner }), deliveries, since: present?.since ?? clock.now() })
+    const { since, by } = present ?? { since: clock.now(), by: rest.by }
+    const pause = Object.freeze({ ...defined({ owner, by }), deliveries, since })
     this.#registry.batch(() => {
       this.#registry.send({ type: 'pause.begin', pause })
       this.#registry.persistence?.keepState(FEATURE, idOf(owner), { ...pause })
@@ -110,8 +116,8 @@ export class Pausing implements Feature {
     for (const [id, row] of rows) {
       const read = storedPauseSchema().safeParse(row)
       if (read.success && idOf(read.data.owner) === id && pauses.list().length <= MAX_PAUSES) {
-        const { owner, ...fields } = read.data
-        this.#registry.send({ type: 'pause.begin', pause: Object.freeze({ ...defined({ owner }), ...fields }) })
+        const { owner, by, ...fields } = read.data
+        this.#registry.send({ type: 'pause.begin', pause: Object.freeze({ ...defined({ owner, by }), ...fields }) })
         continue
       }
       persistence?.dropState(FEATURE, id)

@@ -215,6 +215,7 @@ export class Schedules implements Feature {
     const { count, last, next } = dueFirings(schedule, schedule.next, now, this.#minPeriodMs)
     const isLate = this.#overdue.delete(id) || now - last > LATE_MS
     const missed = isLate ? count : count - 1
+    this.#registry.count('missed_firings', missed)
     // Before code of the host runs: that may cancel it.
     if (next === undefined) this.#drop(id)
     else this.#put({ ...schedule, next, missedFirings: schedule.missedFirings + missed })
@@ -226,6 +227,7 @@ export class Schedules implements Feature {
       : launch === undefined
         ? this.#note(id, owner, firingText(schedule, last, missed, next), next === undefined)
         : this.#launch(schedule, launch)
+    this.#registry.count(change === undefined ? 'skipped_firings' : 'firings')
     const present = this.#all.get(id)
     if (present === undefined) return
     if (change === undefined) this.#put({ ...present, skippedFirings: present.skippedFirings + 1 })

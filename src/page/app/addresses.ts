@@ -1,19 +1,20 @@
 /** The addresses of the parts: `#/timeline`, `#/tasks?state=failed`, `#/task/async:abc`. */
 
-export const PARTS = ['timeline', 'tasks', 'task', 'history', 'delivery', 'machines', 'instances', 'health'] as const
-export type Part = (typeof PARTS)[number]
-
 /** The heading of each part, and its name in the navigation. */
-export const PART_NAMES: Readonly<Record<Part, string>> = {
+export const PART_NAMES = {
   timeline: 'Timeline',
   tasks: 'Tasks',
   task: 'Task',
   history: 'History',
   delivery: 'Delivery',
+  host: 'Host',
   machines: 'Machines',
   instances: 'Instances',
   health: 'Health',
-}
+} as const
+
+export type Part = keyof typeof PART_NAMES
+export const PARTS = Object.keys(PART_NAMES) as readonly Part[]
 
 export interface Address {
   readonly part: Part

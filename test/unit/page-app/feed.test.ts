@@ -25,7 +25,7 @@ const point = (at: number, started = 0): HealthPoint => ({
   queued: 0,
   owed: 0,
 })
-const NOTHING = { owners: [], instances: [], machines: {}, health: [] }
+const NOTHING = { owners: [], host: [], instances: [], machines: {}, health: [] }
 
 function setUp() {
   const feed = createFeed()

@@ -447,6 +447,7 @@ describe('the metrics', () => {
       }),
       createCounter: () => ({ add: () => undefined }),
       createObservableUpDownCounter: () => ({ addCallback: () => undefined }),
+      createObservableCounter: () => ({ addCallback: () => undefined }),
     }
     const now = vi.spyOn(performance, 'now').mockReturnValue(1000)
     onTestFinished(() => now.mockRestore())

@@ -115,7 +115,7 @@ describe('an MCP client', () => {
 describe('/pause and /resume', () => {
   it('F19: pause the tasks of the host, and say so', async () => {
     const { type, pauses, call, started } = setUp({ owner: 'agent' })
-    const paused = `Paused: the tasks of agent, since ${SINCE}.`
+    const paused = `Paused: the tasks of agent, since ${SINCE}, by /pause.`
     expect(type('/pause')).toEqual({
       type: 'info',
       text: `${paused} What runs goes on, and nothing else starts until /resume.`,
@@ -135,7 +135,7 @@ describe('/pause and /resume', () => {
     const { type, pause, pauses } = setUp()
     pause('other', { deliveries: 'hold' })
     type('/pause')
-    expect(type('/pause all')?.text).toContain(`Paused: all tasks, since ${SINCE}.`)
+    expect(type('/pause all')?.text).toContain(`Paused: all tasks, since ${SINCE}, by /pause.`)
     expect(type('/resume')?.text).toBe(
       `Background tasks start again.\nPaused: the tasks of other, since ${SINCE}; results are held.`,
     )

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { PageInstance } from '../../wire.js'
 import { usePage } from '../page-state.js'
-import { useAction } from '../use-action.js'
+import { ActionButton } from '../shell/action-button.js'
 import { TaskLink } from '../task/task-facts.js'
 import { count, counted, growing, timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'
@@ -20,8 +20,7 @@ const WORDS: Readonly<Record<PageInstance['state'], string>> = {
 }
 
 export function InstanceCard({ instance, isOpen }: Props) {
-  const { second, api, connection } = usePage()
-  const pausing = useAction()
+  const { second } = usePage()
   const { id, type, description, state, connectedAt, pausedSince, queued, running, tools } = instance
   const isSubmitting = useSignal(isOpen)
   return (
@@ -75,26 +74,11 @@ export function InstanceCard({ instance, isOpen }: Props) {
           <button type="button" disabled={tools.length === 0} onClick={() => (isSubmitting.value = true)}>
             Submit …
           </button>
-          <button
-            type="button"
+          <ActionButton
+            path={`/api/instances/${encodeURIComponent(id)}/${pausedSince === undefined ? 'pause' : 'resume'}`}
+            label={pausedSince === undefined ? 'Pause' : 'Resume'}
             title="The task that runs goes on either way"
-            disabled={pausing.state.value.isBusy || connection.value.state !== 'live'}
-            onClick={() =>
-              void pausing.run(() =>
-                api.post(
-                  `/api/instances/${encodeURIComponent(id)}/${pausedSince === undefined ? 'pause' : 'resume'}`,
-                  {},
-                ),
-              )
-            }
-          >
-            {pausedSince === undefined ? 'Pause' : 'Resume'}
-          </button>
-          {pausing.state.value.error !== undefined && (
-            <p class="problem" role="alert">
-              {visible(pausing.state.value.error)}
-            </p>
-          )}
+          />
         </div>
       )}
     </article>

@@ -6,6 +6,7 @@ import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
 import { HistoryPart } from '../history/history-part.js'
 import { HealthPart } from '../health/health-part.js'
+import { HostPart } from '../host/host-part.js'
 import { InstancesPart } from '../instances/instances-part.js'
 import { MachinesPart } from '../machines-part.js'
 import { usePage } from '../page-state.js'
@@ -25,6 +26,7 @@ const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   task: TaskPart,
   history: HistoryPart,
   delivery: DeliveryPart,
+  host: HostPart,
   machines: MachinesPart,
   instances: InstancesPart,
   health: HealthPart,

@@ -3,6 +3,7 @@ import type {
   ChangesEvent,
   HealthPoint,
   Hello,
+  HostRow,
   MachineCounts,
   OwnerDelivery,
   PageInstance,
@@ -19,6 +20,7 @@ export interface Known {
   readonly tasks: TaskList
   readonly owners: readonly OwnerDelivery[]
   readonly ownersLeftOut: number
+  readonly host: readonly HostRow[]
   readonly instances: readonly PageInstance[]
   readonly machines: MachineCounts
   readonly health: readonly HealthPoint[]
@@ -40,8 +42,10 @@ export interface FeedStep {
 /** An hour of ten seconds each. */
 const MAX_POINTS = 360
 
+const NOTHING = { owners: [], ownersLeftOut: 0, host: [], instances: [], machines: {}, health: [] }
+
 export function createFeed(): Feed {
-  let known: Known = { tasks: createTaskList(), owners: [], ownersLeftOut: 0, instances: [], machines: {}, health: [] }
+  let known: Known = { ...NOTHING, tasks: createTaskList() }
   let arriving: PageTask[] = []
   let isSnapshot = false
 

@@ -2,11 +2,12 @@
 import { useSignal } from '@preact/signals'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
 import { usePage } from '../page-state.js'
+import { ActionButton } from '../shell/action-button.js'
 import { CopyButton } from '../shell/copy-button.js'
 import { visible } from '../text/visible.js'
 import { CancelDialog } from './cancel-dialog.js'
-import { MoveToBackground } from './move-to-background.js'
 import { RunAgain } from './run-again.js'
+import { pathOf } from './use-task-detail.js'
 
 interface Props {
   /** As the stream has it: what has ended there cannot be cancelled, whatever is still being asked for. */
@@ -25,7 +26,13 @@ export function TaskActions({ task, detail }: Props) {
   return (
     <div class="actions" role="group" aria-label="Actions">
       <RunAgain task={task} can={can} />
-      {can.detach === true && task.endedAt === undefined && <MoveToBackground taskKey={task.key} />}
+      {can.detach === true && task.endedAt === undefined && (
+        <ActionButton
+          path={`${pathOf(task.key)}/detach`}
+          label="Move to background"
+          title="The call that waits for this task returns, and its result is delivered later"
+        />
+      )}
       {copyAs.curl !== undefined && <CopyButton text={copyAs.curl} label="Copy as curl" />}
       <CopyButton text={copyAs.typescript} label="Copy as TypeScript" />
       {canCancel && (

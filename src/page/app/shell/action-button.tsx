@@ -1,0 +1,31 @@
+/** Asks the server for something, and says why that was not done. It keeps the focus while it is busy. */
+import { usePage } from '../page-state.js'
+import { visible } from '../text/visible.js'
+import { useAction } from '../use-action.js'
+
+type Texts = Readonly<Partial<Record<'title' | 'aria-label', string>>>
+
+export function ActionButton(props: Texts & { readonly path: string; readonly label: string; readonly body?: object }) {
+  const { path, label, body = {}, ...texts } = props
+  const { api, connection } = usePage()
+  const acting = useAction()
+  const { isBusy, error } = acting.state.value
+  return (
+    <>
+      <button
+        type="button"
+        {...texts}
+        aria-disabled={isBusy}
+        disabled={connection.value.state !== 'live'}
+        onClick={() => void acting.run(() => api.post(path, body))}
+      >
+        {label}
+      </button>
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          {visible(error)}
+        </p>
+      )}
+    </>
+  )
+}
