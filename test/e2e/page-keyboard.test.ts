@@ -136,7 +136,6 @@ describe('the page by keyboard', () => {
     await page.keyboard.press('Enter')
     const rows = page.getByRole('main').getByRole('listitem')
     await expect.poll(() => rows.count()).toBe(3)
-    await page.screenshot({ path: `/tmp/w7-host-${width}.png` })
 
     await tabTo(page, new RegExp(`^button Cancel schedule ${schedule.id}$`))
     await page.keyboard.press('Enter')
@@ -155,11 +154,10 @@ describe('the page by keyboard', () => {
     await page.keyboard.press('Enter')
     await page
       .getByRole('status')
-      .getByText(/^All tasks are paused since .*, by a person, on the page; results: hold\.$/)
+      .getByText(/^All tasks are paused since .*, by a person, on the page; results are held\.$/)
       .waitFor()
     expect(manager.pauses()).toMatchObject([{ deliveries: 'hold', by: 'a person, on the page' }])
     await page.getByRole('link', { name: 'Host (paused)' }).waitFor()
-    await page.screenshot({ path: `/tmp/w7-paused-${width}.png` })
     // The same button has the focus, and ends it.
     expect(await focused(page)).toBe('button Resume all tasks')
     await page.keyboard.press('Enter')

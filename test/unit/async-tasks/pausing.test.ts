@@ -293,6 +293,17 @@ describe('a pause', () => {
     expect(Object.isFrozen(manager.pauses()[0])).toBe(true)
   })
 
+  it('F19: says who has begun it, as long as it lasts', () => {
+    const { manager } = pausedTasks()
+    const by = 'x'.repeat(100)
+    expect(manager.pause('main', { by })).toEqual({ owner: 'main', deliveries: 'send', since: 1_000, by })
+    expect(manager.pause('main', { by: 'another', deliveries: 'hold' })).toMatchObject({ by, deliveries: 'hold' })
+    expect(manager.pause()).not.toHaveProperty('by')
+    expect(manager.pause(undefined, { by, deliveries: 'hold' })).not.toHaveProperty('by')
+    expect(() => manager.pause('other', { by: `${by}x` })).toThrow(/options\.by/)
+    expect(manager.pauses()).toHaveLength(2)
+  })
+
   it('F19: refuses bad input by name, with nothing changed', () => {
     const { manager } = pausedTasks()
     const refused: [unknown, unknown, RegExp][] = [

@@ -56,6 +56,14 @@ async function nextProcess(from: MemoryStore, at: number, options: AsyncTaskMana
 }
 
 describe('a stored pause', () => {
+  it('F19: says after a restart who has begun it', async () => {
+    const first = firstProcess()
+    first.manager.pause('main', { by: '/pause' })
+    await first.manager.stored()
+    const { manager } = await nextProcess(first.store, 5_000)
+    expect(manager.pauses()).toEqual([{ owner: 'main', deliveries: 'send', since: 1_000, by: '/pause' }])
+  })
+
   it('F19: is a row while it lasts', async () => {
     const { manager, rows } = firstProcess()
     manager.pause('main')

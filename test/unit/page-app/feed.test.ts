@@ -145,4 +145,15 @@ describe('the list of tasks', () => {
     expect(list.newestFirst()).not.toBe(before)
     expect(list.newestFirst()).toHaveLength(2)
   })
+
+  it('replaces schedules, monitors and pauses when they come, and keeps them until then', () => {
+    const { feed, take, hello } = setUp()
+    const row = { kind: 'schedules', id: 'a', owner: 'main', detail: 'look', at: 1 }
+    hello()
+    take('ready', { ...NOTHING, host: [row] })
+    take('changes', { now: 6 })
+    expect(feed.known().host).toEqual([row])
+    take('changes', { now: 7, host: [] })
+    expect(feed.known().host).toEqual([])
+  })
 })
