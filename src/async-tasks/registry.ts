@@ -238,7 +238,6 @@ export class TaskRegistry {
     return this.#features.use(this, make)
   }
 
-  /** A feature has done something. */
   count(total: string, by = 1): void {
     this.totals.set(total, (this.totals.get(total) ?? 0) + by)
   }

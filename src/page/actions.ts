@@ -146,12 +146,12 @@ export async function submit({ taskManager }: Sources, instanceId: string, body:
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** Acts on a schedule, a monitor or a pause. @param act returns whether it was there */
+/** Acts on a schedule, a monitor or a pause. @param act returns false for what is not there */
 const onHost =
-  <Body>(schema: () => z.ZodType<Body>, act: (manager: AsyncTaskManager, id: string, body: Body) => boolean) =>
+  <Body>(schema: () => z.ZodType<Body>, act: (manager: AsyncTaskManager, id: string, body: Body) => unknown) =>
   async ({ manager, state }: Sources, id: string, given: unknown): Promise<Answer> => {
     const body = parseInput(schema(), given, 'body')
-    if (manager === undefined || !act(manager, id, body)) {
+    if (manager === undefined || act(manager, id, body) === false) {
       return conflict('ENDED', 'It is not there, or has ended before.')
     }
     state.rollHost()
@@ -171,9 +171,7 @@ export const rowActions: Readonly<Record<string, (sources: Sources, id: string, 
   'monitors/cancel': onHost(nothingSchema, (manager, id) =>
     manager.monitors().some((monitor) => monitor.id === id && monitor.cancel('on the page')),
   ),
-  'pauses/pause': onHost(pauseSchema, (manager, id, { deliveries }) =>
-    Boolean(manager.pause(pausedOwner(id), { deliveries, by: 'a person, on the page' })),
-  ),
+  'pauses/pause': onHost(pauseSchema, (manager, id, how) => manager.pause(pausedOwner(id), { ...how, by: 'the page' })),
   'pauses/resume': onHost(nothingSchema, (manager, id) => manager.resume(pausedOwner(id))),
 }
 

@@ -268,8 +268,8 @@ export interface HostRow {
   readonly kind: 'pauses' | 'schedules' | 'monitors'
   /** Its id; of a pause `all`, or `owner:` and the owner. */
   readonly id: string
-  /** Absent for the pause of all. */
-  readonly owner?: string
+  /** Empty for the pause of all. */
+  readonly owner: string
   /** Who has paused; when it fires, in its zone, and what it does; or what it reads and looks for. */
   readonly detail: string
   /** When it began, fires next, or ends at the latest, in ms since the epoch. */

@@ -148,11 +148,8 @@ export const cancelOptionsSchema = lazily(() => strictObject({ reason: z.string(
 /** Whose tasks are paused; undefined for those of every owner. */
 export const pausedOwnerSchema = lazily(() => ownerName().optional())
 
-/** Who has begun a pause. */
-export const pausedBySchema = lazily(() => z.string().max(100).optional())
-
 export const pauseOptionsSchema = lazily(() =>
-  strictObject({ deliveries: z.enum(['hold', 'send']).optional(), by: pausedBySchema() }),
+  strictObject({ deliveries: z.enum(['hold', 'send']).optional(), by: z.string().max(100).optional() }),
 )
 
 /** Options of a pause. */

@@ -65,12 +65,7 @@ export interface WatchedTasks {
   /** What they are: tasks of an agent, or lists of commands. */
   readonly kind: 'task' | 'command_task'
   /** How many there are now. */
-  readonly counts: () => {
-    readonly running: number
-    readonly queued: number
-    readonly owed?: number
-    readonly pauses?: number
-  }
+  readonly counts: () => Readonly<Record<'running' | 'queued', number> & Partial<Record<'owed' | 'pauses', number>>>
   /** Why the queued ones wait besides for a slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
   readonly waiting?: () => readonly string[]
   /** How often each has happened: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends` with a space and a reason. */

@@ -154,9 +154,9 @@ describe('the page by keyboard', () => {
     await page.keyboard.press('Enter')
     await page
       .getByRole('status')
-      .getByText(/^All tasks are paused since .*, by a person, on the page; results are held\.$/)
+      .getByText(/^All tasks are paused since .*, by the page; results are held\.$/)
       .waitFor()
-    expect(manager.pauses()).toMatchObject([{ deliveries: 'hold', by: 'a person, on the page' }])
+    expect(manager.pauses()).toMatchObject([{ deliveries: 'hold', by: 'the page' }])
     await page.getByRole('link', { name: 'Host (paused)' }).waitFor()
     // The same button has the focus, and ends it.
     expect(await focused(page)).toBe('button Resume all tasks')

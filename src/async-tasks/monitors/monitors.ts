@@ -220,9 +220,8 @@ export class Monitors implements Feature {
       const { events } = monitor.state
       monitor.scheduledAt = Infinity
       monitor.tick()
-      const added = monitor.state.events - events
-      this.#registry.count('monitor_events', added)
-      if (added > 0) this.#keep(monitor)
+      this.#registry.count('monitor_events', monitor.state.events - events)
+      if (monitor.state.events !== events) this.#keep(monitor)
       this.#schedule(monitor)
     }
     this.#setTimer()

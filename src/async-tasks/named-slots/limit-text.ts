@@ -32,9 +32,8 @@ export function waitText(
 
 /** Why a queued task waits, as it is counted; undefined for one that lacks only a slot of its pool. */
 export function waitReason(reads: Omit<Reads, 'history'> & Pick<RegistryReads, 'pauses'>, entry: TaskEntry) {
-  const { record } = entry
-  if (reads.pauses.concern(record.owner)) return 'pause'
-  if (record.waitsFor !== undefined) return 'dependency'
+  if (reads.pauses.concern(entry.record.owner)) return 'pause'
+  if (entry.record.waitsFor !== undefined) return 'dependency'
   const needs = plans.get(entry)?.ticket.needs
   const [slot] = needs === undefined ? [] : reads.limits.takenOf(needs)
   if (slot !== undefined || needs === undefined) return slot?.kind

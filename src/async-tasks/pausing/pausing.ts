@@ -10,7 +10,7 @@ import type { TaskPause } from '../../../machines/pauses.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { defined } from '../../defined.js'
 import { DisposedError, InvalidInputError } from '../../errors.js'
-import { pausedBySchema, pausedOwnerSchema, pauseOptionsSchema, type PauseOptions } from '../../protocol/async-tasks.js'
+import { pausedOwnerSchema, pauseOptionsSchema, type PauseOptions } from '../../protocol/async-tasks.js'
 import { lazily } from '../../protocol/lazily.js'
 import { parseInput } from '../../protocol/parse.js'
 import type { StoredJson } from '../../store/store.js'
@@ -27,12 +27,7 @@ const FEATURE = 'pauses'
 const SOURCE = 'pause'
 
 const storedPauseSchema = lazily(() =>
-  z.object({
-    owner: pausedOwnerSchema(),
-    deliveries: z.enum(['hold', 'send']),
-    since: z.number(),
-    by: pausedBySchema(),
-  }),
+  pauseOptionsSchema().extend({ owner: pausedOwnerSchema(), deliveries: z.enum(['hold', 'send']), since: z.number() }),
 )
 
 export class Pausing implements Feature {

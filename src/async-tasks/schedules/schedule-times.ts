@@ -93,17 +93,16 @@ const SECOND = {
   hour: '2-digit',
   minute: '2-digit',
   second: '2-digit',
+  timeZoneName: 'longOffset',
 } as const
 
 /** To make one takes 0.2 ms. */
 const formats = new Map<string, Intl.DateTimeFormat>()
-const MAX_FORMATS = 100
 
 /** A time in a zone: `2027-03-28 09:00:00 GMT+02:00 (Europe/Berlin)`. */
 export function localText(at: number, timeZone: string): string {
-  const options = { ...SECOND, timeZone, timeZoneName: 'longOffset' } as const
-  const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', options)
-  if (formats.size > MAX_FORMATS) formats.clear()
+  const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', { ...SECOND, timeZone })
+  if (formats.size > 100) formats.clear()
   formats.set(timeZone, format)
   return `${format.format(at).replace('\u2212', '-')} (${timeZone})`
 }

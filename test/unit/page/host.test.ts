@@ -6,11 +6,12 @@ import { memoryStore } from 'agent-tasks/store'
 import { createManualClock } from 'agent-tasks/testing'
 import { hostRows } from '../../../src/page/host-rows.js'
 import type { HostRow } from '../../../src/page/wire.js'
+import { breakableStore } from '../../support/breakable-store.js'
 import { startPage, type Reader } from './test-page.js'
 
 const START = Date.UTC(2027, 0, 4, 12)
 const HOUR = 3_600_000
-const ofPage = 'by a person, on the page; results are'
+const ofPage = 'by the page; results are'
 
 function setUp(options: AsyncTaskManagerOptions = {}) {
   const { clock = createManualClock(START) } = options as { clock?: ReturnType<typeof createManualClock> }
@@ -54,7 +55,7 @@ describe('the rows of a host', () => {
       manager.monitor({ file: import.meta.filename }, { match: { regex: 'a+', flags: 'i' } }),
     ].map((monitor) => monitor.id)
     expect(hostRows(manager)).toEqual([
-      { kind: 'pauses', id: 'all', at: START, detail: 'by code of the host; results are sent' },
+      { kind: 'pauses', id: 'all', owner: '', at: START, detail: 'by code of the host; results are sent' },
       { kind: 'pauses', id: 'owner:ada', owner: 'ada', at: START, detail: 'by /pause; results are held' },
       {
         kind: 'schedules',
@@ -183,7 +184,7 @@ describe('the page of a host', () => {
   it('F19: pauses and resumes all, and resumes an owner', async () => {
     const { manager, post } = await onPage()
     expect(await post('pauses/all/pause', { deliveries: 'hold' })).toMatchObject({ status: 200 })
-    expect(manager.pauses()).toEqual([{ deliveries: 'hold', since: START, by: 'a person, on the page' }])
+    expect(manager.pauses()).toEqual([{ deliveries: 'hold', since: START, by: 'the page' }])
     expect(hostRows(manager)).toMatchObject([{ detail: `${ofPage} held` }])
     manager.pause('all')
     expect(await post('pauses/all/resume')).toMatchObject({ status: 200 })
@@ -204,7 +205,19 @@ describe('the page of a host', () => {
     await post(`schedules/${id}/cancel`)
     await post('pauses/all/pause')
     const rows = store.copy().contents().featureStates
-    expect(rows).toMatchObject([{ id: 'pauses/all', data: { by: 'a person, on the page' } }])
+    expect(rows).toMatchObject([{ id: 'pauses/all', data: { by: 'the page' } }])
+  })
+
+  it('says when what it has done cannot be stored', async () => {
+    const { store, state } = breakableStore()
+    const { manager, schedule, post } = await onPage({ store, onError: () => undefined })
+    const { id } = schedule()
+    await manager.stored()
+    state.isBroken = true
+    expect(await post(`schedules/${id}/cancel`)).toMatchObject({ status: 409, body: { code: 'STORE_FULL' } })
+    expect(manager.schedules()).toEqual([])
+    state.isBroken = false
+    await manager.stored()
   })
 
   it('refuses what it does not know, with nothing changed', async () => {

@@ -141,3 +141,16 @@ it('count pauses, and what queued tasks wait for: each task once', async () => {
   await manager.dispose()
   expect([await byReason('waiting'), (await read('pauses'))?.[0]?.value]).toEqual([none, 0])
 })
+
+it('keep the totals of what is not watched any longer once, and count no pauses of command tasks', async () => {
+  const { telemetry, metrics } = recordTelemetry()
+  const counts = () => ({ running: 0, queued: 0, pauses: 3 })
+  const totals = () => new Map([['firings', 2]])
+  const stop = telemetry.watch({ kind: 'task', counts, totals })
+  telemetry.watch({ kind: 'command_task', counts })
+  stop()
+  stop()
+  const read = await metrics()
+  expect(read.get('agent_tasks.firings')).toEqual([{ value: 2 }])
+  expect(read.get('agent_tasks.pauses')).toEqual([{ 'agent_tasks.kind': 'task', value: 0 }])
+})

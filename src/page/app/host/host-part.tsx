@@ -24,9 +24,8 @@ export function HostPart() {
   const [holds, shown] = [useSignal(false), useSignal(MANY)]
   const part = useRef<HTMLElement>(null)
   useKeptFocus(part, 'host-heading')
-  const pause = host.find(({ kind, id }) => kind === 'pauses' && id === 'all')
+  const pause = host.find(({ owner }) => owner === '')
   const rows = host.filter((row) => row !== pause)
-  const isMcp = hello?.hints === 'mcp'
   return (
     <section ref={part} class="part" aria-labelledby="host-heading">
       <div class="part-head">
@@ -50,7 +49,7 @@ export function HostPart() {
       {rows.length === 0 && (
         <EmptyState
           title="Nothing is scheduled or monitored"
-          command={isMcp ? 'Remind me in an hour of the build.' : "tasks.schedule({ in: 3_600_000, message: 'Look!' })"}
+          command={hello?.hints === 'mcp' ? 'Remind me in an hour.' : "tasks.schedule({ in: 3_600_000, message: '…' })"}
         />
       )}
       <ol class="past-tasks">
@@ -67,7 +66,7 @@ export function HostPart() {
   )
 }
 
-function Row({ row: { kind, id, owner = '', detail, at } }: { readonly row: HostRow }) {
+function Row({ row: { kind, id, owner, detail, at } }: { readonly row: HostRow }) {
   const { second } = usePage()
   const { word, when, label, action } = WORDS[kind]
   return (

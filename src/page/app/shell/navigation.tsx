@@ -4,7 +4,7 @@ import { PARTS, PART_NAMES, addressOf, type Part } from '../addresses.js'
 import { usePage } from '../page-state.js'
 
 export function Navigation({ current }: { readonly current: Part }) {
-  const { view } = usePage()
+  const { host } = usePage().view.value
   const list = useRef<HTMLUListElement>(null)
   // On a narrow screen it scrolls.
   useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [current])
@@ -15,9 +15,7 @@ export function Navigation({ current }: { readonly current: Part }) {
           <li key={part}>
             <a href={addressOf(part)} aria-current={part === current ? 'page' : undefined}>
               {PART_NAMES[part]}
-              {part === 'host' &&
-                view.value.host.some(({ kind, owner }) => kind === 'pauses' && owner === undefined) &&
-                ' (paused)'}
+              {part === 'host' && host.some(({ owner }) => owner === '') && ' (paused)'}
             </a>
           </li>
         ))}
