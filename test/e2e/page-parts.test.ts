@@ -118,6 +118,22 @@ describe('a live page', () => {
     await page.getByRole('rowheader').first().waitFor()
   })
 
+  it('shows the first 100 schedules, those that fire first, and more when a person asks for them', async () => {
+    const host = await startHost()
+    for (let hour = 150; hour > 0; hour -= 1) {
+      host.tasks.schedule({ in: hour * 3_600_000, message: `Look ${hour}`, owner: hour > 75 ? 'ada' : 'main' })
+    }
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, '/host')
+    const rows = main(page).getByRole('listitem')
+    await expect.poll(() => rows.count()).toBe(100)
+    expect(await rows.first().textContent()).toContain('message: Look 1')
+    await main(page).getByRole('button', { name: 'Show more of 150' }).click()
+    await expect.poll(() => rows.count()).toBe(150)
+    await main(page).getByRole('button', { name: 'Show more' }).waitFor({ state: 'detached' })
+  })
+
   it('shows the output of a run as it is written', async () => {
     const host = await startHost()
     const key = await host.launch('talker', 'Talk')

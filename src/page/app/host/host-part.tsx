@@ -52,7 +52,7 @@ export function HostPart() {
           command={hello?.hints === 'mcp' ? 'Remind me in an hour.' : "tasks.schedule({ in: 3_600_000, message: '…' })"}
         />
       )}
-      <ol class="past-tasks">
+      <ol class="cards">
         {rows.slice(0, shown.value).map((row) => (
           <Row key={`${row.kind} ${row.id}`} row={row} />
         ))}
