@@ -1,6 +1,7 @@
 /** The pauses, the schedules and the monitors of a manager, as rows. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { scheduleLines } from '../async-tasks/schedules/schedule-lines.js'
+import { sentText } from './texts.js'
 import type { HostRow } from './wire.js'
 
 /** The most schedules, and the most monitors, that are listed. */
@@ -23,7 +24,7 @@ export function hostRows(manager: AsyncTaskManager): HostRow[] {
       const what = typeof match === 'string' || !('regex' in match) ? match : `/${match.regex}/${match.flags ?? ''}`
       const label = description === undefined ? '' : `${description}: `
       const source = file === undefined ? `task ${taskId}` : `file ${file}`
-      const detail = `${id} (${source}), ${events} event(s) - ${label}${JSON.stringify(what)}`
+      const detail = `${id} (${source}), ${events} event(s) - ${label}${sentText(JSON.stringify(what))}`
       return { kind: 'monitors', id, owner, at, detail }
     }),
   ]

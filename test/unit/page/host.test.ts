@@ -88,6 +88,13 @@ describe('the rows of a host', () => {
     ])
   })
 
+  it('show the beginning of what a monitor looks for', () => {
+    const { manager, launch } = setUp()
+    launch('a')
+    const { id } = manager.monitor({ taskId: 'a' }, { match: Array.from({ length: 10 }, () => 'x'.repeat(500)) })
+    expect(hostRows(manager)[0]?.detail).toHaveLength(`${id} (task a), 0 event(s) - `.length + 200)
+  })
+
   it('are at most 1,000 schedules, those that fire first, and 1,000 monitors, and every pause', () => {
     const { manager, launch, schedule } = setUp()
     launch('a')
