@@ -1,13 +1,13 @@
 /** Finds the lines that a monitor reports. Patterns may come from a model: they run in linear time, in `re2js`. */
 import { InvalidInputError } from '../../errors.js'
-import { isNode, nodeBuiltin } from '../../node-builtins.js'
+import { loadPackage } from '../../kernel/optional-package.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
 import { describeFailure } from '../../protocol/outcomes.js'
 
 /** The largest program of a pattern, in instructions: the time for a line grows with it. */
 const MAX_PROGRAM = 1000
 
-/** Makes the test for lines. @throws InvalidInputError for a pattern that cannot be used, and where `re2js` is not installed */
+/** Makes the test for lines. @throws InvalidInputError for a pattern that cannot be used; AgentTasksError `PACKAGES_MISSING` */
 export function matcherOf(match: StoredMonitor['input']['match']): (line: string) => boolean {
   if (typeof match === 'string') return (line) => line.includes(match)
   if (!('regex' in match)) return (line) => match.some((text) => line.includes(text))
@@ -15,7 +15,7 @@ export function matcherOf(match: StoredMonitor['input']['match']): (line: string
   const refuse = (expected: string): never => {
     throw new InvalidInputError('input.match.regex', regex, expected)
   }
-  const { RE2JS } = loadRe2() ?? refuse('a text: this needs Node and the package re2js. Run: npm install re2js@2')
+  const { RE2JS } = loadPackage<typeof import('re2js')>('re2js', 2, 'Monitors with a regular expression')
   const options = flags.replace('u', '')
   try {
     const pattern = RE2JS.compile((options === '' ? '' : `(?${options})`) + RE2JS.translateRegExp(regex))
@@ -26,15 +26,4 @@ export function matcherOf(match: StoredMonitor['input']['match']): (line: string
     )
   }
   return refuse(`a regular expression of at most ${MAX_PROGRAM} instructions, with fewer or smaller repetitions`)
-}
-
-/** Those who match texts do not need it. */
-function loadRe2(): typeof import('re2js') | undefined {
-  try {
-    return isNode
-      ? (nodeBuiltin('node:module').createRequire(import.meta.url)('re2js') as typeof import('re2js'))
-      : undefined
-  } catch {
-    return undefined
-  }
 }

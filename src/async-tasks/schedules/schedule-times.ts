@@ -1,7 +1,7 @@
 /** When schedules fire. The package `croner` reads cron expressions and local times, and is loaded when the first one comes. */
-import type { Cron, CronOptions } from 'croner'
+import type { Cron } from 'croner'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
-import { isNode, nodeBuiltin } from '../../node-builtins.js'
+import { loadPackage } from '../../kernel/optional-package.js'
 import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
 
 /** What says when a schedule fires. */
@@ -107,16 +107,5 @@ export function localText(at: number, timeZone: string): string {
   return `${format.format(at).replace('\u2212', '-')} (${timeZone})`
 }
 
-let loaded: (new (pattern: string, options: CronOptions) => Cron) | undefined
-
-function loadCron(): NonNullable<typeof loaded> {
-  if (loaded !== undefined) return loaded
-  try {
-    if (!isNode) throw new Error('This is not Node.')
-    const { Cron } = nodeBuiltin('node:module').createRequire(import.meta.url)('croner') as typeof import('croner')
-    return (loaded = Cron)
-  } catch (cause) {
-    const message = 'Schedules with cron or a local time need the package croner. Run: npm install croner@11'
-    throw new AgentTasksError('PACKAGES_MISSING', message, { cause })
-  }
-}
+const loadCron = (): typeof Cron =>
+  loadPackage<typeof import('croner')>('croner', 11, 'Schedules with cron or a local time').Cron

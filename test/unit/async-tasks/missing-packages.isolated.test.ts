@@ -1,12 +1,12 @@
-/** Schedules where the package `croner` is not installed: F16. */
+/** Schedules and monitors where the packages `croner` and `re2js` are not installed: F16, F17. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 
 vi.mock('../../../src/node-builtins.js', async (importOriginal) => {
   const original = await importOriginal<typeof import('../../../src/node-builtins.js')>()
-  const createRequire = () => () => {
-    throw Object.assign(new Error("Cannot find module 'croner'"), { code: 'MODULE_NOT_FOUND' })
+  const createRequire = () => (name: string) => {
+    throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' })
   }
   return {
     ...original,
@@ -58,4 +58,20 @@ describe('without croner', () => {
     clock.advance(120_000)
     expect(onError).toHaveBeenCalledOnce()
   })
+})
+
+it('F17: without re2js, a monitor with a regular expression is refused with the command that installs it; others need none', async () => {
+  const { AsyncTaskManager } = await import('../../../src/index.js')
+  const manager = new AsyncTaskManager({ clock: createManualClock(Date.UTC(2027, 0, 1)) })
+  onTestFinished(() => manager.dispose())
+  const { id: taskId } = manager.registerTask({ id: 'a', subagentName: 'x', goalPrompt: 'x' })
+  expect(() => manager.monitor({ taskId }, { match: /x/ })).toThrow(
+    expect.objectContaining({
+      code: 'PACKAGES_MISSING',
+      message: 'Monitors with a regular expression need the package re2js. Run: npm install re2js@2',
+    }) as Error,
+  )
+  expect(manager.monitors()).toEqual([])
+  manager.monitor({ taskId }, { match: ['x', 'y'] })
+  expect(manager.monitors()).toHaveLength(1)
 })
