@@ -8,12 +8,11 @@ const loaded = new Map<string, unknown>()
  * @param users what needs it: the subject of a sentence
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
-export function loadPackage<Module>(name: string, version: number, users: string): Module {
+export function loadPackage(name: string, version: number, users: string): unknown {
   try {
     if (!isNode) throw new Error('This is not Node.')
-    const found = loaded.get(name) ?? nodeBuiltin('node:module').createRequire(import.meta.url)(name)
-    loaded.set(name, found)
-    return found as Module
+    if (!loaded.has(name)) loaded.set(name, nodeBuiltin('node:module').createRequire(import.meta.url)(name))
+    return loaded.get(name)
   } catch (cause) {
     const message = `${users} need the package ${name}. Run: npm install ${name}@${version}`
     throw new AgentTasksError('PACKAGES_MISSING', message, { cause })

@@ -20,7 +20,7 @@ import { namedTasks, type NamingLaunch } from './named-tasks.js'
 import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
 
 /** The tasks that one waits for. */
-export interface Wait extends DependencyResults {
+interface Wait extends DependencyResults {
   /** Those of them that are retained, by their ids. */
   readonly entries: ReadonlyMap<string, TaskEntry>
 }
@@ -85,15 +85,21 @@ export class Dependencies implements Feature {
     if (!isAsLaunched || failedOf(wait) !== undefined) this.#note(entry, wait, (event) => this.#registry.send(event))
   }
 
-  /** The results of a task of an earlier process that has started. */
+  /** What a task of an earlier process has waited for, or waits for once all tasks are restored. */
   restore(entry: TaskEntry, results: DependencyResults): void {
     dependencyResults.set(entry, results)
   }
 
-  /** Keeps the records of these tasks until the tasks that name them have begun to wait, all in one change. */
-  restoring(ids: ReadonlySet<string>, restore: () => void): void {
+  /** Keeps the records of these tasks until those that `restore` returns have begun to wait for them, all in one change. */
+  restoring(ids: ReadonlySet<string>, restore: () => readonly TaskEntry[]): void {
+    const { history } = this.#registry
     this.#expected = ids
-    restore()
+    for (const entry of restore()) {
+      const wait = dependencyResults.get(entry)
+      const named = [...(wait?.results.keys() ?? [])].flatMap((id) => history.get(id) ?? [])
+      if (wait !== undefined)
+        {this.begin(entry, { ...wait, entries: new Map(named.map((task) => [task.record.id, task])) })}
+    }
     this.#expected = new Set()
     this.#offer([...ids].flatMap((id) => this.#registry.history.get(id) ?? []))
   }

@@ -15,7 +15,7 @@ export function matcherOf(match: StoredMonitor['input']['match']): (line: string
   const refuse = (expected: string): never => {
     throw new InvalidInputError('input.match.regex', regex, expected)
   }
-  const { RE2JS } = loadPackage<typeof import('re2js')>('re2js', 2, 'Monitors with a regular expression')
+  const { RE2JS } = loadPackage('re2js', 2, 'Monitors with a regular expression') as typeof import('re2js')
   const options = flags.replace('u', '')
   try {
     const pattern = RE2JS.compile((options === '' ? '' : `(?${options})`) + RE2JS.translateRegExp(regex))

@@ -25,6 +25,7 @@ import type { Feature, FeatureStates } from '../feature.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
 import { addNote } from '../notes.js'
 import { outputOf } from '../output/output-stream.js'
+import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 import { FollowedFile } from './followed-file.js'
 import { Monitor } from './monitor.js'
@@ -246,14 +247,9 @@ export class Monitors implements Feature {
   }
 
   #restore(rows: ReadonlyMap<string, StoredJson>): void {
-    for (const [id, row] of rows) {
-      try {
-        this.#resume(id, parseInput(storedMonitorSchema(), row, `the stored monitor ${id}`))
-      } catch (error) {
-        this.#registry.report(error, { source: 'store' })
-        this.#registry.persistence?.dropState(FEATURE, id)
-      }
-    }
+    takeRows(this.#registry, { feature: FEATURE, schema: storedMonitorSchema(), rows }, (row, id) =>
+      this.#resume(id, row),
+    )
   }
 
   /** Goes on with a monitor of an earlier process, or reports its end. */

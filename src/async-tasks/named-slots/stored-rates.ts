@@ -2,9 +2,8 @@
 import { z } from 'zod'
 import { elapsedMs } from '../../clock.js'
 import { lazily } from '../../protocol/lazily.js'
-import type { StoredJson } from '../../store/store.js'
-import { preview } from '../../text/preview.js'
 import type { Feature } from '../feature.js'
+import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 
 const FEATURE = 'rates'
@@ -32,25 +31,14 @@ export const storedRates = (registry: TaskRegistry): Feature => ({
   counted: (rate, names) => storeStarts(registry, rate, names),
   states: {
     feature: FEATURE,
-    restore: (states) => {
-      for (const [name, data] of states) restore(registry, name, data)
+    restore: (rows) => {
+      const { clock, limits } = registry
+      takeRows(registry, { feature: FEATURE, schema: windowSchema(), rows }, ({ at, perMs, starts }, name) => {
+        // By the clock on the wall, which may have been set back.
+        const writtenAt = elapsedMs(clock) - Math.max(clock.now() - at, 0)
+        const times = starts.map((agoMs) => writtenAt - agoMs)
+        limits.rates.restore(name, times, perMs)
+      })
     },
   },
 })
-
-function restore({ persistence, limits, clock, report }: TaskRegistry, name: string, data: StoredJson): void {
-  const read = windowSchema().safeParse(data)
-  if (!read.success) {
-    persistence?.dropState(FEATURE, name)
-    report(new Error(`The stored rate of subagent ${preview(name)} is malformed: it was dropped.`), { source: 'store' })
-    return
-  }
-  const { at, perMs, starts } = read.data
-  // By the clock on the wall, which may have been set back.
-  const writtenAt = elapsedMs(clock) - Math.max(clock.now() - at, 0)
-  limits.rates.restore(
-    name,
-    starts.map((agoMs) => writtenAt - agoMs),
-    perMs,
-  )
-}

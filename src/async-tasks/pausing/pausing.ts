@@ -17,6 +17,7 @@ import type { StoredJson } from '../../store/store.js'
 import { isoTime } from '../../text/duration.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { addNote } from '../notes.js'
+import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 
 /** The most owners that are paused at a time, besides everyone. */
@@ -27,7 +28,9 @@ const FEATURE = 'pauses'
 const SOURCE = 'pause'
 
 const storedPauseSchema = lazily(() =>
-  pauseOptionsSchema().extend({ owner: pausedOwnerSchema(), deliveries: z.enum(['hold', 'send']), since: z.number() }),
+  pauseOptionsSchema()
+    .extend({ id: z.string(), owner: pausedOwnerSchema(), deliveries: z.enum(['hold', 'send']), since: z.number() })
+    .refine(({ id, owner }) => id === idOf(owner), 'the owner of this row'),
 )
 
 export class Pausing implements Feature {
@@ -107,17 +110,11 @@ export class Pausing implements Feature {
   }
 
   #restore(rows: ReadonlyMap<string, StoredJson>): void {
-    const { report, persistence, pauses } = this.#registry
-    for (const [id, row] of rows) {
-      const read = storedPauseSchema().safeParse(row)
-      if (read.success && idOf(read.data.owner) === id && pauses.list().length <= MAX_PAUSES) {
-        const { owner, by, ...fields } = read.data
-        this.#registry.send({ type: 'pause.begin', pause: Object.freeze({ ...defined({ owner, by }), ...fields }) })
-        continue
-      }
-      persistence?.dropState(FEATURE, id)
-      report(new Error(`The stored pause ${JSON.stringify(id)} is not one: it was dropped.`), { source: 'store' })
-    }
+    const schema = storedPauseSchema()
+    takeRows(this.#registry, { feature: FEATURE, schema, rows }, ({ id: _, owner, by, ...fields }) => {
+      const pause = Object.freeze({ ...defined({ owner, by }), ...fields })
+      this.#registry.send({ type: 'pause.begin', pause })
+    })
   }
 
   /** Says to the owners of paused tasks that these still wait, as the process has started again. */

@@ -2,7 +2,7 @@
 import { elapsedMs } from '../../clock.js'
 import { defined } from '../../defined.js'
 import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
-import { readStoredWait, type DependencyResults } from '../dependencies/stored-wait.js'
+import { readStoredWait } from '../dependencies/stored-wait.js'
 import { needsOf } from '../named-slots/task-needs.js'
 import { launches, plans } from '../run-plan.js'
 import type { FindRunner } from '../../engine/runner.js'
@@ -83,11 +83,8 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
     registry.limits.isClosed = true
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
-      const waiting = inOrder(found, registry.pools.task.queue.limits.agingMs).flatMap(
-        (each) => goOn(registry, persistence, host, each) ?? [],
-      )
-      // They may wait for each other: all of them are there by now.
-      for (const wait of waiting) waitAgain(registry, wait)
+      const { agingMs } = registry.pools.task.queue.limits
+      return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each) ?? [])
     })
     registry.restoreStates(contents.featureStates)
     // Nothing else carries these results until it is known whether their messages arrived.
@@ -244,12 +241,6 @@ function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: R
   return { ...fields, delivery: 'owed' }
 }
 
-/** A task that is resumed, and waits for others. */
-interface ResumedWait {
-  readonly entry: TaskEntry
-  readonly wait: DependencyResults
-}
-
 /** The tasks that others wait for. */
 const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
   new Set(
@@ -259,22 +250,13 @@ const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
     }),
   )
 
-function waitAgain(registry: TaskRegistry, { entry, wait }: ResumedWait): void {
-  const entries = [...wait.results.keys()].flatMap((id) => registry.history.get(id) ?? [])
-  const byId = new Map(entries.map((named) => [named.record.id, named]))
-  registry.use(dependencies).begin(entry, { ...wait, entries: byId })
-}
-
-/**
- * Goes on with a task: with what its run has left of its time limit, which is never more than all of it.
- * @returns the task, if it waits for others
- */
+/** Goes on with a task: with what its run has left of its time limit, which is never more than all of it. */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
   host: RecoveryHost,
   { task, fate, isChanged = false }: FoundTask,
-): ResumedWait | undefined {
+): TaskEntry | undefined {
   if (fate === undefined || fate.type === 'interrupted') return undefined
   const { id, deadlineAt, run = {} } = task
   const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
@@ -293,7 +275,6 @@ function goOn(
   const { retry } = runner
   const params = fate.type === 'followed' ? storedParams(task) : fate.params
   const results = readStoredWait(run)
-  const wait = fate.type === 'waiting' && results !== undefined && isHeldBack(results) ? results : undefined
   const { goalPrompt: goal, after, concurrencyKey } = record
   const needs = needsOf(registry, record, runner)
   const ticket = {
@@ -313,7 +294,7 @@ function goOn(
     remainingMs,
     delayMs,
     waitedMs,
-    isHeld: wait !== undefined,
+    isHeld: fate.type === 'waiting' && results !== undefined && isHeldBack(results),
     isWaiting: run['isWaiting'] === true,
     durable: fate.definition.durable === true ? { activeMs: log?.activeMs } : undefined,
     pool: poolOf(run),
@@ -335,7 +316,7 @@ function goOn(
   if (entry === undefined) return undefined
   if (record.status === 'queued') host.link(entry)
   else host.goOn(entry, { ...start, isResumed: fate.type === 'followed' })
-  return wait && { entry, wait }
+  return entry
 }
 
 /** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */

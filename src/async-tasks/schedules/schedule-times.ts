@@ -108,4 +108,4 @@ export function localText(at: number, timeZone: string): string {
 }
 
 const loadCron = (): typeof Cron =>
-  loadPackage<typeof import('croner')>('croner', 11, 'Schedules with cron or a local time').Cron
+  (loadPackage('croner', 11, 'Schedules with cron or a local time') as typeof import('croner')).Cron

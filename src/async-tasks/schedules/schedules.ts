@@ -17,7 +17,7 @@ import { AgentTasksError, DisposedError } from '../../errors.js'
 import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
 import { freshId } from '../../kernel/ids.js'
 import { describeFailure } from '../../protocol/outcomes.js'
-import { describeIssue, parseInput } from '../../protocol/parse.js'
+import { parseInput } from '../../protocol/parse.js'
 import {
   scheduleInfoSchema,
   scheduleInputSchema,
@@ -26,12 +26,12 @@ import {
   type ScheduleOptions,
 } from '../../protocol/schedules.js'
 import type { StoredJson } from '../../store/store.js'
-import { preview } from '../../text/preview.js'
 import { checkOwner, presentOwner } from '../families/families.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
 import { addNote } from '../notes.js'
 import { DEFAULT_OWNER } from '../owner.js'
+import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 import { checkSchedule, type ScheduledLaunch } from './checked-schedule.js'
 import { firingText, refusalText } from './schedule-lines.js'
@@ -74,7 +74,7 @@ const FEATURE = 'schedules'
 const launchedBy = new PerTask<string>()
 
 export class Schedules implements Feature {
-  readonly states: FeatureStates = { feature: FEATURE, restore: (states) => this.#restore(states) }
+  readonly states: FeatureStates = { feature: FEATURE, restore: (rows) => this.#restore(rows) }
   /** Launches a task of an owner; it may throw, for an owner that may have no more. */
   launching = (_owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo => launch()
   readonly #registry: TaskRegistry
@@ -163,24 +163,16 @@ export class Schedules implements Feature {
     return this.#host.options.minPeriodMs ?? 10_000
   }
 
-  #restore(states: ReadonlyMap<string, StoredJson>): void {
-    const { clock, families, persistence, report } = this.#registry
-    for (const [id, row] of states) {
-      const { data, error } = scheduleInfoSchema().safeParse({ ...row, id })
-      if (error !== undefined) {
-        const { field, received, expected } = describeIssue(error, row, 'row')
-        const why = `${field}: got ${preview(received)}, expected ${expected}`
-        report(new AgentTasksError('STORE_DAMAGED', `Schedule ${preview(id)} is dropped: ${why}.`), { source: 'store' })
-        persistence?.dropState(FEATURE, id)
-        continue
-      }
-      if (data.next <= clock.now()) this.#overdue.add(id)
-      const owner = presentOwner(this.#registry, data)
+  #restore(rows: ReadonlyMap<string, StoredJson>): void {
+    const { clock, families } = this.#registry
+    takeRows(this.#registry, { feature: FEATURE, schema: scheduleInfoSchema(), rows }, (row, id) => {
+      if (row.next <= clock.now()) this.#overdue.add(id)
+      const owner = presentOwner(this.#registry, row)
       families.setOwner(owner)
-      const next = Math.min(data.next, latestNext(data, clock.now()))
-      if (owner === data.owner && next === data.next) this.#set(data)
-      else this.#put({ ...data, owner, next })
-    }
+      const next = Math.min(row.next, latestNext(row, clock.now()))
+      if (owner === row.owner && next === row.next) this.#set(row)
+      else this.#put({ ...row, owner, next })
+    })
   }
 
   #fireDue(): void {

@@ -201,7 +201,8 @@ describe('the rate of a subagent when a process dies', () => {
     const damaged = { ...row, data: { ...row.data, starts: ['never'] } }
     await store.write([{ table: 'featureStates', put: damaged }])
     const next = await nextProcess(store, { rate })
-    expect(next.errors).toEqual([new Error('The stored rate of subagent "agent" is malformed: it was dropped.')])
+    const message = 'The stored row "rates/agent" is dropped: row.starts[0]: got "never", expected a number.'
+    expect(next.errors).toEqual([expect.objectContaining({ code: 'STORE_DAMAGED', message })])
     expect(next.started).toEqual(['c'])
     expect(stateOf(next.store, 'agent')).toMatchObject({ starts: [0] })
   })
