@@ -29,7 +29,6 @@ export class DueTimes<Key> {
     return this.#dues.has(key)
   }
 
-  /** The time of a key. */
   timeOf(key: Key): number | undefined {
     return this.#dues.get(key)?.at
   }

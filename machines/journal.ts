@@ -95,7 +95,6 @@ export class Journal {
     this.#publish({ type: 'limit', entry, state })
   }
 
-  /** A task has moved to the background. */
   detached(entry: TaskEntry): void {
     this.#publish({ type: 'detached', entry })
   }

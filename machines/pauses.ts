@@ -16,12 +16,10 @@ export interface TaskPause {
 export class Pauses {
   readonly #pauses = new Map<string | undefined, TaskPause>()
 
-  /** All of them, in the order in which they began. */
   list(): readonly TaskPause[] {
     return [...this.#pauses.values()]
   }
 
-  /** That of an owner, or of everything. */
   get(owner: string | undefined): TaskPause | undefined {
     return this.#pauses.get(owner)
   }
@@ -45,7 +43,6 @@ export class Pauses {
     return this.of(owner).length > 0
   }
 
-  /** Whether the results of an owner are held. */
   holdResults(owner: string): boolean {
     return this.of(owner).some(({ deliveries }) => deliveries === 'hold')
   }

@@ -5,7 +5,6 @@ import type { StartRate } from './records.js'
 export class RateWindows {
   /** When the runs started, the earliest first. */
   readonly #starts = new Map<string, readonly number[]>()
-  /** When each window is empty. */
   readonly #ends = new DueTimes<string>()
 
   /** When the runs of a subagent started that count; none for a window that is empty. */
@@ -33,7 +32,6 @@ export class RateWindows {
     return at === undefined || at + perMs <= now ? undefined : at + perMs
   }
 
-  /** Goes on with a window of an earlier process. */
   restore(name: string, starts: readonly number[], perMs: number): void {
     this.#starts.set(name, starts)
     this.#ends.set(name, (starts.at(-1) ?? 0) + perMs)

@@ -44,7 +44,6 @@ export class SlotPools {
   }
 }
 
-/** What a limit counts a task as. */
 export const poolOf = ({ kind, parentId }: AsyncTaskInfo): SlotPool =>
   kind ?? (parentId === undefined ? 'task' : 'child')
 
@@ -89,7 +88,6 @@ export class Slots {
     return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => record.owner === owner).length
   }
 
-  /** Whether a task holds a slot here. */
   holds(entry: TaskEntry): boolean {
     return this.#untilEnd.has(entry) || this.#untilRelease.has(entry)
   }

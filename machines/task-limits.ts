@@ -15,11 +15,9 @@ import { isBefore, type Ranked } from './task-queue.js'
 interface Waiter extends Ranked {
   slots: Slots
   readonly needs: TaskNeeds
-  /** Since when, in ms. */
   readonly since: number
 }
 
-/** What `next` asks and reports. */
 export interface LookOptions {
   readonly now: number
   /** Whether the first task waits for the second one, over others or by itself. */
@@ -34,18 +32,15 @@ const RESERVE_AFTER = 10
 const idOf = ({ kind, name }: NamedSlot): string => `${kind} ${name}`
 
 export class TaskLimits {
-  /** The starts of each subagent with a rate. */
   readonly rates = new RateWindows()
   /** Nothing starts while what an earlier process left is being restored. */
   isClosed = false
   readonly #holders = new Map<string, Set<TaskEntry>>()
   readonly #held = new Map<TaskEntry, TaskNeeds>()
-  /** In their order. */
   readonly #waiting: Waiter[] = []
   #reserving: Waiter | undefined
   #nextStart: { readonly at: number; readonly entry: TaskEntry } | undefined
 
-  /** How many tasks hold named slots or wait for them. */
   get size(): number {
     return this.#held.size + this.#waiting.length
   }
@@ -60,12 +55,10 @@ export class TaskLimits {
     return this.#nextStart
   }
 
-  /** The tasks that hold a slot. */
   holdersOf(slot: NamedSlot): readonly TaskEntry[] {
     return [...(this.#holders.get(idOf(slot)) ?? NONE)]
   }
 
-  /** Those slots that are taken. */
   takenOf({ slots }: TaskNeeds): readonly NamedSlot[] {
     return slots.filter((slot) => (this.#holders.get(idOf(slot))?.size ?? 0) >= slot.max)
   }
@@ -91,7 +84,6 @@ export class TaskLimits {
     }
   }
 
-  /** The run of a task has ended. */
   release(entry: TaskEntry): void {
     const needs = this.#held.get(entry)
     if (needs === undefined) return
@@ -124,13 +116,11 @@ export class TaskLimits {
     this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, waiter)
   }
 
-  /** A task that waits moves to the queue of another pool. */
   move(entry: TaskEntry, slots: Slots): void {
     const waiter = this.#waiting.find((each) => each.entry === entry)
     if (waiter !== undefined) waiter.slots = slots
   }
 
-  /** A task does not wait any longer. */
   leave(entry: TaskEntry): void {
     if (this.#waiting.length === 0) return
     const at = this.#waiting.findIndex((each) => each.entry === entry)

@@ -41,14 +41,12 @@ const MAX_STALE = 64
 export const rankOf = (priority: number, since: number, agingMs: number): number =>
   agingMs === -1 ? priority : priority * agingMs - since
 
-/** Whether the first of two goes first. */
 export const isBefore = (a: Ranked, b: Ranked): boolean =>
   a.rank > b.rank || (a.rank === b.rank && byRegistration(a.entry, b.entry) < 0)
 
 export class TaskQueue {
   readonly limits: QueueLimits
   readonly #places = new Map<TaskEntry, Place>()
-  /** The places that are held back. */
   readonly #held = new Map<TaskEntry, Set<HoldReason>>()
   #ready = new BinaryHeap<Place>(isBefore)
   #bytes = 0
@@ -87,7 +85,6 @@ export class TaskQueue {
     return this.#places.get(entry)
   }
 
-  /** Whether a place is held back, for this reason or for any. */
   isHeld(entry: TaskEntry, reason?: HoldReason): boolean {
     const reasons = this.#held.get(entry)
     return reasons !== undefined && (reason === undefined || reasons.has(reason))

@@ -73,7 +73,6 @@ type ChildEnd =
 /** The parts of a registry. They change in place, and only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
-  /** What tasks of all pools need besides. */
   readonly limits: TaskLimits
   readonly ledger: Ledger
   readonly history: History
@@ -313,7 +312,6 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           },
         })
 
-  /** A task takes its named slots, and its start counts. */
   const takeNamed = (entry: TaskEntry, needs: TaskNeeds | undefined): void => {
     if (needs === undefined) return
     limits.take(entry, needs)
@@ -617,7 +615,6 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     for (let entry = delays.take(now); entry !== undefined; entry = delays.take(now)) releasePlace(entry, 'delay')
   }
 
-  /** What a task waits for has changed, or will not come. */
   const applyWait = (event: WaitEvent): void => {
     const { entry } = event
     if (entry.record.status !== 'queued') return
@@ -839,13 +836,10 @@ type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type
 
 type TaskRef = NonNullable<TaskEntry['ref']>
 
-/** How a task waits. */
 interface EnqueueOptions {
-  /** How long before it may start, in ms. */
   readonly delayMs?: number
   /** How long it has waited for a slot in an earlier process, in ms. */
   readonly waitedMs?: number
-  /** Other tasks have to end first. */
   readonly isHeld?: boolean
   /** What its last run has waited for has to come first. */
   readonly isWaiting?: boolean

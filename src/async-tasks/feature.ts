@@ -48,9 +48,7 @@ export interface Feature {
   readonly disposed?: () => void
 }
 
-/** The rows of a feature in the store. */
 export interface FeatureStates {
-  /** The name of the feature. */
   readonly feature: string
   /** The same before any task is restored: no task has started yet. Most features need only `restore`. */
   readonly prepare?: (states: ReadonlyMap<string, StoredJson>) => void
@@ -86,7 +84,6 @@ export class Features<Registry> {
     return feature
   }
 
-  /** What the features keep in the store. */
   states(): FeatureStates[] {
     return Array.from(this.#made.values()).flatMap(({ states }) => states ?? [])
   }

@@ -7,7 +7,6 @@ import type { TaskRegistry } from './registry.js'
 /** The most notes that an owner is owed at a time. */
 export const MAX_OWED_NOTES = 100
 
-/** What an owner is told. */
 export interface Note {
   readonly owner: string
   /** What tells it, as the name of its subagent, such as `schedule`. */
@@ -33,7 +32,6 @@ export class Notes implements Feature {
     return this.owed(owner) > 0
   }
 
-  /** How many of them. */
   owed(owner: string | undefined): number {
     return this.#registry.ledger.owed(owner).filter(({ record }) => record.isNote === true).length
   }
@@ -51,7 +49,6 @@ export class Notes implements Feature {
   }
 }
 
-/** The notes of a registry. */
 export const notes = (registry: TaskRegistry): Notes => new Notes(registry)
 
 /**

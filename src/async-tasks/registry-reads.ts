@@ -31,9 +31,7 @@ export interface RegistryReads {
     readonly foreground: SlotReads
     readonly all: () => SlotReads[]
   }
-  /** What is paused. */
   readonly pauses: Pick<Pauses, 'concern' | 'list' | 'of'>
-  /** The named slots and rates of tasks. */
   readonly limits: Pick<TaskLimits, 'holdersOf' | 'rateOpensAt' | 'takenOf'>
   /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined

@@ -55,7 +55,6 @@ export interface TaskRegistryOptions {
   /** How many tasks with the same key may run at once, where that is not one. */
   readonly keyLimits: Readonly<Record<string, number>>
   readonly notifyCancelled: boolean
-  /** Makes ids that begin with a prefix. */
   readonly createId: (prefix: string) => string
   readonly clock: Clock
   readonly report: OnError

@@ -155,7 +155,6 @@ export class CommandPersistence {
     } else this.#rows.prune('commandTasks', row.id)
   }
 
-  /** An instance is paused, or is not any longer. */
   setPaused(instanceId: string, since: number | undefined): void {
     const id = `${PAUSES}/${instanceId}`
     if (since === undefined) this.#rows.remove('featureStates', id)
@@ -233,7 +232,6 @@ interface StoredItems {
   readonly featureStates: StoredFeatureState
 }
 
-/** The feature whose rows are the pauses of instances. */
 const PAUSES = 'paused-instances'
 
 /** The instance that a row pauses, and since when; nothing for another row. */

@@ -6,7 +6,6 @@ import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defineCommand, groupCommands, type SlashCommand } from './command.js'
 
-/** The maximum length of a list, in characters. */
 const LIST_CHARS = 18_000
 
 /** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`, whose reason the owner gets. */

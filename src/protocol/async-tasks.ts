@@ -18,10 +18,8 @@ export const WHEN_FULL = ['refuse', 'queue'] as const satisfies readonly WhenFul
 /** What happens to a task when one that it waits for fails, or is cancelled. */
 export type OnFailedDependency = 'fail' | 'run'
 
-/** What may happen. */
 export const ON_FAILED_DEPENDENCY = ['fail', 'run'] as const satisfies readonly OnFailedDependency[]
 
-/** The most tasks that one may wait for. */
 export const MAX_AFTER = 100
 
 /** The most starts that a rate may allow: each is kept, and stored, as long as it counts. */

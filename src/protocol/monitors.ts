@@ -63,7 +63,6 @@ export const monitorInputSchema = ({ maxEvents, maxSeconds }: { maxEvents: numbe
  */
 export type MonitorOptions = Omit<z.input<ReturnType<typeof monitorInputSchema>>, 'taskId' | 'file'>
 
-/** What a store keeps of a monitor. */
 export const storedMonitorSchema = lazily(() =>
   z.object({
     input: monitorInputSchema({ maxEvents: Number.MAX_SAFE_INTEGER, maxSeconds: Number.MAX_SAFE_INTEGER }),

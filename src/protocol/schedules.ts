@@ -42,7 +42,6 @@ function isTimeZone(timeZone: string): boolean {
   }
 }
 
-/** The fields that are kept as they are given. */
 const keptFields = lazily(() => ({
   /** How long to wait for the one firing, in ms. */
   in: duration().optional(),

@@ -4,7 +4,6 @@ import { deprecateMaxBlocking } from '../deprecation.js'
 import { InvalidSettingError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 
-/** The parameter of the tools that run a task in place. */
 export const backgroundAfterSchema = lazily(() =>
   z
     .number()

@@ -83,7 +83,6 @@ type MonitorTool = Tool<ReturnType<typeof schema>>
 
 const NAME = 'monitor'
 
-/** The codes of what is refused because there is too much of it. */
 const LIMITS: readonly string[] = ['TASK_LIMIT', 'MONITOR_LIMIT']
 
 function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSetting): MonitorTool | undefined {
@@ -144,7 +143,6 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
   })
 }
 
-/** What `monitor` is. */
 export const monitorTool: HostTool<MonitorTool | undefined> = {
   name: NAME,
   title: 'Watch for lines',

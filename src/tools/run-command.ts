@@ -21,7 +21,7 @@ import {
   type CommandPolicy,
 } from './command-policy.js'
 import { backgroundAfterSchema, earlierOf } from './background-after.js'
-import { afterFields, keyField, readAfter } from './task-after.js'
+import { afterFields, keyField, readWaits } from './task-after.js'
 import { launchedResult, pausedRefusal, queuedResult, runInPlace, type TaskCall } from './task-runs.js'
 import {
   limitsText,
@@ -150,34 +150,19 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
       return `Run${isAsync === true || isBackground === true ? ' in the background' : ''}: ${previewText(line, 200)}`
     },
     run: async (params, context) => {
-      const {
-        async: asked = false,
-        timeout_seconds,
-        background_after_seconds,
-        after,
-        on_failed_dependency,
-        concurrency_key: concurrencyKey,
-        ...given
-      } = params
+      const { async: asked = false, timeout_seconds, background_after_seconds } = params
       const { line: command, isBackground } =
-        commands.shell === true ? readLine(given.command) : { line: given.command, isBackground: false }
+        commands.shell === true ? readLine(params.command) : { line: params.command, isBackground: false }
       const isAsync = asked || isBackground
-      const request = { ...given, command }
-      const allowed = allowedCommand(commands, request)
+      const allowed = allowedCommand(commands, { ...params, command })
       if ('expected' in allowed) return validationError(NAME, allowed.field, allowed.received, allowed.expected)
       const timeout = timeoutOf[isAsync ? 'inBackground' : 'inPlace'](timeout_seconds)
       const manager = givenManager(options)
-      const naming = { tool: NAME, manager, owner: options.owner, isAsync }
-      const named = readAfter({ after, on_failed_dependency }, naming)
-      if ('refusal' in named) return named.refusal
+      const waits = readWaits(params, { tool: NAME, manager, owner: options.owner, isAsync })
+      if ('refusal' in waits) return waits.refusal
       const call: TaskCall = {
         manager,
-        input: {
-          ...commandInput(commands, allowed),
-          ...inputOf(timeout),
-          ...named.input,
-          ...defined({ concurrencyKey }),
-        },
+        input: { ...commandInput(commands, allowed), ...inputOf(timeout), ...waits.input },
         timeout,
         context,
         ...shared,

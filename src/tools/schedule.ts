@@ -40,7 +40,6 @@ const scheduleSchema = lazily(() =>
 
 type Fields = z.output<ReturnType<typeof scheduleSchema>>
 
-/** The parameters, by the field that an error names. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   in: 'in_seconds',
   every: 'every_seconds',
@@ -117,7 +116,6 @@ const textResult = (text: string, metadata: ToolResult['metadata'] = {}): ToolRe
   metadata,
 })
 
-/** What `schedule` is. */
 export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | undefined> = {
   name: NAME,
   title: 'Schedule a message or a task',

@@ -10,14 +10,12 @@ import { concurrencyKey, MAX_AFTER, ON_FAILED_DEPENDENCY, type LaunchTaskInput }
 import { isoTime } from '../text/duration.js'
 import { validationError, type ToolResult } from './tool.js'
 
-/** The parameter for tasks that run one at a time. */
 export const keyField = lazily(() =>
   concurrencyKey()
     .optional()
     .describe('Tasks and commands with the same key run one at a time, in the order of their launch.'),
 )
 
-/** The parameters. */
 export const afterFields = lazily(() => ({
   after: z
     .array(z.string())
@@ -30,19 +28,18 @@ export const afterFields = lazily(() => ({
     .describe('If one of them fails or is cancelled: fail, too (default), or run anyway.'),
 }))
 
-/** The same in fewer words, for MCP clients. */
 export const AFTER_TEXTS = {
   after: 'With async: IDs of tasks that must end first.',
   on_failed_dependency: '',
   concurrency_key: 'One at a time with this key.',
 } as const
 
-interface AfterParams {
+interface WaitParams {
   readonly after?: readonly string[] | undefined
   readonly on_failed_dependency?: LaunchTaskInput['onFailedDependency']
+  readonly concurrency_key?: LaunchTaskInput['concurrencyKey']
 }
 
-/** A call of such a tool. */
 interface NamingCall {
   readonly tool: string
   readonly manager: AsyncTaskManager
@@ -52,11 +49,11 @@ interface NamingCall {
 }
 
 /** What the parameters say of the input of the launch, or the result to return. An id may be a prefix, as in every tool. */
-export function readAfter(
-  { after = [], on_failed_dependency: onFailedDependency }: AfterParams,
+export function readWaits(
+  { after = [], on_failed_dependency: onFailedDependency, concurrency_key: concurrencyKey }: WaitParams,
   { tool, manager, isAsync, parentId, owner: given = DEFAULT_OWNER }: NamingCall,
-): { readonly input: Pick<LaunchTaskInput, 'after' | 'onFailedDependency'> } | { readonly refusal: ToolResult } {
-  if (after.length === 0) return { input: {} }
+): { readonly input: Partial<LaunchTaskInput> } | { readonly refusal: ToolResult } {
+  if (after.length === 0) return { input: defined({ concurrencyKey }) }
   if (!isAsync) return { refusal: validationError(tool, 'params.after', after, 'nothing without async: true') }
   const owner = parentId === undefined ? given : ownerOfRun(parentId)
   const ids: string[] = []
@@ -74,5 +71,5 @@ export function readAfter(
           : `the id of a task that is kept; the record of this one was pruned at ${isoTime(found.pruned.prunedAt)}`
     return { refusal: validationError(tool, `params.after[${index}]`, named, expected) }
   }
-  return { input: { after: ids, ...defined({ onFailedDependency }) } }
+  return { input: { after: ids, ...defined({ onFailedDependency, concurrencyKey }) } }
 }

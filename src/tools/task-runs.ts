@@ -182,7 +182,6 @@ export function refusedInPlace(error: unknown): ToolResult {
   throw error
 }
 
-/** The result of a call that may not start while tasks are paused. */
 export const pausedRefusal = (
   { message }: PausedError,
   advice = 'Run it with async: true: it starts when a person resumes them.',

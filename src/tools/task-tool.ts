@@ -17,7 +17,7 @@ import {
   type SubagentEntry,
   type SubagentParams,
 } from './subagents.js'
-import { AFTER_TEXTS, afterFields, keyField, readAfter } from './task-after.js'
+import { AFTER_TEXTS, afterFields, keyField, readWaits } from './task-after.js'
 import { foregroundRefusal, refusedInPlace, runInBackground, runInPlace } from './task-runs.js'
 import {
   launchOptionTypes,
@@ -116,20 +116,12 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
     run: (given, context) => {
-      const {
-        async: isAsync = false,
-        timeout_seconds,
-        background_after_seconds,
-        after,
-        on_failed_dependency,
-        concurrency_key: concurrencyKey,
-        ...params
-      } = given
+      const { async: isAsync = false, timeout_seconds, background_after_seconds, ...fields } = given
+      const { after: _after, on_failed_dependency: _onFailed, concurrency_key: _key, ...params } = fields
       const timeout = timeoutOf(timeout_seconds)
       const manager = givenManager(options)
-      const naming = { tool: NAME, manager, owner: options.owner, parentId, isAsync }
-      const named = readAfter({ after, on_failed_dependency }, naming)
-      if ('refusal' in named) return named.refusal
+      const waits = readWaits(fields, { tool: NAME, manager, owner: options.owner, parentId, isAsync })
+      if ('refusal' in waits) return waits.refusal
       const further = furtherInput({ ...params, ...defined({ cwd }) })
       const call = {
         manager,
@@ -137,8 +129,8 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
           subagentName: params.subagent_name,
           goalPrompt: params.goal_prompt,
           ...inputOf(timeout),
-          ...named.input,
-          ...defined({ params: further, parentId, concurrencyKey }),
+          ...waits.input,
+          ...defined({ params: further, parentId }),
         },
         timeout,
         context,

@@ -196,7 +196,6 @@ export const titleOf = (task: AsyncTaskInfo): string =>
     ? `Note ${toOneLine(task.id)} (${noteName(task)}):`
     : `Task ${toOneLine(task.id)} (${taskName(task)}):`
 
-/** Names it above the fence around its JSON. */
 const fenceTitleOf = (task: AsyncTaskInfo): string =>
   task.isNote === true ? titleOf(task) : `Output of task ${toOneLine(task.id)} (${taskName(task)}):`
 

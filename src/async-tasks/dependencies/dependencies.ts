@@ -19,7 +19,6 @@ import { dependencyFailure, LOST_RESULT, resultChars, toDependencyResult } from 
 import { namedTasks, type NamingLaunch } from './named-tasks.js'
 import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
 
-/** The tasks that one waits for. */
 interface Wait extends DependencyResults {
   /** Those of them that are retained, by their ids. */
   readonly entries: ReadonlyMap<string, TaskEntry>
@@ -30,7 +29,6 @@ type Apply = (event: WaitEvent) => void
 /** The ends of the tasks that a task waits for, or has waited for, until it ends itself. */
 const dependencyResults = new PerTask<DependencyResults>()
 
-/** What the run of a task gets of the tasks that it has waited for. */
 export function resultsFor(entry: TaskEntry): RunInput['results'] {
   const results = dependencyResults.get(entry)?.results
   if (results === undefined) return undefined
@@ -38,14 +36,12 @@ export function resultsFor(entry: TaskEntry): RunInput['results'] {
   return Object.freeze(Object.fromEntries(ended))
 }
 
-/** Whether a place in the queue is held back. */
 export const isHeldBack = (wait: DependencyResults): boolean =>
   pendingIds(wait).length > 0 || failedOf(wait) !== undefined
 
 export class Dependencies implements Feature {
   readonly #registry: TaskRegistry
   readonly #waits = new Map<TaskEntry, Wait>()
-  /** The tasks that wait, by each that they name. */
   readonly #waiting = new Map<TaskEntry, Set<TaskEntry>>()
   /** What tasks name that are about to be restored. */
   #expected: ReadonlySet<string> = new Set()
@@ -165,7 +161,6 @@ export class Dependencies implements Feature {
   }
 }
 
-/** The tasks of a registry that run after others. */
 export const dependencies = (registry: TaskRegistry): Dependencies => new Dependencies(registry)
 
 const endOf = (record: TaskEntry['record'], maxChars: number): DependencyResult | undefined =>

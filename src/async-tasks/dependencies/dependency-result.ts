@@ -36,16 +36,13 @@ export function toDependencyResult(task: SettledTaskInfo, maxChars: number): Dep
   }
 }
 
-/** What is known of a task whose record was lost. */
 export const LOST_RESULT: DependencyResult = Object.freeze({
   status: 'failed',
   error: 'The record of this task was lost.',
 })
 
-/** The code of a task that was not started because a task failed that had to end first. */
 const DEPENDENCY_FAILED = 'DEPENDENCY_FAILED'
 
-/** Why a task fails that was to run after this one. */
 export function dependencyFailure(
   id: string,
   { status, error }: DependencyResult,

@@ -7,9 +7,7 @@ import { isSeenBy, tasksAbove } from '../families/families.js'
 import { prunedTasks } from '../recovery/pruned-tasks.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** A launch that names other tasks. */
 export interface NamingLaunch {
-  /** The id of the new task. */
   readonly id: string
   readonly owner: string
   /** The task whose run launches it. */

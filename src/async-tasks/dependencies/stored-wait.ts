@@ -6,14 +6,12 @@ import { lazily } from '../../protocol/lazily.js'
 import { ON_FAILED_DEPENDENCY, type OnFailedDependency } from '../../protocol/async-tasks.js'
 import type { StoredJson } from '../../store/store.js'
 
-/** The tasks that a task waits for. */
 export interface DependencyResults {
   readonly onFailed: OnFailedDependency
   /** In the order in which they were named; undefined for one that has not ended. */
   readonly results: Map<string, DependencyResult | undefined>
 }
 
-/** The ids of those that have not ended. */
 export const pendingIds = ({ results }: DependencyResults): string[] =>
   [...results].flatMap(([id, result]) => (result === undefined ? [id] : []))
 
@@ -24,7 +22,6 @@ export function failedOf({ onFailed, results }: DependencyResults): [string, Dep
   return undefined
 }
 
-/** As a part of the row. */
 export const toStoredWait = ({ onFailed, results }: DependencyResults): StoredJson => ({
   onFailed,
   tasks: Array.from(results, ([id, result]) => (result === undefined ? { id } : { id, result })),

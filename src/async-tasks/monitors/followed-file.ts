@@ -20,7 +20,6 @@ export class FollowedFile implements Monitored {
   isBehind = false
   #descriptor: number | undefined
   #offset = 0
-  /** The last bytes before the offset. */
   #last: Uint8Array = new Uint8Array()
   #decoder = new TextDecoder()
   #refusedSince: number | undefined
@@ -106,7 +105,6 @@ export class FollowedFile implements Monitored {
     return count < length || present.some((byte, index) => byte !== this.#last[index])
   }
 
-  /** @returns whether there was something to read */
   #read(descriptor: number, onText: OnText): boolean {
     const bytes = new Uint8Array(CHUNK)
     const count = nodeBuiltin('node:fs').readSync(descriptor, bytes, 0, CHUNK, this.#offset)
@@ -134,7 +132,6 @@ function pathOf(descriptor: number, path: string): string | undefined {
   return present?.dev === dev && present.ino === ino ? real : undefined
 }
 
-/** Where a path really is; undefined where there is nothing. */
 function realOf(path: string): string | undefined {
   try {
     return nodeBuiltin('node:fs').realpathSync(path)

@@ -31,7 +31,6 @@ export type Position = Pick<StoredMonitor, 'position' | 'inode'>
 
 export type OnText = (text: string, at: Position) => void
 
-/** What a monitor reads. */
 export interface Monitored {
   /**
    * Reads what is new, where nothing else calls `push`.
@@ -93,25 +92,21 @@ export class Monitor {
     this.#refilledAt = now
   }
 
-  /** What is stored of it. */
   get state(): StoredMonitor {
     return { ...this.#state, input: { ...this.#state.input, owner: this.owner } }
   }
 
-  /** When it is to be looked at, by the clock of `elapsedMs`. */
   get dueAt(): number {
     const { idleSeconds = Infinity } = this.#state.input
     const lookAt = this.source?.look === undefined ? Infinity : this.#lookAt
     return Math.min(this.#flushAt, lookAt, this.#heardAt + idleSeconds * 1000, this.#endsAt)
   }
 
-  /** It begins to read, or goes on, here. */
   beginAt(at: Partial<StoredMonitor>): void {
     this.#state = { ...this.#state, ...at }
     this.#at = this.#state
   }
 
-  /** Something was written. */
   push(text: string, at: Position): void {
     if (this.hasEnded) return
     this.#heardAt = this.#now()
@@ -120,7 +115,6 @@ export class Monitor {
     if (this.#matched === 0) this.#save()
   }
 
-  /** Does what is due. */
   tick(): void {
     const now = this.#now()
     const { seconds, idleSeconds = Infinity } = this.#state.input
@@ -211,5 +205,4 @@ export class Monitor {
   }
 }
 
-/** By how much the lines of an event that is too long are shortened. */
 const SHRINK = 0.8

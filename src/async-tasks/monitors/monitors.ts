@@ -121,7 +121,6 @@ export class Monitors implements Feature {
       })
   }
 
-  /** The monitors of an owner, or of all, in the order of their starts. */
   list(owner?: string): TaskMonitor[] {
     const monitors = [...this.#monitors.values()].filter((monitor) => owner === undefined || monitor.owner === owner)
     return monitors.map((monitor) => this.#view(monitor))
@@ -280,5 +279,4 @@ export function monitorText(
   return toOneLine(`- ${id} of ${owner}: ${what}, ${events} event(s), ends in ${formatDuration(now, endsAt)}${label}`)
 }
 
-/** The monitors of a registry. */
 export const monitors = (registry: TaskRegistry): Monitors => new Monitors(registry)

@@ -9,7 +9,6 @@ import { plans } from '../run-plan.js'
 
 type Reads = Pick<RegistryReads, 'limits' | 'history' | 'clock'>
 
-/** Names a slot. */
 export const slotText = ({ kind, name, max }: NamedSlot): string =>
   toOneLine(
     kind === 'key'

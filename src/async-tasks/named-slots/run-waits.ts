@@ -88,14 +88,12 @@ export class RunWaits implements Feature {
     return needs !== undefined && this.#lacks(needs, leads)
   }
 
-  /** Whether all that hold one of the slots lead there. */
   #lacks(needs: TaskNeeds, leads: Leads): boolean {
     const { limits } = this.#registry
     return limits.takenOf(needs).some((slot) => limits.holdersOf(slot).every(leads))
   }
 }
 
-/** The waits of the runs of a registry. */
 export const runWaits = (registry: TaskRegistry): RunWaits => new RunWaits(registry)
 
 function isStuck({ entries, mode }: RunWait, leads: Leads): boolean {

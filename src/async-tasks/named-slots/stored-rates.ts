@@ -26,7 +26,6 @@ function storeStarts(
   }
 }
 
-/** The stored starts of a registry. */
 export const storedRates = (registry: TaskRegistry): Feature => ({
   counted: (rate, names) => storeStarts(registry, rate, names),
   states: {

@@ -8,7 +8,6 @@ import type { TaskRegistry } from '../registry.js'
 import { slotText } from './limit-text.js'
 import { runWaits } from './run-waits.js'
 
-/** A task, as its launch or its record names it. */
 interface Keyed {
   readonly subagentName: string
   readonly concurrencyKey?: string | undefined

@@ -23,7 +23,6 @@ import type { TaskRegistry } from '../registry.js'
 /** The most owners that are paused at a time, besides everyone. */
 const MAX_PAUSES = 1000
 
-/** The feature in a store, and as the source of a note. */
 const FEATURE = 'pauses'
 const SOURCE = 'pause'
 
@@ -132,10 +131,8 @@ export class Pausing implements Feature {
   }
 }
 
-/** The pauses of a registry. */
 export const pausing = (registry: TaskRegistry): Pausing => new Pausing(registry)
 
-/** The id of the row of a pause. */
 const idOf = (owner: string | undefined): string => (owner === undefined ? 'all' : `owner:${owner}`)
 
 const isPauseNote = ({ record }: TaskEntry): boolean => record.isNote === true && record.subagentName === SOURCE

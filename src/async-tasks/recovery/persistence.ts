@@ -175,7 +175,6 @@ export class Persistence implements DeliveryObserver {
     return typeof key === 'string' ? key : undefined
   }
 
-  /** Stores something more of the run of a task. */
   setRun(entry: TaskEntry, fields: StoredJson): void {
     const storage = this.#storageOf(entry)
     this.#storage.set(entry, { ...storage, run: { ...storage.run, ...fields } })
@@ -195,7 +194,6 @@ export class Persistence implements DeliveryObserver {
     this.#sync.put('featureStates', row.id, row)
   }
 
-  /** A feature does not keep this any longer. */
   dropState(feature: string, id: string): void {
     this.#sync.remove('featureStates', `${feature}/${id}`)
   }

@@ -178,7 +178,6 @@ function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefine
   return { ...next, attempt: task.attempt, record: { ...record, ...defined({ attempt, attempts }) }, run }
 }
 
-/** @param waits it waits until it may start */
 function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask {
   const { deadlineAt: _, run = {}, ...fields } = task
   const { graceMs, pool, params, key, foundAs, retry, priority, place, after } = run
@@ -241,7 +240,6 @@ function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: R
   return { ...fields, delivery: 'owed' }
 }
 
-/** The tasks that others wait for. */
 const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
   new Set(
     found.flatMap(({ task: { run = {} }, fate }) => {

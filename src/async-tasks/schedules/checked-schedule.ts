@@ -9,7 +9,6 @@ import { firstMatch, readTime } from './schedule-times.js'
 
 type Fields = z.output<ReturnType<typeof scheduleInputSchema>>
 
-/** The task that a schedule launches. */
 export type ScheduledLaunch = NonNullable<ScheduleInfo['launch']>
 
 /** The most further input of a task, in bytes of JSON. */

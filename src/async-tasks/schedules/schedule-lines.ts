@@ -4,7 +4,6 @@ import { toOneLine } from '../../text/control-characters.js'
 import { boundLines, previewText } from '../output/bounded-text.js'
 import { localText, MAX_COUNTED } from './schedule-times.js'
 
-/** The maximum length of a list, in characters. */
 const LIST_CHARS = 18_000
 
 /** The text of a firing. @param due when it was due, in ms since the epoch @param missed how many fell due while nothing ran */
@@ -17,11 +16,9 @@ export function firingText(schedule: ScheduleInfo, due: number, missed: number, 
   return `${message}\n\n(schedule ${id}, due ${localText(due, timeZone)}${late}; ${then})`
 }
 
-/** The text of a firing whose task was not launched. */
 export const refusalText = (subagent: string, goal: string, why: string): string =>
   `The scheduled task was not launched (${subagent}: ${oneLine(goal)}): ${why}`
 
-/** Schedules, one in each line. */
 export const scheduleLines = (listed: readonly ScheduleInfo[]): string =>
   listed.length === 0 ? 'Nothing is scheduled.' : boundLines(listed.map(lineOf), LIST_CHARS)
 
@@ -39,7 +36,6 @@ export function findSchedule(listed: readonly ScheduleInfo[], named = ''): strin
   return listed.find(({ id }) => id === named)?.id ?? (second === undefined ? first?.id : undefined)
 }
 
-/** What is said where `findSchedule` finds none. */
 export const noSchedule = (named = ''): string => toOneLine(`No schedule, or several, with the ID '${oneLine(named)}'.`)
 
 const oneLine = (text: string): string => previewText(text.trim().replace(/\s+/g, ' '), 60)

@@ -4,7 +4,6 @@ import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { loadPackage } from '../../kernel/optional-package.js'
 import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
 
-/** What says when a schedule fires. */
 export type Rule = Pick<ScheduleInfo, 'every' | 'cron' | 'timeZone'>
 
 /** The most firings of a cron expression that are counted: finding each takes about 0.1 ms, and a thousand schedules may have missed some. */

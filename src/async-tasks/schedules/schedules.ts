@@ -47,7 +47,6 @@ export interface Schedule {
   cancel(): boolean
 }
 
-/** What schedules use of their manager. */
 export interface ScheduleHost {
   readonly options: ScheduleOptions
   /** @throws InvalidInputError for an unknown subagent */
@@ -65,12 +64,10 @@ const SET_BACK_MS = 3_600_000
 /** How many schedules fire in one turn of the event loop; those that are due besides fire in the next ones. */
 const MAX_AT_ONCE = 20
 
-/** What a firing changes of its schedule. */
 type Change = Pick<ScheduleInfo, 'lastTaskId'>
 
 const FEATURE = 'schedules'
 
-/** The id of the schedule that has launched a task. */
 const launchedBy = new PerTask<string>()
 
 export class Schedules implements Feature {
@@ -92,7 +89,6 @@ export class Schedules implements Feature {
     this.#timer = new DeadlineTimer(registry.clock, () => registry.batch(() => this.#fireDue()))
   }
 
-  /** Called once, before the first schedule. */
   connect(host: ScheduleHost): void {
     this.#connected = host
   }
@@ -102,7 +98,6 @@ export class Schedules implements Feature {
     return all.sort((a, b) => a.next - b.next)
   }
 
-  /** @throws see `AsyncTaskManager.schedule` */
   add(given: ScheduleInput): Schedule {
     const host = this.#host
     const { clock, createId, families } = this.#registry
@@ -292,5 +287,4 @@ function latestNext(schedule: ScheduleInfo, now: number): number {
   }
 }
 
-/** The schedules of a registry. */
 export const schedules = (registry: TaskRegistry): Schedules => new Schedules(registry)
