@@ -220,7 +220,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     entry: TaskEntry,
     slots: Slots,
     ticket: QueueTicket,
-    { delayMs = 0, waitedMs = 0, isHeld = false, isWaiting = false }: EnqueueOptions = {},
+    { delayMs = 0, waitedMs = 0, isHeld = false, isWaiting = false }: EnqueueOptions,
   ): void => {
     const reasons: HoldReason[] = []
     if (isWaiting) reasons.push('wait')
@@ -836,14 +836,7 @@ type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type
 
 type TaskRef = NonNullable<TaskEntry['ref']>
 
-interface EnqueueOptions {
-  readonly delayMs?: number
-  /** How long it has waited for a slot in an earlier process, in ms. */
-  readonly waitedMs?: number
-  readonly isHeld?: boolean
-  /** What its last run has waited for has to come first. */
-  readonly isWaiting?: boolean
-}
+type EnqueueOptions = Partial<Pick<EventOf<'task.resume'>, 'delayMs' | 'waitedMs' | 'isHeld' | 'isWaiting'>>
 
 /** What a run that only waits has given back, and how it waits for it. */
 interface LentSlots {

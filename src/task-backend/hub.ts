@@ -28,18 +28,15 @@ export interface Subscriptions {
   leave(): void
 }
 
+type OnPause = (message: InstancePauseMessage) => void
+
 export interface Hub {
   /**
    * @param maxSubscriptions the most subscriptions of this subscriber
    * @param onPause called when an instance was paused or resumed to which it is subscribed
    * @param onMissed called when it may have missed events that nobody reads for it: it has to begin anew
    */
-  join(
-    deliver: Deliver,
-    maxSubscriptions: number,
-    onMissed?: () => void,
-    onPause?: (message: InstancePauseMessage) => void,
-  ): Subscriptions
+  join(deliver: Deliver, maxSubscriptions: number, onMissed?: () => void, onPause?: OnPause): Subscriptions
   /** The number of tasks and instances that have subscribers. */
   readonly size: number
   dispose(): void
@@ -47,7 +44,7 @@ export interface Hub {
 
 interface Subscriber {
   readonly deliver: Deliver
-  readonly onPause: ((message: InstancePauseMessage) => void) | undefined
+  readonly onPause: OnPause | undefined
   readonly tasks: Set<string>
   readonly instances: Set<string>
 }
@@ -56,22 +53,16 @@ type Index = Map<string, Set<Subscriber>>
 
 /** Where the events come from. */
 export interface EventSource {
-  /** Calls `publish` with each event, in order. Returns a function that ends it. */
-  listen(publish: Deliver): () => void
-  /** The same for the pauses of instances; absent where there are none. */
-  listenToPauses?(publish: (message: InstancePauseMessage) => void): () => void
+  /** Calls `publish` with each event, in order, and `onPause` when an instance is paused or resumed. Returns a function that ends it. */
+  listen(publish: Deliver, onPause: OnPause): () => void
 }
 
 /** The events of the tasks of this process; the log keeps them. */
 export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
-  listen: (publish) => {
+  listen: (publish, onPause) => {
     const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
-    tasks.on('progress', append).on('complete', append)
-    return () => void tasks.off('progress', append).off('complete', append)
-  },
-  listenToPauses: (publish) => {
-    tasks.on('pause', publish)
-    return () => void tasks.off('pause', publish)
+    tasks.on('progress', append).on('complete', append).on('pause', onPause)
+    return () => void tasks.off('progress', append).off('complete', append).off('pause', onPause)
   },
 })
 
@@ -93,8 +84,7 @@ export function createHub(source: EventSource): Hub {
       byTask.delete(message.taskId)
     }
   }
-  const stop = source.listen(publish)
-  const stopPauses = source.listenToPauses?.((message) => {
+  const stop = source.listen(publish, (message) => {
     for (const { onPause } of byInstance.get(message.instanceId) ?? []) onPause?.(message)
   })
 
@@ -138,7 +128,6 @@ export function createHub(source: EventSource): Hub {
     },
     dispose: () => {
       stop()
-      stopPauses?.()
       byTask.clear()
       byInstance.clear()
     },

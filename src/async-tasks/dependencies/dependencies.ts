@@ -93,8 +93,9 @@ export class Dependencies implements Feature {
     for (const entry of restore()) {
       const wait = dependencyResults.get(entry)
       const named = [...(wait?.results.keys() ?? [])].flatMap((id) => history.get(id) ?? [])
-      if (wait !== undefined)
-        {this.begin(entry, { ...wait, entries: new Map(named.map((task) => [task.record.id, task])) })}
+      if (wait !== undefined) {
+        this.begin(entry, { ...wait, entries: new Map(named.map((task) => [task.record.id, task])) })
+      }
     }
     this.#expected = new Set()
     this.#offer([...ids].flatMap((id) => this.#registry.history.get(id) ?? []))

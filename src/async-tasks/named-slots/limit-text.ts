@@ -3,9 +3,11 @@ import type { AsyncTaskInfo, NamedSlot } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../clock.js'
 import { toOneLine } from '../../text/control-characters.js'
-import { waitsText } from '../dependencies/waits-text.js'
 import type { RegistryReads } from '../registry-reads.js'
 import { plans } from '../run-plan.js'
+
+/** The most tasks that are named. */
+const MAX_NAMED = 3
 
 type Reads = Pick<RegistryReads, 'limits' | 'history' | 'clock'>
 
@@ -24,9 +26,13 @@ export const slotText = ({ kind, name, max }: NamedSlot): string =>
 export function waitText(
   reads: Reads,
   task: AsyncTaskInfo,
-  nameOf?: (task: Pick<AsyncTaskInfo, 'id'>) => string,
+  nameOf: (task: Pick<AsyncTaskInfo, 'id'>) => string = ({ id }) => id,
 ): string | undefined {
-  return waitsText(task, nameOf) ?? limitText(reads, task)
+  const { waitsFor } = task
+  if (waitsFor === undefined) return limitText(reads, task)
+  const names = waitsFor.slice(0, MAX_NAMED).map((id) => nameOf({ id }))
+  const more = waitsFor.length - names.length
+  return `waits for ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** Why a queued task waits, as it is counted; undefined for one that lacks only a slot of its pool. */
