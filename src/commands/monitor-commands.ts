@@ -1,8 +1,7 @@
 /** The slash commands /monitors and /monitor cancel. */
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { monitorText, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
-import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { monitorLines, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defineCommand, groupCommands, type SlashCommand } from './command.js'
 
@@ -17,21 +16,14 @@ export function monitorCommands(options: {
   const list = defineCommand({
     name: 'monitors',
     description: 'List the monitors',
-    run: () => {
-      const now = givenManager(options).reads.clock.now()
-      const lines = present().map((monitor) => monitorText(monitor, now))
-      return { type: 'info', text: lines.length === 0 ? 'No monitors.' : boundLines(lines, LIST_CHARS) }
-    },
+    run: () => ({ type: 'info', text: monitorLines(present(), givenManager(options).reads.clock.now(), LIST_CHARS) }),
   })
   const cancel = defineCommand({
     name: 'cancel',
     description: 'End a monitor',
     run: (id) => {
-      const isEnded =
-        present()
-          .find((monitor) => monitor.id === id)
-          ?.cancel('by the user') === true
-      return isEnded
+      const found = present().find((monitor) => monitor.id === id)
+      return found?.cancel('by the user') === true
         ? { type: 'info', text: `Cancelled monitor: ${toOneLine(id)}` }
         : { type: 'error', text: toOneLine(`Monitor not found: ${id}`) }
     },

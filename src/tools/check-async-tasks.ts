@@ -14,7 +14,15 @@ import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options
 import { findTask, taskViews, type TaskView } from './task-view.js'
 import { READ_ONLY, type HostTool } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
-import { defineTool, errorResult, validationError, type Tool, type ToolContext, type ToolResult } from './tool.js'
+import {
+  defineTool,
+  errorResult,
+  textResult,
+  validationError,
+  type Tool,
+  type ToolContext,
+  type ToolResult,
+} from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
 /** How much of a text one call returns by default, in bytes. */
@@ -169,7 +177,7 @@ async function cancel({ manager }: TaskView, taskId: string, reason: string | un
   )
   const cancelled = isStored ? `Cancelled task: ${taskId}` : `Cancelled task: ${taskId}${NOT_STORED_YET}`
   const text = isCancelled ? cancelled : `Task ${taskId} is already ${status}.`
-  return { llmContent: text, returnDisplay: text, metadata: { id: taskId, status, cancelled: isCancelled } }
+  return textResult(text, { id: taskId, status, cancelled: isCancelled })
 }
 
 const NOT_STORED_YET = '. This could not be stored yet: if the process ends before it is, the task may run again.'

@@ -2,8 +2,7 @@
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
-import { monitors, monitorText, type MonitorSource, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
-import { boundLines } from '../async-tasks/output/bounded-text.js'
+import { monitorLines, monitors, type MonitorSource, type TaskMonitor } from '../async-tasks/monitors/monitors.js'
 import { hasNotEnded } from '../async-tasks/task-lookup.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
@@ -15,7 +14,7 @@ import { commandInput, commandRunner, readLine, runCommandSchema } from './run-c
 import { findTask, maxListChars, taskViews } from './task-view.js'
 import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
-import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { defineTool, errorResult, textResult, type Tool, type ToolResult } from './tool.js'
 
 /** A program that a monitor reads; it must be one that `commands` allows. */
 export interface MonitoredCommand {
@@ -90,7 +89,6 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
   const viewOf = taskViews(shown)
   const { owner } = owned
   const refuse = (expected: string): ToolResult => errorResult('parameter_validation', `params: expected ${expected}.`)
-  const done = (text: string, id: string): ToolResult => ({ llmContent: text, returnDisplay: text, metadata: { id } })
   const unlisted = {
     ...(commands === undefined
       ? { command: true, args: true, cwd: true, env: true }
@@ -110,16 +108,10 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
       const manager = givenManager(owned)
       const view = viewOf(context)
       const present = manager.monitors(owner)
-      if (action === 'list') {
-        const lines = present.map((monitor) => monitorText(monitor, manager.reads.clock.now()))
-        const text = lines.length === 0 ? 'No monitors.' : boundLines(lines, maxListChars(view))
-        return { llmContent: text, returnDisplay: text, metadata: {} }
-      }
+      if (action === 'list') return textResult(monitorLines(present, manager.reads.clock.now(), maxListChars(view)))
       if (action === 'cancel') {
         const found = present.find(({ id }) => id === monitor_id)
-        if (found?.cancel() === true) {
-          return done(`Monitor ${found.id} was cancelled.`, found.id)
-        }
+        if (found?.cancel() === true) return textResult(`Monitor ${found.id} was cancelled.`, { id: found.id })
         return errorResult('parameter_validation', `There is no monitor ${JSON.stringify(monitor_id ?? '')}.`)
       }
       const found = task_id === undefined ? undefined : findTask(view, task_id, hasNotEnded)
@@ -133,7 +125,7 @@ function createMonitorTool({ owned, shown, commands, monitors: limits }: ToolSet
       try {
         const { id } = startMonitor(manager, commands, source as MonitorSource, defined(options) as MonitorOptions)
         await manager.stored()
-        return done(`Monitor ${id} started. You get a message when a line matches, and when it ends.`, id)
+        return textResult(`Monitor ${id} started. You get a message when a line matches, and when it ends.`, { id })
       } catch (error) {
         if (error instanceof InvalidInputError) return errorResult('parameter_validation', error.message)
         if (!(error instanceof AgentTasksError) || !LIMITS.includes(error.code)) throw error

@@ -11,7 +11,7 @@ import { strictObject } from '../protocol/strict-object.js'
 import { timeoutPolicy } from './task-timeout.js'
 import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
-import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { defineTool, errorResult, textResult, type Tool, type ToolResult } from './tool.js'
 
 const NAME = 'schedule'
 
@@ -109,12 +109,6 @@ const inSeconds = (field: string, text: string): string =>
 
 const WHAT_AND_WHEN =
   'params: expected one of in_seconds, at, every_seconds and cron, and either a message or both subagent_name and goal_prompt.'
-
-const textResult = (text: string, metadata: ToolResult['metadata'] = {}): ToolResult => ({
-  llmContent: text,
-  returnDisplay: text,
-  metadata,
-})
 
 export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | undefined> = {
   name: NAME,

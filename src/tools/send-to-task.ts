@@ -7,7 +7,7 @@ import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options
 import { findTask, taskViews } from './task-view.js'
 import type { HostTool } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
-import { defineTool, errorResult, type Tool } from './tool.js'
+import { defineTool, errorResult, textResult, type Tool } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
 export const sendToTaskSchema = lazily(() =>
@@ -58,7 +58,7 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
       const text = result.sent ? `Sent to task ${id}.` : `Not sent: ${result.reason}`
       const metadata = { id, sent: result.sent }
       return result.sent
-        ? { llmContent: text, returnDisplay: text, metadata }
+        ? textResult(text, metadata)
         : errorResult('execution_failed', result.reason, { llmContent: text, returnDisplay: text, metadata })
     },
   })

@@ -12,7 +12,7 @@ import { toOneLine } from '../text/control-characters.js'
 import { InvalidInputError } from '../errors.js'
 import { CHECK_FOLLOW_UPS, type FollowUps } from './task-tool-options.js'
 import type { TaskView } from './task-view.js'
-import { validationError, type ToolResult } from './tool.js'
+import { textResult, validationError, type ToolResult } from './tool.js'
 
 /** The parameters that answer a question. */
 interface AnswerParams {
@@ -59,7 +59,7 @@ export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo
     const text = isAnswered
       ? `Answered ${question.id} of task ${task.id}.`
       : `Task ${task.id} no longer waits for an answer to ${question.id}.`
-    return { llmContent: text, returnDisplay: text, metadata: { id: task.id, question_id: question.id, isAnswered } }
+    return textResult(text, { id: task.id, question_id: question.id, isAnswered })
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error
     return refusal('params.answer', params.answer, expectedAnswer(question))

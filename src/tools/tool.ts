@@ -144,6 +144,11 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   }
 }
 
+/** The result of a call that has one text for the model and for a person. */
+export function textResult(text: string, metadata: NonNullable<ToolResult['metadata']> = {}): ToolResult {
+  return { llmContent: text, returnDisplay: text, metadata }
+}
+
 /** The result of a failed call. Both texts are the message unless `more` has others. */
 export function errorResult(type: string, message: string, more: Partial<Omit<ToolResult, 'error'>> = {}): ToolResult {
   return { llmContent: message, returnDisplay: message, ...more, error: { message, type } }

@@ -24,6 +24,7 @@ import { checkOwner, presentOwner } from '../families/families.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { DeadlineTimer } from '../limits/deadline-timer.js'
 import { addNote } from '../notes.js'
+import { boundLines } from '../output/bounded-text.js'
 import { outputOf } from '../output/output-stream.js'
 import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
@@ -269,11 +270,16 @@ export class Monitors implements Feature {
   }
 }
 
-/** A monitor in one line, for lists. @param now in ms since the epoch */
-export function monitorText(
-  { id, owner, taskId, file, description, events, endsAt }: TaskMonitor,
-  now: number,
-): string {
+/** Monitors, one in each line. @param now in ms since the epoch */
+export const monitorLines = (listed: readonly TaskMonitor[], now: number, maxChars: number): string =>
+  listed.length === 0
+    ? 'No monitors.'
+    : boundLines(
+        listed.map((monitor) => lineOf(monitor, now)),
+        maxChars,
+      )
+
+function lineOf({ id, owner, taskId, file, description, events, endsAt }: TaskMonitor, now: number): string {
   const what = taskId === undefined ? `file ${file ?? ''}` : `task ${taskId}`
   const label = description === undefined ? '' : ` - ${description}`
   return toOneLine(`- ${id} of ${owner}: ${what}, ${events} event(s), ends in ${formatDuration(now, endsAt)}${label}`)
