@@ -1,6 +1,7 @@
 /**
  * Every way through a machine: each simple path, and after it each event that can happen then. The paths reach every state in
- * every manner that enters no state twice; the event after them takes every transition, also those that lead back.
+ * every manner that enters no state twice; the event after them takes every transition, also those that lead back. After the end of the machine,
+ * which nothing changes, one way has all events that can happen then. A way with which others begin is taken with them: check each of its steps.
  */
 import { initialTransition, transition, type AnyMachineSnapshot, type AnyStateMachine, type EventObject } from 'xstate'
 import { getSimplePaths } from 'xstate/graph'
@@ -49,11 +50,19 @@ export function everyWay<Event extends EventObject>(
     // With an unbounded context this would never end.
     limit: 10_000,
   })
-  return paths.flatMap((path) => {
-    const taken = path.steps.map(({ event }) => event as unknown as Event).filter(({ type }) => type !== 'xstate.init')
-    return events
-      .filter((event) => isPossible(path.state as AnyMachineSnapshot, event))
-      .map((last) => readWay(machine, input, [...taken, last]))
+  const reached = paths.map((path) => ({
+    state: path.state as AnyMachineSnapshot,
+    taken: path.steps.map(({ event }) => event as unknown as Event).filter(({ type }) => type !== 'xstate.init'),
+    possible: events.filter((event) => isPossible(path.state as AnyMachineSnapshot, event)),
+  }))
+  const goesOn = new Set(reached.flatMap(({ taken, possible }) => (possible.length > 0 ? [JSON.stringify(taken)] : [])))
+  return reached.flatMap(({ state, taken, possible }) => {
+    const isActive = state.status === 'active'
+    const ends = isActive ? possible.map((event) => [event]) : possible.length > 0 ? [possible] : []
+    const ways = ends.map((last) => [...taken, ...last])
+    return ways
+      .filter((way) => !isActive || !goesOn.has(JSON.stringify(way)))
+      .map((way) => readWay(machine, input, way))
   })
 }
 
