@@ -204,7 +204,11 @@ describe('a failure', () => {
 
   it('shows the beginning and the end of a run with too many events', async () => {
     const error = await failureOf(
-      exploreRaces({ setup: (race) => race, actors: { a: [async (race) => forever(() => race.pause('again'))] } }),
+      exploreRaces({
+        setup: (race) => race,
+        actors: { a: [async (race) => forever(() => race.pause('again'))] },
+        endOnFailure: true,
+      }),
     )
     expect(error.run.failure?.kind).toBe('loop')
     expect(error.timeline.split('\n').length).toBeLessThan(100)
@@ -234,8 +238,9 @@ describe('a run that hangs, loops or throws fails', () => {
       again()
       return new Promise(() => undefined)
     }
-    expect(await failOf({ actors: { a: [poll] }, timeoutMs: 60_000 })).toContain('time: not done within 60000 ms')
-    expect(await failOf({ actors: { a: [poll] } })).toContain('loop: after 1000 events')
+    const race = { actors: { a: [poll] }, endOnFailure: true }
+    expect(await failOf({ ...race, timeoutMs: 60_000 })).toContain('time: not done within 60000 ms')
+    expect(await failOf(race)).toContain('loop: after 1000 events')
   })
 
   it('with a loop that polls the clock, or one that awaits settled promises', async () => {
