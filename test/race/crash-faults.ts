@@ -12,6 +12,8 @@ export interface CrashFault extends CrashSabotage {
   readonly name: string
   readonly invariant: 'K1' | 'K2' | 'K3' | 'K4' | 'K5' | 'K6' | 'K7' | 'K10'
   readonly description: string
+  /** The seed that finds it soon. Default 3. */
+  readonly seed?: number
 }
 
 /** Changes the registry and what keeps it in step with the store. */
@@ -53,6 +55,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'refused-launch-written-later',
+    seed: 1,
     invariant: 'K1',
     description: 'the row of a launch that was refused is written with the next write',
     breakManager: withPersistence((persistence) => {
@@ -61,6 +64,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'refused-launch-starts',
+    seed: 1,
     invariant: 'K1',
     description: 'a run starts when the write of its launch has failed',
     breakManager: withPersistence((persistence) => {
@@ -70,6 +74,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'told-before-written',
+    seed: 4,
     invariant: 'K2',
     description: 'an end is notified and delivered before it is written',
     breakManager: withPersistence((persistence) => {
@@ -116,6 +121,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'repeat-not-marked',
+    seed: 5,
     invariant: 'K4',
     description: 'a result that may have been told is told again as if it were new',
     breakManager: withPersistence((_, registry) => {
@@ -125,6 +131,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'pruned-before-confirmed',
+    seed: 4,
     invariant: 'K5',
     description: 'a record is removed when its message was accepted, and nobody has confirmed it',
     breakManager: withPersistence((persistence) => {
@@ -133,6 +140,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'accepted-lost-at-the-end',
+    seed: 1,
     invariant: 'K5',
     description: 'a clean end does not confirm what was accepted',
     breakManager: withPersistence((persistence) => {
@@ -141,6 +149,7 @@ export const crashFaults: readonly CrashFault[] = [
   },
   {
     name: 'sent-given-up-at-the-end',
+    seed: 1,
     invariant: 'K4',
     description: 'a message whose turn was open at a clean end counts as refused',
     breakManager: withPersistence((persistence) => {

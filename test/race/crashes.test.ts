@@ -41,9 +41,9 @@ describe('any race with crashes', () => {
 const MAX_STEPS = 15
 
 describe(`a fault is found, and shrunk to at most ${MAX_STEPS} steps`, () => {
-  it.each(crashFaults)('$invariant: $name', async ({ name, description, ...sabotage }) => {
+  it.each(crashFaults)('$invariant: $name', async ({ name, description, seed = 3, ...sabotage }) => {
     const race = crashRace(sabotage)
-    const error = await failureOf(exploreRaces({ ...race, numRuns: 5000, seed: 3 }))
+    const error = await failureOf(exploreRaces({ ...race, numRuns: 5000, seed }))
     if (process.env['FAULT_SHOW'] !== undefined) {
       console.info(`${name}: ${description}\n${error.message.split('This test')[0]}`)
     }

@@ -17,8 +17,8 @@ describe('any race of what wakes an agent and holds tasks back', () => {
 const MAX_STEPS = 20
 
 describe(`a fault is found, and shrunk to at most ${MAX_STEPS} steps`, () => {
-  it.each(wakingFaults)('$invariant: $name', async ({ name, description, ...sabotage }) => {
-    const error: unknown = await exploreRaces({ ...wakingRace(sabotage), numRuns: 5000, seed: 3 }).catch(
+  it.each(wakingFaults)('$invariant: $name', async ({ name, description, seed = 3, ...sabotage }) => {
+    const error: unknown = await exploreRaces({ ...wakingRace(sabotage), numRuns: 5000, seed }).catch(
       (error: unknown) => error,
     )
     if (!(error instanceof RaceError)) throw new Error('the race did not fail', { cause: error })
