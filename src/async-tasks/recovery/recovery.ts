@@ -307,8 +307,9 @@ function goOn(
         params,
         runner,
       })
-      if (fate.type === 'waiting' || retry !== undefined || runner.durable === true)
-        {plans.set(prepared, { start, ticket, retry })}
+      if (fate.type === 'waiting' || retry !== undefined || runner.durable === true) {
+        plans.set(prepared, { start, ticket, retry })
+      }
     },
   })
   if (entry === undefined) return undefined
