@@ -38,7 +38,7 @@ export function reminderText(
   const parts = questions.map(questionText)
   if (tasks.length > 0) parts.push(headingText(tasks))
   for (const { record } of tasks) {
-    const text = JSON.stringify(notification(record), null, 2)
+    const text = notificationText(record)
     const name = `task ${record.id} (subagent '${record.subagentName}', goal ${JSON.stringify(record.goalPrompt)}):`
     parts.push(isLeased ? `Output of ${name}\n\`\`\`json\n${text}\n\`\`\`` : `T${name.slice(1)}\n${text}`)
   }
@@ -65,6 +65,9 @@ function headingText(tasks: readonly ModelTask[]): string {
   return `${tasks.length} async task(s) ${ends.length === 1 ? ends[0]!.status : `ended (${how})`}:`
 }
 
+/** What a reminder says of one task. */
+export const notificationText = (record: ModelRecord): string => JSON.stringify(notification(record), null, 2)
+
 function notification(record: ModelRecord): object {
   const { id, status, output, error, errorName, errorCode, lateOutput, cancelReason, attempt } = record
   const { outputTail, runningChildren, spent } = record
@@ -89,6 +92,13 @@ function notification(record: ModelRecord): object {
     return { agent_id: id, status, ...(cancelReason !== undefined && { reason: cancelReason }), ...tail, ...used }
   }
   return { agent_id: id, ...outputFields(output), ...children, ...used }
+}
+
+/** Why a task fails that was to run after this one; errors that contain each other are cut. */
+export function unmetText({ id, status, error = '' }: ModelRecord): string {
+  const shown = error.length <= 500 ? error : `${error.slice(0, 500)}...`
+  const how = status === 'cancelled' ? 'was cancelled.' : `has failed: ${shown}`
+  return `The task was not started, because task ${id} (subagent 'agent', goal "goal"), after which it was to run, ${how}`
 }
 
 /** No seed has it: what is empty is left out. */

@@ -9,7 +9,6 @@
  */
 import {
   badInputs,
-  LONG_OUTPUT,
   outputs,
   OWNERS,
   RATE_LIMITED,
@@ -22,7 +21,16 @@ import {
   type Target,
   type TopAction,
 } from './actions.js'
-import { baseSubscriptions, KEY_LIMITS, perform, SCRIPT_FUEL, SCRIPT_USES, type Host, type Performers } from './host.js'
+import {
+  baseSubscriptions,
+  KEY_LIMITS,
+  perform,
+  REMINDER_CHARS,
+  SCRIPT_FUEL,
+  SCRIPT_USES,
+  type Host,
+  type Performers,
+} from './host.js'
 import { nthLast, type Answer } from './drawing.js'
 import {
   ANSWER_SCHEMA,
@@ -30,9 +38,11 @@ import {
   failureText,
   limitText,
   messageRefusal,
+  notificationText,
   QUESTION,
   reminderText,
   stopText,
+  unmetText,
   waitedText,
   type ModelOutcome,
 } from './expected-texts.js'
@@ -130,8 +140,6 @@ interface Attached {
   /** How long it may run on after an abort, in ms. */
   readonly graceMs: number
   isOverdue: boolean
-  /** Its output is longer than a reminder may be. */
-  isLong: boolean
   /** What it appended. */
   text: string
 }
@@ -365,7 +373,6 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       run: undefined,
       graceMs,
       isOverdue: false,
-      isLong: false,
       text: '',
       retry,
       takesMessages: how.takesMessages === true,
@@ -556,9 +563,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
   }
 
   function failUnmet(task: ModelTask, waits: Dependent): void {
-    const { id, status, error } = waits.ends.get(failedOf(waits)!)!
-    const how = status === 'cancelled' ? 'was cancelled.' : `has failed: ${error}`
-    const text = `The task was not started, because task ${id} (subagent 'agent', goal "goal"), after which it was to run, ${how}`
+    const text = unmetText(waits.ends.get(failedOf(waits)!)!)
     effects.push(() => {
       if (model.isActive(task)) end(task, { status: 'failed', error: text, errorCode: 'DEPENDENCY_FAILED' })
     })
@@ -728,7 +733,6 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     if (!of(task).isOverdue) end(task, { status: 'completed', output: kept })
     else if (Object.keys(kept).length === 0) endStopped(task)
     else endStopped(task, { more: ' It then returned a result, too late.', lateOutput: kept })
-    of(task).isLong = index === LONG_OUTPUT
   }
 
   function fail(task: ModelTask, error: string): void {
@@ -941,8 +945,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
       queued: model.queued(ledger, owner).length,
       isPaused,
     }
-    const isCut = tasks.some((task) => of(task).isLong)
-    return isCut ? 'cut' : reminderText(tasks, counts, isLeased, questions)
+    return tasks.some(isLong) ? 'cut' : reminderText(tasks, counts, isLeased, questions)
   }
 
   function leaseReminder(owner: string, isExclusive: boolean): unknown {
@@ -950,7 +953,7 @@ export function createModelledHost(settings: RegistrySettings, start: number): H
     const tasks = lease(owner, isExclusive, questions)?.tasks
     if (!tasks) return undefined
     const text = remind(tasks, owner, true, questions)
-    const cut = tasks.filter((task) => of(task).isLong)
+    const cut = tasks.filter(isLong)
     if (cut.length > 0) {
       change(() => {
         for (const task of cut) if (ledger.tasks.includes(task)) task.isUnread = true
@@ -1409,6 +1412,9 @@ function isEnd(item: OutboxItem): item is Extract<OutboxItem, { transition: unkn
   if (!('transition' in item) || item.transition.kind !== 'status') return false
   return item.transition.to !== 'running' && item.transition.to !== 'queued'
 }
+
+/** Whether a reminder cuts what it says of a task. */
+const isLong = ({ record }: ModelTask): boolean => notificationText(record).length > REMINDER_CHARS
 
 const nameOf = ({ task, id }: ModelQuestion): object => ({ taskId: task.record.id, questionId: id })
 

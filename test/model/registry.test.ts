@@ -220,6 +220,21 @@ describe('sequences that once failed, or that missed a planted fault', () => {
       { do: 'leaseReminder' },
     ]))
 
+  it('A7, F15: the result of a task that was to run after others is cut where their errors make it long', () =>
+    behaves(
+      [
+        launch({ id: 'a' }),
+        ...['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((id, index, ids) =>
+          launch({ id: ids[index + 1] ?? 'z', after: [{ id }] }),
+        ),
+        { do: 'cancel', task: { id: 'a' } },
+        { do: 'remind' },
+        { do: 'leaseReminder' },
+        { do: 'read', task: { id: 'z' } },
+      ],
+      { maxAsyncTasks: 20 },
+    ))
+
   it('A1: a call whose output ends the task while it is read ends nothing itself', () => {
     const manager = new AsyncTaskManager({ clock: createManualClock() })
     manager.registerTask({ id: 'a', subagentName: 'agent', goalPrompt: '' })
