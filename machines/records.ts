@@ -102,6 +102,14 @@ export interface TaskBudget extends SpentTotals {
   readonly wrapUpMs?: number
 }
 
+/** The conversation of a program or an agent, with which a task can be continued. */
+export interface TaskSession {
+  /** What the program or agent calls it. */
+  readonly id: string
+  /** The working directory that it belongs to. */
+  readonly cwd?: string | undefined
+}
+
 interface TaskFields extends CommandFields {
   /** Unique among the retained records. */
   readonly id: string
@@ -133,6 +141,10 @@ interface TaskFields extends CommandFields {
   readonly waitsFor?: readonly string[]
   /** The key that it was launched with: tasks with the same key run one at a time, unless `limits` allows more. */
   readonly concurrencyKey?: string
+  /** The task that it continues, which has ended. */
+  readonly continues?: string
+  /** The session of its run; of a task that continues another one, at first that of the other one. */
+  readonly session?: TaskSession
   /** How many messages to its run were accepted; absent when there were none. */
   readonly messagesSent?: number
   /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
@@ -355,6 +367,8 @@ export interface TaskAdmission {
   readonly concurrencyKey?: string | undefined
   /** What its runs may use. */
   readonly budget?: TaskBudget | undefined
+  /** The task that it continues. */
+  readonly previous?: { readonly id: string; readonly session?: TaskSession } | undefined
   /** It runs a program. Default: a subagent. */
   readonly kind?: CommandFields['kind'] | undefined
   /** The program and its arguments. */

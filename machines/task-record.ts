@@ -12,6 +12,7 @@ import type {
   TaskAttempt,
   TaskProgress,
   TaskQuestion,
+  TaskSession,
 } from './records.js'
 
 /** The record of a task that has just been registered. */
@@ -36,6 +37,7 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     after,
     waitsFor,
     concurrencyKey,
+    previous,
   } = admission
   return Object.freeze({
     id,
@@ -52,6 +54,8 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
     ...(after !== undefined && { after: Object.freeze([...after]) }),
     ...(waitsFor !== undefined && waitsFor.length > 0 && { waitsFor: Object.freeze([...waitsFor]) }),
     ...(concurrencyKey !== undefined && { concurrencyKey }),
+    ...(previous !== undefined && { continues: previous.id }),
+    ...(previous?.session !== undefined && { session: previous.session }),
     ...(abortController !== undefined && { abortController }),
     ...(isForeground === true && { isForeground }),
     ...(isNote === true && { isNote }),
@@ -110,12 +114,14 @@ interface RequeueChange {
 export interface NotedFields extends ProgramFacts {
   readonly progress?: TaskProgress
   readonly messagesSent?: number
+  readonly session?: TaskSession
 }
 
 /** Each of them: whether it is noted of the task, or of one of its runs and the next starts without it. The end of a task keeps them all. */
 const NOTED = {
   progress: 'run',
   messagesSent: 'task',
+  session: 'task',
   pid: 'task',
   exitCode: 'task',
   signal: 'task',
@@ -175,9 +181,11 @@ export function endedRecord(
     isNote,
     kind,
     command,
+    continues,
   } = running
   const ended = endOf(settlement)
   if (isNote === true) Object.assign(ended, { isNote })
+  if (continues !== undefined) Object.assign(ended, { continues })
   if (parentId !== undefined) Object.assign(ended, { parentId, depth })
   if (runningChildren !== undefined) Object.assign(ended, { runningChildren })
   if (kind !== undefined) Object.assign(ended, { kind, command })

@@ -48,6 +48,7 @@ export type {
   TaskBudget,
   TaskProgress,
   TaskQuestion,
+  TaskSession,
   TaskTransition,
 } from '../machines/records.js'
 export type { AsyncTaskStatus, TerminalStatus } from '../machines/task-status.js'
@@ -84,6 +85,7 @@ export type {
   RunDurability,
   RunFunction,
   DependencyResult,
+  PreviousTask,
   RunInput,
   Runner,
   RunnerDefinition,

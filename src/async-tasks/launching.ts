@@ -11,7 +11,7 @@ import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
-import type { FindRunner, Runner } from '../engine/runner.js'
+import type { FindRunner, PreviousTask, Runner } from '../engine/runner.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
 import { childTaskInputSchema, type launchInputSchema, type registerTaskInputSchema } from '../protocol/async-tasks.js'
 import { smallerBudget } from '../protocol/budget.js'
@@ -93,12 +93,13 @@ export class Launcher implements RunHost {
     return registered as RunningTaskInfo
   }
 
-  /** Registers a task, and starts its run unless it has to wait. @param parent the task whose run launches it */
+  /** Registers a task, and starts its run unless it has to wait. @param parent the task whose run launches it @param previous what it continues */
   launch(
     input: LaunchFields,
     runner: Runner,
     reservationId: string | undefined,
     parent: TaskEntry | undefined,
+    previous?: PreviousTask,
   ): ActiveTaskInfo {
     const { registry } = this
     const { params: given, whenFull, priority, retry, budget, onFailedDependency = 'fail' } = input
@@ -125,7 +126,7 @@ export class Launcher implements RunHost {
             priority: priority ?? 0,
             since: elapsedMs(registry.clock),
             ...defined({ needs }),
-            bytes: jsonBytes({ goal: input.goalPrompt, params, ...defined({ after }) }, Infinity),
+            bytes: jsonBytes({ goal: input.goalPrompt, params, ...defined({ after, previous }) }, Infinity),
           }
         : undefined
     const allowed = smallerBudget(definition.budget, budget)
@@ -142,10 +143,11 @@ export class Launcher implements RunHost {
         }),
         run: registry.persistence && {
           ...storedRun(definition, params),
-          ...defined({ retry, priority, after: stored }),
+          ...defined({ retry, priority, after: stored, previous }),
         },
         ticket: waits ? ticket : undefined,
         concurrencyKey,
+        previous,
         budget: Object.freeze(allowed),
         isDurable: definition.durable,
         ...(parent && childFields(parent, input.kind)),
@@ -153,7 +155,7 @@ export class Launcher implements RunHost {
       const { entry, registered } = this.#admit(admission, true, reservationId, parent)
       const trace = this.telemetry?.current()
       if (trace !== undefined) launchTraces.set(entry, trace)
-      const start = { runner: definition, graceMs: admission.graceMs, params }
+      const start = { runner: definition, graceMs: admission.graceMs, params, previous }
       if (ticket !== undefined) plans.set(entry, { start, ticket, retry: policy })
       if (definition.isUnique !== true) launches.set(entry, { input, params, runner })
       if (wait !== undefined) registry.use(dependencies).begin(entry, wait)

@@ -49,6 +49,7 @@ import { checkOptions } from '../protocol/option-checks.js'
 import type { ScheduleInfo, ScheduleInput } from '../protocol/schedules.js'
 import { parseInput } from '../protocol/parse.js'
 import { toCancelOptions, toCancelReason } from './cancel-reason.js'
+import { continueTask } from './continuing.js'
 import { createRegistryActor, type RegistryActor } from './registry-actor.js'
 import { TaskRegistry } from './registry.js'
 import type { RegistryReads } from './registry-reads.js'
@@ -603,6 +604,16 @@ export class AsyncTaskManager {
    */
   sendToTask(id: string, message: string): SendResult {
     return sendMessage(this.registry, id, message)
+  }
+
+  /**
+   * Continues a task that has ended: launches one of its subagent for its owner, with its `timeoutMs`, `budget` and `concurrencyKey`. The goal is the message; the
+   * run gets how the other one ended (`context.previous`).
+   * @param task the id of a task that is kept, or a record of `history`
+   * @throws InvalidInputError; AgentTasksError `NOT_CONTINUED` with the reason; and what `launch` throws. Nothing has changed then
+   */
+  continueTask(task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
+    return continueTask(this.#launcher, task, message)
   }
 
   // Schedules

@@ -3,7 +3,7 @@ import { PerTask } from '../../machines/per-task.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
-import type { FlatRunner, RunInput, Runner } from '../engine/runner.js'
+import type { FlatRunner, PreviousTask, RunInput, Runner } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { Feature } from './feature.js'
@@ -16,6 +16,8 @@ export interface RunStart {
   readonly graceMs: number
   /** Its further input. */
   readonly params?: RunInput['params'] | undefined
+  /** What it continues. */
+  readonly previous?: PreviousTask | undefined
   /** An earlier process started it, and it goes on. */
   readonly isResumed?: boolean
 }

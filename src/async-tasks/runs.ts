@@ -8,6 +8,7 @@ import type { Engine, Outcome } from '../engine/engine.js'
 import type { RunContext, RunDurability, RunInput, Runner } from '../engine/runner.js'
 import type { WaitForOptions } from '../engine/steps.js'
 import { QuestionWithdrawnError } from '../errors.js'
+import { sessionSchema } from '../protocol/async-tasks.js'
 import { spendSchema } from '../protocol/budget.js'
 import { describeFailure, failureOf, toOutput } from '../protocol/outcomes.js'
 import { Inbox, inboxes, NO_MESSAGES } from './questions/inbox.js'
@@ -44,7 +45,7 @@ export interface RunHost {
 
 /** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
 export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
-  const { runner, graceMs, params, isResumed = false } = start
+  const { runner, graceMs, params, previous, isResumed = false } = start
   const { registry, engine } = host
   const { persistence } = registry
   const { unsettled } = registry.use(runs)
@@ -94,6 +95,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
         ? askQuestion(registry, entry, question, options)
         : Promise.reject(new QuestionWithdrawnError(entry.record.id)),
     messages,
+    setSession: (sessionId, options = {}) => {
+      const session = parseInput(sessionSchema(), { ...options, id: sessionId }, 'session')
+      if (isCurrent(entry, attempt)) registry.send({ type: 'task.note', entry, fields: { session } })
+    },
     spend: (amount) => {
       const spent = parseInput(spendSchema(), amount, 'amount')
       if (isCurrent(entry, attempt) && entry.ref !== undefined) {
@@ -119,7 +124,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     ...(kind !== undefined && {
       setProgram: (fields: ProgramFacts) => registry.send({ type: 'task.note', entry, fields }),
     }),
-    ...defined({ durability }),
+    ...defined({ durability, previous }),
     ...(operation && { trace: operation.trace }),
   })
   try {

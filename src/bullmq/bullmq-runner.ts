@@ -60,5 +60,6 @@ export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
     },
     survivesHost: true,
     takesMessages,
+    whyNotContinue: () => 'its run was on a worker, which keeps no session',
   }
 }

@@ -225,6 +225,7 @@ export class WorkerRun {
       append: (text) => this.#send(() => this.#outgoing.append(text)),
       spend: (amount) => this.#spend(amount),
       ask: (question, options) => this.#ask(question, options?.signal),
+      setSession: () => undefined,
       messages: takesMessages ? this.#messages() : new Inbox().open(),
       step: noSteps,
       sleep: noSteps,

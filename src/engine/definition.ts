@@ -71,6 +71,7 @@ const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
   isBound: aBoolean,
   foundAs: aString,
   isUnique: aBoolean,
+  whyNotContinue: aFunction,
   takesMessages: aBoolean,
 }
 

@@ -12,6 +12,7 @@ import type {
   TaskAnswer,
   TaskBudget,
   TaskProgress,
+  TaskSession,
 } from '../../machines/records.js'
 import type { TerminalStatus } from '../../machines/task-status.js'
 import type { RetryPolicy } from '../protocol/retry-policy.js'
@@ -50,6 +51,13 @@ export interface RunContext extends RunSteps {
    * `takesMessages`. Leaving a loop over them refuses further ones.
    */
   readonly messages: AsyncIterable<string>
+  /** The task that this one continues, as it ended; absent for every other task. The goal of this one is what it was sent. */
+  readonly previous?: PreviousTask | undefined
+  /**
+   * Notes the session with which the task can be continued, and the working directory that it belongs to; the latest counts. Ignored on a worker.
+   * @param id at most 200 letters, digits, `_`, `.`, `:` and `-`, a letter or digit first. @throws InvalidInputError for any other
+   */
+  setSession(id: string, options?: { readonly cwd?: string }): void
   /** The span of this run, for other processes (`TRACEPARENT`); only with telemetry. */
   readonly trace?: TraceContext | undefined
   /**
@@ -151,6 +159,8 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
   readonly foundAs?: string | undefined
   /** Whether it is the run of one task alone, as of one that follows work which was started elsewhere: nobody can run it again. Default false. */
   readonly isUnique?: boolean | undefined
+  /** Why a task that has ended cannot be continued, in words; undefined when it can. Default: it can. */
+  readonly whyNotContinue?: ((previous: PreviousTask) => string | undefined) | undefined
   /** Whether its runs read `context.messages`. Default false: messages to its tasks are refused. */
   readonly takesMessages?: boolean | undefined
 }
@@ -196,6 +206,16 @@ export interface DependencyResult {
   readonly cancelReason?: string
   /** Its output or its error was cut. */
   readonly isCut?: boolean
+}
+
+/** A task that is continued, as it ended. Its goal and its result are each about as long as a message may be; the rest was cut. */
+export interface PreviousTask extends DependencyResult {
+  /** Its id. */
+  readonly id: string
+  /** Its goal. */
+  readonly goal: string
+  /** Its session, if its run had noted one. */
+  readonly session?: TaskSession
 }
 
 /** Finds what runs the tasks of a subagent, or what has this name as `foundAs`; undefined when there is none. */

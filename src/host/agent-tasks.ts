@@ -42,7 +42,7 @@ import {
   type AgentTasksOptions,
   type CommandsOptions,
 } from './agent-tasks-options.js'
-import { launchTask, type LaunchOptions } from './launch.js'
+import { handleOf, launchTask, type LaunchOptions } from './launch.js'
 import type { OutputOf, Subagents } from './subagent-outputs.js'
 import type { TaskHandle } from './task-handle.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
@@ -92,6 +92,8 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
     goal: string,
     options?: LaunchOptions,
   ): TaskHandle<OutputOf<Known[Name]>>
+  /** Continues a task that has ended, and returns the handle of the new task. Throws as `AsyncTaskManager.continueTask` does. */
+  readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle
   /**
    * Moves a task that a call of a tool waits for to the background (`AsyncTaskManager.detachTask`): the call returns, and the result is owed.
    * @returns whether it was moved; if not, the reason: it is unknown, has ended, or is in the background
@@ -280,6 +282,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const dispose = (): Promise<void> => manager.dispose()
   return {
     launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
+    continue: (task, message) => manager.reads.batch(() => handleOf(manager, manager.continueTask(task, message))),
     manager,
     detach: (id) => manager.detachTask(id),
     pause: (of, how) => manager.pause(of, how),

@@ -1,4 +1,5 @@
 /** `tasks.launch`: starts a task of one of the host's subagents. */
+import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -34,11 +35,15 @@ export function launchTask(
   // In one batch: whatever ends the task at once, it is retained until its handle is made.
   return reads.batch(() => {
     const input = { ...rest, ...defined({ parentId, owner: given }), subagentName: name, goalPrompt: goal }
-    const { id } = manager.launch(input, definitionOf(subagent))
-    const entry = reads.history.get(id)
-    if (entry === undefined) throw new Error(`Task ${id} is not retained after its launch.`)
-    return createTaskHandle(manager, entry)
+    return handleOf(manager, manager.launch(input, definitionOf(subagent)))
   })
+}
+
+/** The handle of a task that has been launched in the same batch. */
+export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): TaskHandle {
+  const entry = manager.reads.history.get(id)
+  if (entry === undefined) throw new Error(`Task ${id} is not retained after its launch.`)
+  return createTaskHandle(manager, entry)
 }
 
 function knownNames(names: readonly string[]): string {

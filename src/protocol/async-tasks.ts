@@ -36,6 +36,14 @@ const taskId = lazily(() =>
 /** A key for tasks that run one at a time; it is shown in lists, too. */
 export const concurrencyKey = taskId
 
+/** The ids of sessions; they become arguments of programs. */
+export const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
+
+/** A session that can be resumed. */
+export const sessionSchema = lazily(() =>
+  strictObject({ id: z.string().regex(SESSION_ID), cwd: z.string().min(1).max(4096).optional() }).readonly(),
+)
+
 /** Owners: the owner of what a run launches is longer than the id of its task. */
 export const ownerName = lazily(() => z.string().min(1).max(520))
 
@@ -267,6 +275,10 @@ export const restorableRecordSchema = lazily(() =>
       cancelReason: z.string().optional(),
       /** What its run returned after its deadline. */
       lateOutput: jsonObject().optional(),
+      /** The task that it continues. */
+      continues: name().optional(),
+      /** The session of its run. */
+      session: sessionSchema().optional(),
       /** How many messages to its run were accepted. */
       messagesSent: z.number().int().min(1).optional(),
       /** Its last progress. */

@@ -1,10 +1,13 @@
 /** The context of a run that a test starts without a manager; it records what the run does with it. */
 import { NO_MESSAGES } from '../../src/async-tasks/questions/inbox.js'
+import type { TaskSession } from '../../machines/records.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
 
 /** A context that records its calls. */
 export interface RecordedContext extends RunContext {
   readonly controller: AbortController
+  /** The sessions that it has noted. */
+  readonly sessions: TaskSession[]
   /** The reported progress, in order. */
   readonly reported: unknown[]
   /** All text appended so far. */
@@ -33,6 +36,7 @@ export const noFamily: Pick<RunContext, 'launch' | 'children'> = {
 /** Makes a context whose `controller` aborts it. */
 export function createRunContext(): RecordedContext {
   const controller = new AbortController()
+  const sessions: TaskSession[] = []
   const reported: unknown[] = []
   const waiting: { readonly text: string; readonly resolve: () => void }[] = []
   let output = ''
@@ -49,6 +53,8 @@ export function createRunContext(): RecordedContext {
       output += text
       for (const waiter of waiting) if (output.includes(waiter.text)) waiter.resolve()
     },
+    sessions,
+    setSession: (id, options) => void sessions.push({ id, ...options }),
     ask: () => Promise.reject(new Error('no one answers')),
     messages: NO_MESSAGES,
     ...noFamily,

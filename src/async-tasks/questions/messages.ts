@@ -14,7 +14,8 @@ const MAX_MESSAGE_BYTES = 64 * 1024
 /** Whether a message was accepted; if not, the reason, in words. */
 export type SendResult = { readonly sent: true } | { readonly sent: false; readonly reason: string }
 
-const messageSchema = lazily(() => z.string().min(1))
+/** What a task is sent. */
+export const messageSchema = lazily(() => z.string().min(1))
 
 /**
  * Hands a message to the run of a task, which takes it at most once.

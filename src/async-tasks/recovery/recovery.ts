@@ -5,7 +5,7 @@ import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
 import { readStoredWait } from '../dependencies/stored-wait.js'
 import { needsOf } from '../named-slots/task-needs.js'
 import { launches, plans } from '../run-plan.js'
-import type { FindRunner } from '../../engine/runner.js'
+import type { FindRunner, PreviousTask } from '../../engine/runner.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SlotPool, TaskAttempt } from '../../../machines/records.js'
 import { runOfOwner } from '../../../machines/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -180,7 +180,7 @@ function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefine
 
 function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask {
   const { deadlineAt: _, run = {}, ...fields } = task
-  const { graceMs, pool, params, key, foundAs, retry, priority, place, after } = run
+  const { graceMs, pool, params, key, foundAs, retry, priority, place, after, previous } = run
   const { attempts, startedAt } = task.record
   const record: StoredJson = withoutRun(task.record)
   const interrupted: TaskAttempt = {
@@ -204,7 +204,7 @@ function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask 
     run: {
       graceMs,
       params,
-      ...defined({ key, foundAs, pool, retry, priority, place, after }),
+      ...defined({ key, foundAs, pool, retry, priority, place, after, previous }),
       ...(waits && { notBefore: now, delayMs: 0 }),
     },
   }
@@ -281,7 +281,7 @@ function goOn(
     bytes: jsonBytes({ goal, params, ...defined({ after }) }),
     ...defined({ needs }),
   }
-  const start = { runner, graceMs, params }
+  const start = { runner, graceMs, params, previous: run['previous'] as PreviousTask | undefined }
   const delayMs = waitLeft(run, registry.clock.now())
   const waitedMs = waitedSince(run, record.launchedAt, waitEnd(registry, record.owner))
   const entry = registry.ask({

@@ -1,0 +1,83 @@
+/**
+ * Continues a task that has ended: a new task of its subagent for its owner, whose run gets how it ended (`context.previous`). One task at a time continues a
+ * task, or a session of a subagent, and none while the earlier run is still ending.
+ */
+import { runOfOwner } from '../../machines/families.js'
+import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { defined } from '../defined.js'
+import { toFlatRunner } from '../engine/definition.js'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
+import { restorableRecordSchema } from '../protocol/async-tasks.js'
+import { parseInput } from '../protocol/parse.js'
+import { cutText } from '../text/cut-text.js'
+import { preview } from '../text/preview.js'
+import { resultChars, toDependencyResult } from './dependencies/dependency-result.js'
+import { livingOwner } from './families/families.js'
+import type { Feature } from './feature.js'
+import type { Launcher } from './launching.js'
+import { messageSchema } from './questions/messages.js'
+import { prunedTasks } from './recovery/pruned-tasks.js'
+import type { TaskRegistry } from './registry.js'
+import { currentRuns, launches, runs } from './run-plan.js'
+import { prunedText } from './task-lookup.js'
+
+/** @throws InvalidInputError, AgentTasksError `NOT_CONTINUED`, and what a launch throws */
+export function continueTask(launcher: Launcher, task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
+  const { registry } = launcher
+  const { history } = registry
+  const goalPrompt = parseInput(messageSchema(), message, 'message')
+  const { record, kept } = find(registry, task)
+  const { id, subagentName, goalPrompt: goal, session, timeoutMs, budget, concurrencyKey } = record
+  const refuse = (reason: string): never => {
+    throw new AgentTasksError('NOT_CONTINUED', `Task ${preview(id)} cannot be continued: ${reason}.`)
+  }
+  if (!isTerminal(record)) return refuse(`it has not ended: it is ${record.status}`)
+  if (record.kind === 'command' || record.isNote === true) return refuse('no subagent has run it')
+  const { unsettled } = registry.use(runs)
+  for (const entry of history.entries()) {
+    const { record: other } = entry
+    const isSame = other.id === id || other.continues === id || hasSameSession(other, record)
+    const run = currentRuns.get(entry)
+    if (!isSame || (entry.ref === undefined && (run === undefined || !unsettled.has(run)))) continue
+    return refuse(other.id === id ? 'its run is still ending' : `task ${preview(other.id)} already continues it`)
+  }
+  const runner = (kept && launches.get(kept)?.runner) ?? launcher.findRunner(subagentName)
+  if (runner === undefined) return refuse(`no subagent ${preview(subagentName)} is known`)
+  const maxChars = resultChars(1)
+  const end = toDependencyResult(record, maxChars)
+  const previous = Object.freeze({ id, goal: cutText(goal, maxChars), ...end, ...defined({ session }) })
+  const why = toFlatRunner(runner, 'runner').whyNotContinue?.(previous)
+  if (why !== undefined) return refuse(why)
+  const owner = livingOwner(
+    record,
+    (runId) =>
+      history.get(runId)?.record ?? refuse(`task ${preview(runId)}, whose run owned it, is not known any more`),
+    (runId) => history.get(runId)?.ref !== undefined,
+  )
+  const input = { subagentName, goalPrompt, owner, ...defined({ timeoutMs, budget, concurrencyKey }) }
+  const parent = history.get(runOfOwner(owner) ?? '')
+  return registry.use(continuing).launching(owner, () => launcher.launch(input, runner, undefined, parent, previous))
+}
+
+type Launching = (owner: string, launch: () => ActiveTaskInfo) => ActiveTaskInfo
+
+/** How continuations are launched: an MCP server counts them for their client. */
+export const continuing = (): Feature & { launching: Launching } => ({ launching: (_owner, launch) => launch() })
+
+const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
+  one.session !== undefined && one.session.id === other.session?.id && one.subagentName === other.subagentName
+
+/** A task of an id or of a record of the history, and its entry if it is kept. @throws InvalidInputError */
+function find(registry: TaskRegistry, task: string | SettledTaskInfo): { record: AsyncTaskInfo; kept?: TaskEntry } {
+  const past = typeof task === 'string' ? undefined : parseInput(restorableRecordSchema(), task, 'task')
+  const kept = registry.history.get(past?.id ?? (task as string))
+  // Another task may have the id of a past one.
+  if (kept !== undefined && (past?.launchedAt ?? kept.record.launchedAt) === kept.record.launchedAt) {
+    return { record: kept.record, kept }
+  }
+  if (past !== undefined) return { record: past as SettledTaskInfo }
+  const pruned = registry.use(prunedTasks).find(task as string)
+  const expected = 'the id of a task that is kept, or a record of the history'
+  throw new InvalidInputError('task', task, pruned ? `${expected}. ${prunedText(pruned)}` : expected)
+}
