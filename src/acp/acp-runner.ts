@@ -16,6 +16,8 @@ import {
   type ProgramRemains,
 } from '../runners/process-error.js'
 import { DRAIN_MS, type ProgramEnd } from '../runners/supervision.js'
+import { SESSION_ID } from '../protocol/async-tasks.js'
+import { whyNoSession } from '../runners/printed-session.js'
 import { preview } from '../text/preview.js'
 import { parseAcpOptions, policyFor, type AcpRunnerOptions, type AcpSettings } from './acp-options.js'
 import { openAgentPipe } from './agent-pipe.js'
@@ -25,9 +27,6 @@ import { openTerminals } from './terminals.js'
 
 /** How much of what an agent writes before it has answered is kept for an error, in bytes. */
 const KEPT_STDOUT_BYTES = 8192
-
-/** A session with such an id is kept for a later run. */
-const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
 
 /**
  * Creates a runner that starts an agent, sends it the goal as one prompt, and ends it after its turn.
@@ -43,14 +42,18 @@ const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
  */
 export function acpRunner(options: AcpRunnerOptions): OutputRunner {
   const settings = parseAcpOptions(options)
-  return { run: (input, context) => runAgent(settings, input, context), runsElsewhere: true }
+  return {
+    run: (input, context) => runAgent(settings, input, context),
+    whyNotContinue: ({ session }) => whyNoSession(session),
+    runsElsewhere: true,
+  }
 }
 
 async function runAgent(settings: AcpSettings, input: RunInput, context: RunContext): Promise<OutputObject> {
   const { program, maxMessageBytes, commands, permissions, startTimeoutMs } = settings
   const { command, clock, graceMs } = program
   const { signal } = context
-  const folder = resolve(program.cwd ?? '.')
+  const folder = resolve(context.previous?.session?.cwd ?? program.cwd ?? '.')
   const updates = followUpdates(context, maxMessageBytes)
   const pipe = openAgentPipe(command, maxMessageBytes, updates.read)
   const captured = captureOutput(program, context)
@@ -58,6 +61,7 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
   const stop = new AbortController()
   const attached: AttachedProgram = {
     ...program,
+    cwd: folder,
     stdin: 'pipe',
     signal: stop.signal,
     output: {

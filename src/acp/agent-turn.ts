@@ -12,6 +12,7 @@ import {
   type ClientRequestParamsByMethod,
   type InitializeRequest,
   type InitializeResponse,
+  type NewSessionRequest,
   type NewSessionResponse,
   type PromptRequest,
   type PromptResponse,
@@ -19,6 +20,7 @@ import {
   type Stream,
 } from '@agentclientprotocol/sdk'
 import type { RunContext, RunInput } from '../engine/runner.js'
+import { SESSION_ID } from '../protocol/async-tasks.js'
 import { ProcessError } from '../runners/process-error.js'
 import { preview } from '../text/preview.js'
 import { packageVersion } from '../version.js'
@@ -41,7 +43,7 @@ const AUTH_REQUIRED = -32_000
 export interface TurnSettings {
   readonly settings: AcpSettings
   readonly input: RunInput
-  readonly context: Pick<RunContext, 'ask'>
+  readonly context: Pick<RunContext, 'ask' | 'previous' | 'setSession'>
   /** The folder of its session. */
   readonly folder: string
   readonly updates: SessionUpdates
@@ -76,7 +78,7 @@ export interface AgentTurn {
 
 /** Sends the goal, and answers requests until the turn has ended. */
 export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
-  const { settings, input, folder } = turn
+  const { settings, input, context, folder, updates } = turn
   const { command } = settings.program
   const cancelling = new AbortController()
   const connection = answering(turn, cancelling.signal).connect(stream)
@@ -95,10 +97,20 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
       const message = `Agent ${preview(command)} speaks version ${agreed.protocolVersion} of ACP, expected ${PROTOCOL_VERSION}.`
       throw new ProcessError('ACP_PROTOCOL', message, { command })
     }
-    waitsFor = methods.agent.session.new
-    const created = await agent.request(methods.agent.session.new, { cwd: folder, mcpServers: [] })
-    waitsFor = methods.agent.session.prompt
-    sessionId = created.sessionId
+    const { session } = methods.agent
+    const { loadSession, sessionCapabilities } = agreed.agentCapabilities ?? {}
+    const kept = context.previous?.session?.id
+    const reopen = sessionCapabilities?.resume ? session.resume : session.load
+    if (kept !== undefined && reopen === session.load && loadSession !== true) {
+      const message = `Agent ${preview(command)} cannot continue a session: it has neither ${session.resume} nor ${session.load}.`
+      throw new ProcessError('ACP_FAILED', message, { command })
+    }
+    waitsFor = kept === undefined ? session.new : reopen
+    const where: NewSessionRequest = { cwd: folder, mcpServers: [] }
+    if (kept !== undefined) await updates.discardUntil(agent.request(reopen, { ...where, sessionId: kept }))
+    sessionId = kept ?? (await agent.request(session.new, where)).sessionId
+    if (SESSION_ID.test(sessionId)) context.setSession(sessionId, { cwd: folder })
+    waitsFor = session.prompt
     return sessionId
   }
   const started = start()

@@ -49,6 +49,8 @@ const updateSchema = lazily(() =>
 export interface SessionUpdates {
   /** Reads the parameters of a `session/update`. Never throws. */
   readonly read: (params: unknown) => void
+  /** Ignores updates until this is settled: an agent that loads a session tells all of it again. */
+  discardUntil(loaded: Promise<unknown>): Promise<void>
   /** What the tool call of a request is: the request may leave out what an update has said before. */
   toolCall(request: {
     readonly toolCallId: string
@@ -76,6 +78,7 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
   let messageId: string | undefined
   let isNewMessage = false
   let isLineStart = true
+  let isReplay = false
   const append = (text: string): void => {
     if (text === '') return
     context.append(text)
@@ -97,7 +100,7 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
   return {
     read: (params) => {
       const parsed = updateSchema().safeParse(params)
-      if (!parsed.success) return
+      if (!parsed.success || isReplay) return
       const { update } = parsed.data
       switch (update.sessionUpdate) {
         case 'agent_message_chunk': {
@@ -133,6 +136,11 @@ export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, ma
           else if (!isKnown) appendLine(line)
         }
       }
+    },
+    discardUntil: async (loaded) => {
+      isReplay = true
+      await loaded
+      isReplay = false
     },
     toolCall,
     message: () => keptText(message),

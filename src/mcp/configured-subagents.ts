@@ -1,6 +1,7 @@
 /** The subagents of the configuration: programs, started once for each task. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
+import { defined } from '../defined.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
 import type { FlatSubagent, SubagentRequest } from '../tools/subagents.js'
@@ -38,7 +39,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
-  const { maxRunSeconds, maxConcurrent, rate, isolation, keep } = subagent
+  const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // Not in the directory of a call, nor in the project of a client: that may be anybody's.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
@@ -55,6 +56,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
       questions: asks,
       isolation,
       keep,
+      ...defined({ session }),
       env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
       parse: output,
     })

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { deprecateMaxBlocking } from '../deprecation.js'
 import { MAX_RATE_LIMIT } from './async-tasks.js'
+import { programSessionSchema } from './program-session.js'
 import { RETRY_REASONS } from './retry-policy.js'
 import { strictObject } from './strict-object.js'
 
@@ -125,6 +126,9 @@ const subagentSchema = strictObject({
     .enum(['changes', 'always'])
     .default('changes')
     .describe('With isolation "worktree": whether worktrees are kept in which nothing has changed.'),
+  session: programSessionSchema()
+    .optional()
+    .describe('How its tasks are continued (tool "send_to_task"). Default: not.'),
   asks: z
     .boolean()
     .default(false)
@@ -144,7 +148,10 @@ const subagentSchema = strictObject({
         'empty stdin.',
     ),
 })
-  .check(({ value: { survivesHost, stdin, runsOn }, issues }) => {
+  .check(({ value: { survivesHost, stdin, runsOn, session }, issues }) => {
+    if (session !== undefined && runsOn === 'workers') {
+      issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message: 'server, because it has a session' })
+    }
     if (!survivesHost) return
     if (stdin !== 'none') {
       issues.push({ code: 'custom', input: stdin, path: ['stdin'], message: 'none, because survivesHost is true' })

@@ -1,10 +1,12 @@
 /** What a program prints while it runs: passed on to the task at once, and kept in part for the program's end. */
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
+import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../text/preview.js'
 import { createLineSplitter } from '../text/lines.js'
 import { leftOut, LOST_OUTPUT, needsWholeOutput, type KeptText } from './output-parsers.js'
 import { ProcessError } from './process-error.js'
+import { followSession } from './printed-session.js'
 import type { ProcessSettings } from './process-options.js'
 
 /** How much of a program's stderr is kept, in bytes: enough for the part that an error includes. */
@@ -29,9 +31,13 @@ export interface CapturedOutput {
 export function captureOutput(settings: ProcessSettings, context: RunContext): CapturedOutput {
   const { command, maxOutputBytes, parse } = settings
   const lines = progressLines(settings, context)
+  const cwd = (): string => nodeBuiltin('node:path').resolve(settings.cwd ?? '.')
+  const noteSession = (id: string): void => context.setSession(id, { cwd: cwd() })
+  const session = settings.session && followSession(settings.session.from, noteSession)
   const stdout = openStream(maxOutputBytes, (text) => {
     context.append(text)
     lines?.push(text)
+    session?.push(text)
   })
   const stderr = openStream(STDERR_BYTES, (text) => context.append(text))
   let isLost = false
@@ -63,6 +69,7 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
       stdout.end()
       stderr.end()
       lines?.end()
+      session?.end(stdout.read().text)
     },
   }
 }

@@ -8,6 +8,7 @@ import { checkOptionNames } from '../protocol/option-checks.js'
 import { parseInput } from '../protocol/parse.js'
 import type { OutputFormat, ParseFunction } from './output-parsers.js'
 import { strictObject } from '../protocol/strict-object.js'
+import { programSessionSchema } from '../protocol/program-session.js'
 
 /** How long a program may take to end after an abort, in ms. */
 const DEFAULT_PROCESS_GRACE_MS = 5000
@@ -59,6 +60,12 @@ export interface ProcessRunnerOptions {
    */
   readonly questions?: boolean
   /**
+   * How its tasks are continued, in the folder of the session. `from`: where the id of its session is in its stdout, `json:session_id` of the one JSON value or
+   * `jsonl:thread.started/thread_id` of the lines with this `type`; a field inside another one is `outer.inner`. `resume`: all its arguments then, with `{session}`
+   * and `{message}`. `result`: where the text of its result is (default: as `parse` says). Default: they cannot be continued.
+   */
+  readonly session?: { readonly from: string; readonly resume: readonly string[]; readonly result?: string | undefined }
+  /**
    * `worktree`: it runs in a git worktree of its own, at HEAD of the repository of `cwd` and on the branch `agent-tasks/<id>`, which its retries use
    * again. At the end both are removed if nothing has changed; otherwise they are kept, and `worktree` of the output says where. Needs git 2.36.
    * Default `none`.
@@ -102,6 +109,7 @@ const processOptionsSchema = lazily(() =>
     survivesHost: z.boolean().default(false),
     stdin: z.enum(['none', 'messages']).default('none'),
     questions: z.boolean().default(false),
+    session: programSessionSchema().optional(),
     isolation: z.enum(['none', 'worktree']).default('none'),
     keep: z.enum(['changes', 'always']).default('changes'),
     graceMs: z.number().min(0).default(DEFAULT_PROCESS_GRACE_MS),

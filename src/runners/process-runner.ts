@@ -1,6 +1,6 @@
 /** Runs a background task as a program: another agent's command line, a script, a build. */
 import type { OutputObject } from '../../machines/records.js'
-import type { OutputRunner, RunContext, RunInput } from '../engine/runner.js'
+import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../text/preview.js'
 import { InvalidInputError } from '../errors.js'
 import { environmentOf, runAttached, started, type AttachedProgram } from './attached-program.js'
@@ -12,6 +12,7 @@ import { hasGroups, hasUnixSockets } from '../engine/process-group.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
+import { printedText, whyNoSession } from './printed-session.js'
 import { openQuestionSocket } from './question-socket.js'
 import { shellStartError } from './start-error.js'
 import { substitute } from './substitution.js'
@@ -44,7 +45,7 @@ export function literalRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), (argument) => argument)
 }
 
-type ToArgument = (argument: string, input: RunInput) => string
+type ToArgument = (argument: string, input: RunInput, session?: string) => string
 
 function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunner {
   if (!isNode) {
@@ -55,9 +56,16 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   if (settings.questions && !hasUnixSockets) {
     throw new InvalidInputError('options.questions', true, 'false: Windows has no Unix sockets')
   }
+  const settingsFor = ({ previous }: RunContext): ProcessSettings =>
+    settings.session === undefined || previous?.session === undefined
+      ? settings
+      : { ...settings, args: settings.session.resume, cwd: previous.session.cwd ?? settings.cwd }
+  const whyNotContinue = ({ session }: PreviousTask): string | undefined =>
+    settings.session === undefined ? 'its program has no sessions (option session)' : whyNoSession(session)
   if (!settings.survivesHost) {
     return {
-      run: (input, context) => withQuestions(settings, context, toArgument, isolated(runProgram))(input),
+      run: (input, context) => withQuestions(settingsFor(context), context, toArgument, isolated(runProgram))(input),
+      whyNotContinue,
       takesMessages: settings.stdin === 'messages',
       runsElsewhere: true,
     }
@@ -70,8 +78,9 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
   return {
     run: (input, context) =>
       context.durability?.isResumed === true
-        ? isolated(runSurvivingProgram)(settings, toArgument, input, context)
-        : withQuestions(settings, context, toArgument, isolated(runSurvivingProgram))(input),
+        ? isolated(runSurvivingProgram)(settingsFor(context), toArgument, input, context)
+        : withQuestions(settingsFor(context), context, toArgument, isolated(runSurvivingProgram))(input),
+    whyNotContinue,
     survivesHost: true,
     canResume: (folder, program) => folder !== undefined && canFollow(folder, program),
   }
@@ -122,7 +131,7 @@ async function runProgram(
   input: RunInput,
   context: RunContext,
 ): Promise<OutputObject> {
-  const args = settings.args.map((argument) => toArgument(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input, context.previous?.session?.id))
   const output = captureOutput(settings, context)
   let stopWriting: (() => void) | undefined
   const program: AttachedProgram = {
@@ -153,7 +162,7 @@ async function runSurvivingProgram(
   }
   const folder =
     durability?.folder ?? refuse('a program that survives its host needs a store with files, such as sqliteStore(file)')
-  const args = settings.args.map((argument) => toArgument(argument, input))
+  const args = settings.args.map((argument) => toArgument(argument, input, context.previous?.session?.id))
   const env = environmentOf(settings, input, context)
   const attempt = { command, cwd, env }
   let program = durability?.program
@@ -178,7 +187,7 @@ async function runSurvivingProgram(
  * @param refusal why its shell could not become the program
  */
 async function readOutput(
-  { command, parse }: ProcessSettings,
+  { command, parse, session }: ProcessSettings,
   args: readonly string[],
   output: CapturedOutput,
   end: ProgramEnd,
@@ -193,6 +202,8 @@ async function readOutput(
     if (stdout.isLost === true && parse !== 'text') {
       throw new Error('a part of it could not be written to the store, because the disk is full or a file was removed')
     }
+    const result = session?.result === undefined ? undefined : printedText(session.result, stdout.text)
+    if (result !== undefined) return { final_message: result }
     if (typeof parse === 'function') return await parse(stdout.text, { command, args, stderr })
     return parseOutput(parse, stdout)
   } catch (cause) {

@@ -6,8 +6,8 @@ import { identityOf, type ProgramIdentity } from '../../process-identity.js'
 import { isWithin } from '../../regular-file.js'
 import type { ProcessSettings } from '../process-options.js'
 import { withoutLocalVariables } from './git.js'
-import { isUsing, writeNotes } from './left-worktree.js'
-import { findRepository, refusal } from './repository.js'
+import { isUsing, leftWorktrees, writeNotes } from './left-worktree.js'
+import { findRepository, refusal, type Repository } from './repository.js'
 import { closeWorktree, openWorktree, type Worktree } from './worktree.js'
 
 /** How long the processes of a program that was killed may take to end, in ms, and how often they are looked at. */
@@ -29,12 +29,13 @@ export async function runInWorktree(
 ): Promise<OutputObject> {
   const { clock, cwd = process.cwd() } = settings
   const isResumed = context.durability?.isResumed === true
-  const repository = await findRepository(cwd)
+  const found = await findRepository(cwd)
+  const { repository, id } = context.previous === undefined ? { repository: found, id: input.id } : worktreeAt(found)
   const key = JSON.stringify([repository.commonDir, input.id])
   const start = async (): Promise<OutputObject> => {
     const worktree = await openWorktree(repository, {
-      id: input.id,
-      mayExist: isResumed || context.attempt > 1,
+      id,
+      mayExist: context.previous !== undefined || isResumed || context.attempt > 1,
       isResumed,
       clock,
       signal: context.signal,
@@ -53,6 +54,16 @@ export async function runInWorktree(
   } finally {
     if (running.get(key) === ended) running.delete(key)
   }
+}
+
+/** The worktree that is this checkout, and its task. @throws AgentTasksError (`WORKTREE_FAILED`) when it is not that of a task any more */
+function worktreeAt({ top, commonDir, prefix }: Repository): { readonly repository: Repository; readonly id: string } {
+  const path = nodeBuiltin('node:path')
+  const left = leftWorktrees(commonDir).find((one) => one.path === top)
+  if (left?.notes === undefined) throw refusal(top, 'it is not the worktree of the task that is continued any more')
+  // Git cannot remove a worktree from inside.
+  const main = path.basename(commonDir) === '.git' ? path.dirname(commonDir) : commonDir
+  return { repository: { top: main, commonDir, prefix }, id: left.notes.id }
 }
 
 async function runIn(

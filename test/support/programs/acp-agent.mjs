@@ -12,6 +12,8 @@ const {
   acts = [],
   sessionId = 'session-1',
   stopReason = 'end_turn',
+  capabilities = {},
+  replay = [],
 } = JSON.parse(process.argv[2])
 const { client, agent: ours } = methods
 const seen = { cancelled: false }
@@ -71,12 +73,25 @@ else {
   agent({ name: 'test' })
     .onRequest(ours.initialize, ({ params }) => {
       hello = params
-      return { protocolVersion: version, agentCapabilities: {}, authMethods: [{ id: 'key', name: 'An API key' }] }
+      return {
+        protocolVersion: version,
+        agentCapabilities: capabilities,
+        authMethods: [{ id: 'key', name: 'An API key' }],
+      }
     })
     .onRequest(ours.session.new, ({ params }) => {
       if (fails) throw RequestError.authRequired()
       hello = { ...hello, cwd: params.cwd }
       return { sessionId }
+    })
+    .onRequest(ours.session.resume, ({ params }) => {
+      hello = { ...hello, resumed: params }
+      return {}
+    })
+    .onRequest(ours.session.load, async ({ params, client: context }) => {
+      hello = { ...hello, loaded: params }
+      for (const fields of replay) await update(context, fields)
+      return {}
     })
     .onNotification(ours.session.cancel, () => {
       seen.cancelled = true

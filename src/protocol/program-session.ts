@@ -1,0 +1,27 @@
+/** How a program goes on with a session: an option of runners, and a part of the configuration, so that every field has a description. */
+import { z } from 'zod'
+import { lazily } from './lazily.js'
+import { strictObject } from './strict-object.js'
+
+/** A field of the JSON that a program prints: of its one value, or of the lines whose `type` is this one. */
+export const PRINTED_FIELD = /^(?:json:|jsonl:([^/]+)\/)([^/]+)$/
+
+const field = lazily(() => z.string().regex(PRINTED_FIELD, "'json:FIELD' or 'jsonl:TYPE/FIELD'"))
+
+const hasPlaceholders = (args: readonly string[]): boolean =>
+  ['{session}', '{message}'].every((placeholder) => args.some((argument) => argument.includes(placeholder)))
+
+export const programSessionSchema = lazily(() =>
+  strictObject({
+    from: field().describe(
+      'Where the ID of its session is in its stdout: json:FIELD of the one JSON value, or jsonl:TYPE/FIELD of the lines with this type.',
+    ),
+    resume: z
+      .array(z.string().refine((value) => !value.includes('\0'), 'text without null characters'))
+      .refine(hasPlaceholders, 'arguments with {session} and {message}')
+      .describe(
+        'Its arguments to continue a task: {session} is the ID of the session, {message} what the task was sent.',
+      ),
+    result: field().optional().describe('Where the text of its result is, likewise. Default: all of its stdout.'),
+  }),
+)

@@ -1,0 +1,53 @@
+/** Finds the session of a program, and its result, in the JSON that it prints. */
+import { createLineSplitter } from '../text/lines.js'
+import type { TaskSession } from '../../machines/records.js'
+import type { StoredJson } from '../store/store.js'
+import { nodeBuiltin } from '../node-builtins.js'
+import { SESSION_ID } from '../protocol/async-tasks.js'
+import { PRINTED_FIELD } from '../protocol/program-session.js'
+
+/** The text of a field in what was printed, or of its last line that has it; undefined where there is none. */
+export function printedText(field: string, printed: string): string | undefined {
+  const [, type, path = ''] = PRINTED_FIELD.exec(field) ?? []
+  const lines = printed.trimEnd().split('\n')
+  if (type === undefined) return textAt(parsed(printed), path) ?? textAt(parsed(lines.at(-1) ?? ''), path)
+  for (const line of lines.reverse()) {
+    const value = line.includes(type) ? parsed(line) : undefined
+    const text = textAt(value, 'type') === type ? textAt(value, path) : undefined
+    if (text !== undefined) return text
+  }
+  return undefined
+}
+
+function textAt(value: unknown, path: string): string | undefined {
+  const found = path.split('.').reduce<unknown>((at, name) => (at as Partial<StoredJson> | null)?.[name], value)
+  return typeof found === 'string' ? found : undefined
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls `note` with each further id of a session that is printed. What is no id is ignored. */
+export function followSession(from: string, note: (id: string) => void) {
+  let last: string | undefined
+  const read = (printed: string): void => {
+    const id = printedText(from, printed)
+    if (id !== undefined && id !== last && SESSION_ID.test(id)) note((last = id))
+  }
+  const lines = from.startsWith('jsonl:') ? createLineSplitter(read) : undefined
+  // A line may be too long for the splitter.
+  return { push: (text: string) => lines?.push(text), end: read }
+}
+
+/** Why there is no session to resume; undefined when there is one. */
+export function whyNoSession(session: TaskSession | undefined): string | undefined {
+  if (session === undefined) return 'its run has named no session'
+  const { cwd = '.' } = session
+  const folder = nodeBuiltin('node:fs').statSync(cwd, { throwIfNoEntry: false })
+  return folder?.isDirectory() === true ? undefined : `its working directory ${JSON.stringify(cwd)} is gone`
+}
