@@ -13,7 +13,8 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { pausedText, pauseLine, pauseLines } from '../async-tasks/pausing/pause-texts.js'
 import { questionWords, writtenAnswer } from '../async-tasks/questions/question-texts.js'
-import { TaskLimitError } from '../errors.js'
+import { AgentTasksError, TaskLimitError } from '../errors.js'
+import { isTerminal } from '../../machines/task-entry.js'
 import { iconOf } from '../../machines/task-status.js'
 import type { PrunedTask } from '../async-tasks/recovery/pruned-tasks.js'
 import { queuePlaces } from '../async-tasks/limits/queue-places.js'
@@ -189,10 +190,21 @@ function sendTo(options: TaskCommandsOptions, args: string): CommandResult {
   const found = findNamed(options, idOrPrefix, hasNotEnded)
   if ('refusal' in found) return found.refusal
   const { id } = found.task
+  if (isTerminal(found.task)) return continueEnded(givenManager(options), id, message)
   const result = givenManager(options).sendToTask(id, message)
   return result.sent
     ? { type: 'info', text: `Sent to task ${toOneLine(id)}.` }
     : { type: 'error', text: toOneLine(`Not sent: ${result.reason}`) }
+}
+
+function continueEnded(manager: AsyncTaskManager, id: string, message: string): CommandResult {
+  try {
+    const next = manager.continueTask(id, message)
+    return { type: 'info', text: `Task ${toOneLine(next.id)} continues task ${toOneLine(id)}.` }
+  } catch (error) {
+    if (!(error instanceof AgentTasksError)) throw error
+    return { type: 'error', text: toOneLine(`Not sent: ${error.message}`) }
+  }
 }
 
 function moveToBackground(options: TaskCommandsOptions, args: string): CommandResult {

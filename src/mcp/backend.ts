@@ -3,6 +3,7 @@ import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { continuing } from '../async-tasks/continuing.js'
 import { schedules } from '../async-tasks/schedules/schedules.js'
 import type { MonitorLimits } from '../async-tasks/monitors/monitors.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -206,6 +207,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   })
   const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)
   manager.reads.use(schedules).launching = (owner, launch) => slots.launchScheduled(owner, launch)
+  manager.reads.use(continuing).launching = (owner, launch) => slots.launchScheduled(owner, launch)
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,

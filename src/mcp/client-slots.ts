@@ -101,7 +101,7 @@ export class ClientSlots {
     }
   }
 
-  /** Launches a task of a schedule. @throws AgentTasksError when its owner has as many background tasks as it may */
+  /** Launches a task of a schedule, or one that continues another. @throws AgentTasksError when its owner has as many background tasks as it may */
   launchScheduled(owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo {
     const { max, countOf, refuse } = this.#kinds.background
     if (max !== -1 && countOf(owner) >= max) throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')

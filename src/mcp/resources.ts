@@ -159,7 +159,7 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
     subagent: subagentName,
     goal: previewText(goalPrompt, maxMessageChars),
     status,
-    ...defined({ parentId: task.parentId, after: task.after, waitsFor: task.waitsFor }),
+    ...defined({ parentId: task.parentId, after: task.after, waitsFor: task.waitsFor, continues: task.continues }),
     ...defined({ concurrencyKey: task.concurrencyKey, waits: waitText(manager.reads, task) }),
     launchedAt: new Date(launchedAt).toISOString(),
     ...(completedAt !== undefined && { completedAt: new Date(completedAt).toISOString() }),

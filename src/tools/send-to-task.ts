@@ -1,18 +1,22 @@
-/** The tool send_to_task: tells a running task something. */
+/** The tool send_to_task: tells a running task something, and continues one that has ended. */
 import { z } from 'zod'
+import type { SettledTaskInfo } from '../../machines/records.js'
+import { isTerminal } from '../../machines/task-entry.js'
+import { taskHistory } from '../async-tasks/history/past-tasks.js'
 import { hasNotEnded, isCertain } from '../async-tasks/task-lookup.js'
 import { lazily } from '../protocol/lazily.js'
 import { checkOptions } from '../protocol/option-checks.js'
 import { ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
 import { findTask, taskViews } from './task-view.js'
-import type { HostTool } from './tool-descriptor.js'
+import { untilStored } from './stored-launch.js'
+import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
-import { defineTool, errorResult, textResult, type Tool } from './tool.js'
+import { defineTool, errorResult, textResult, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
 export const sendToTaskSchema = lazily(() =>
   strictObject({
-    task_id: z.string().describe('The ID of a running task, or a unique prefix.'),
+    task_id: z.string().describe('The ID of a task, or a unique prefix.'),
     message: z.string().min(1).describe('What to tell it.'),
   }),
 )
@@ -40,20 +44,29 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
   const viewOf = taskViews(options)
   return defineTool({
     name: NAME,
-    description:
-      'Send a follow-up message to a running async task. It is refused, with the reason, when the task takes none.',
+    description: 'Send a follow-up message to a running async task. One that has ended is continued, as a new task.',
     inputSchema: sendToTaskSchema(),
     describe: ({ task_id }) => `Send a message to async task '${task_id}'`,
     run: ({ task_id, message }, context) => {
       const view = viewOf(context)
       const { manager } = view
+      const resume = async (task: string | SettledTaskInfo): Promise<ToolResult> => {
+        const { id, continues = '' } = manager.continueTask(task, message)
+        await untilStored(manager, id)
+        const text = `Task ${id} continues task ${continues}, which had ended. Its result is delivered when it has ended, too.`
+        return textResult(text, { id, sent: true, continues })
+      }
       const found = findTask(view, task_id, hasNotEnded)
-      if ('refusal' in found) return found.refusal
+      if ('refusal' in found) {
+        const past = manager.reads.use(taskHistory).find(found.pruned ?? task_id, view.owner)
+        return past.then((task) => (task === undefined ? found.refusal : resume(task)))
+      }
       const { id } = found.task
       if (!isCertain(manager, task_id, found.task)) {
         const text = `Nothing was sent: '${task_id}' is short for ${id}, which no list has shown yet. To send to that task, use its full ID.`
         return errorResult('parameter_validation', text)
       }
+      if (isTerminal(found.task)) return resume(id)
       const result = manager.sendToTask(id, message)
       const text = result.sent ? `Sent to task ${id}.` : `Not sent: ${result.reason}`
       const metadata = { id, sent: result.sent }
@@ -68,10 +81,11 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
 export const sendToTaskTool: HostTool<ReturnType<typeof createSendToTaskTool>> = {
   name: NAME,
   title: 'Send a message to a task',
-  summary: 'Sends a message to a running task that takes messages. Over MCP: whose program has `"stdin": "messages"`.',
-  purpose: 'sends a running task a message.',
+  summary:
+    'Sends a message to a running task that takes messages (over MCP: whose program has `"stdin": "messages"`), or continues a task that has ended.',
+  purpose: 'sends a running task a message, or continues one that has ended.',
   brief: 'tells it more',
-  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  hints: STARTS_WORK,
   output: lazily(() => outputOf({ task_id: ['id', z.string()], sent: ['sent', z.boolean()] })),
   create: ({ shown }) => createSendToTaskTool(shown),
 }

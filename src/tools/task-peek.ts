@@ -87,6 +87,7 @@ function taskDetails(view: TaskView, task: AsyncTaskInfo): TaskDetails {
     ...(task.startedAt !== undefined && { startedAt: isoTime(task.startedAt) }),
     ...(task.status === 'queued' && defined({ waits: waitText(view.manager.reads, task) })),
     ...defined({ concurrencyKey: task.concurrencyKey, attempt: task.attempt }),
+    ...defined({ continues: task.continues, session: task.session?.id }),
     ...(task.attempts !== undefined && { attempts: task.attempts.map(shownAttempt) }),
     ...defined({ budget: task.budget, spent: task.spent }),
     ...(task.isRepeat === true && { note: repeatNote(task) }),

@@ -1,8 +1,15 @@
 /** The tool send_to_task, and the slash commands that answer and send. */
 import { describe, expect, it } from 'vitest'
-import { completeCommandLine, createTaskCommands, functionRunner, runCommandLine } from '../../../src/index.js'
+import {
+  completeCommandLine,
+  createTaskCommands,
+  functionRunner,
+  runCommandLine,
+  type AsyncTaskManagerOptions,
+} from '../../../src/index.js'
+import { memoryStore } from '../../../src/store/index.js'
 import type { TaskQuestionInput } from '../../../src/protocol/task-questions.js'
-import { createSendToTaskTool } from '../../../src/tools/index.js'
+import { createCheckAsyncTasksTool, createSendToTaskTool } from '../../../src/tools/index.js'
 import { setUpHost, settle } from './tool-host.js'
 
 function setUp() {
@@ -69,6 +76,93 @@ describe('send_to_task', () => {
     expect((await tool.execute({ task_id: 'asker-1', message: '' })).error?.type).toBe('parameter_validation')
     expect((await tool.execute({ task_id: 'ask', message: 'm' })).llmContent).toContain('use its full ID')
     manager.cancelTask('asker-1')
+    await settle()
+  })
+})
+
+describe('send_to_task on a task that has ended', () => {
+  const ended = async (options: AsyncTaskManagerOptions = {}) => {
+    const host = setUpHost(options)
+    const { manager, getAsyncTaskManager } = host
+    const goals: string[] = []
+    const runner = functionRunner(({ goalPrompt }, { previous }) => {
+      goals.push(`${previous?.goal ?? ''}>${goalPrompt}`)
+      return 'done'
+    })
+    const start = async (id: string, owner: string) => {
+      manager.launch({ id, subagentName: 's', goalPrompt: `goal of ${id}`, owner }, runner)
+      await manager.waitFor([id])
+    }
+    await start('a-1', 'alice')
+    await start('b-1', 'bob')
+    const tool = createSendToTaskTool({ getAsyncTaskManager, owner: 'alice' })
+    return { ...host, goals, start, tool, runner }
+  }
+
+  it('U1: continues it as a new task of the same owner', async () => {
+    const { tool, manager, goals } = await ended()
+    const result = await tool.execute({ task_id: 'a-1', message: 'more' })
+    const id = manager.getAllTasks().at(-1)!.id
+    const text = `Task ${id} continues task a-1, which had ended. Its result is delivered when it has ended, too.`
+    expect(result).toEqual({ llmContent: text, returnDisplay: text, metadata: { id, sent: true, continues: 'a-1' } })
+    await settle()
+    expect(manager.getTask(id)).toMatchObject({ owner: 'alice', continues: 'a-1' })
+    expect(goals.at(-1)).toBe('goal of a-1>more')
+    expect(manager.getPendingNotifications('alice').map((task) => task.id)).toEqual([id])
+    expect(manager.getPendingNotifications('bob')).toEqual([])
+    const peek = await createCheckAsyncTasksTool({ getAsyncTaskManager: () => manager }).execute({ task_id: id })
+    expect(peek.llmContent).toContain('"continues": "a-1"')
+  })
+
+  it('U1: does not continue the task of another owner, nor one whose name is not certain', async () => {
+    const { tool, manager } = await ended()
+    expect((await tool.execute({ task_id: 'b-1', message: 'm' })).error?.message).toBe('Task not found')
+    expect((await tool.execute({ task_id: 'a', message: 'm' })).llmContent).toContain('use its full ID')
+    expect(manager.getAllTasks()).toHaveLength(2)
+  })
+
+  it('U1: says why it cannot', async () => {
+    const { tool, manager, register } = await ended({ maxAsyncTasks: 1 })
+    register('busy', { owner: 'bob' })
+    expect((await tool.execute({ task_id: 'a-1', message: 'm' })).error?.message).toContain(
+      'Max async tasks (1) reached',
+    )
+    register('own', { owner: 'alice' })
+    manager.completeTask('own', {})
+    const { error } = await tool.execute({ task_id: 'own', message: 'm' })
+    expect(error?.message).toContain('Task "own" cannot be continued: no subagent "helper" is known.')
+  })
+
+  it('U1: continues one of the history by its whole id, and only for its owner', async () => {
+    const { tool, manager, start, goals, runner, getAsyncTaskManager } = await ended({
+      store: memoryStore(),
+      findRunner: () => runner,
+      maxAsyncTasks: 2,
+    })
+    for (let n = 0; n < 10; n += 1) {
+      await start(`later-${n}`, 'alice')
+      for (const { id } of manager.getAllTasks()) manager.markNotified(id)
+    }
+    await manager.stored()
+    expect(manager.getTask('a-1')).toBeUndefined()
+    const other = createSendToTaskTool({ getAsyncTaskManager, owner: 'bob' })
+    expect((await other.execute({ task_id: 'a-1', message: 'm' })).error?.message).toBe('Task not found')
+    expect((await tool.execute({ task_id: 'a-1', message: 'm' })).metadata).toMatchObject({ continues: 'a-1' })
+    await settle()
+    expect(goals.at(-1)).toBe('goal of a-1>m')
+    expect(manager.getAllTasks().filter(({ continues }) => continues !== undefined)).toMatchObject([{ owner: 'alice' }])
+  })
+
+  it('U1: /task send does so for a person, or says why not', async () => {
+    const { manager, getAsyncTaskManager, register } = await ended()
+    const run = (line: string) => runCommandLine(createTaskCommands({ getAsyncTaskManager }), line)
+    expect(run('/task send a-1 and now')?.text).toBe(`Task ${manager.getAllTasks().at(-1)!.id} continues task a-1.`)
+    register('own')
+    manager.completeTask('own', {})
+    expect(run('/task send own m')).toEqual({
+      type: 'error',
+      text: 'Not sent: Task "own" cannot be continued: no subagent "helper" is known.',
+    })
     await settle()
   })
 })
