@@ -181,6 +181,8 @@ export type {
 export type { AgentTasksOptions, AgentTasksSettings, CommandsOptions } from './host/agent-tasks-options.js'
 export type { AgentTools, OptionalTools } from './tools/tool-list.js'
 export type { LaunchOptions } from './host/launch.js'
+export type { BackgroundMode, BackgroundOptions, BackgroundTask } from './host/background/background-types.js'
+export type { InBackground, McpTool } from './host/background/background-types.js'
 export type { TaskHandle } from './host/task-handle.js'
 export type { TaskHandleEvent } from './host/handle-events.js'
 export type { OutputOf, OutputOfResult, PlainData, RunReturning, Subagents } from './host/subagent-outputs.js'

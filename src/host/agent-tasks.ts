@@ -43,6 +43,8 @@ import {
   type CommandsOptions,
 } from './agent-tasks-options.js'
 import { handleOf, launchTask, type LaunchOptions } from './launch.js'
+import { backgroundTool } from './background/background.js'
+import type { BackgroundMode, BackgroundOptions, InBackground } from './background/background-types.js'
 import type { OutputOf, Subagents } from './subagent-outputs.js'
 import type { TaskHandle } from './task-handle.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
@@ -100,6 +102,14 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * @throws TaskLimitError when no slot is free; nothing has changed then
    */
   readonly detach: (id: string) => DetachResult
+  /**
+   * Wraps a tool of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) or this package, whose calls can be tasks then: with the mode `choice` as the
+   * model chooses, with `always` all of them. A call in the foreground returns and throws what the tool does; it moves to the background after
+   * `afterSeconds`, or by `detach`. The result of one in the background is owed; after a crash its task has failed (`INTERRUPTED`).
+   * @returns a tool of the same kind: its input has the parameter `run_in_background`, and its result may be a `BackgroundTask`
+   * @throws InvalidInputError for a wrong option, something that is no tool, or a tool with that parameter; InvalidSettingError for a wrong time
+   */
+  background<T, const Mode extends BackgroundMode>(tool: T, options: BackgroundOptions<Mode>): InBackground<T, Mode>
   /** Starts no more tasks of an owner (default: of anyone) until `resume` (`AsyncTaskManager.pause`). */
   readonly pause: (owner?: string, options?: PauseOptions) => TaskPause
   /** Ends the pause of an owner (default: that of all). False when there is none (`AsyncTaskManager.resume`). */
@@ -284,6 +294,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     launch: (name, goal, given) => launchTask({ manager, subagents, owner }, name, goal, given),
     continue: (task, message) => manager.reads.batch(() => handleOf(manager, manager.continueTask(task, message))),
     manager,
+    background: (tool, given) => backgroundTool({ ...shown, ...launching, owner }, tool, given),
     detach: (id) => manager.detachTask(id),
     pause: (of, how) => manager.pause(of, how),
     resume: (of) => manager.resume(of),

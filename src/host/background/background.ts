@@ -1,0 +1,77 @@
+/** `tasks.background`: a tool of any kind whose calls can be tasks. */
+import { givenManager } from '../../async-tasks/given-manager.js'
+import { defined } from '../../defined.js'
+import { InvalidInputError } from '../../errors.js'
+import { aName, checkOptions, required, type OptionTypes } from '../../protocol/option-checks.js'
+import { timeoutPolicy } from '../../tools/task-timeout.js'
+import { readLaunchOptions } from '../../tools/task-tool-options.js'
+import type { BackgroundMode, BackgroundOptions, InBackground } from './background-types.js'
+import { withParameter, withReference } from './schemas.js'
+import type { ToolTasks } from './tool-call.js'
+import { aiSdkTool, langChainTool, mcpTool, neutralTool, openaiAgentsTool } from './tool-kinds.js'
+
+const MODES: readonly unknown[] = ['never', 'choice', 'always']
+const optionTypes: OptionTypes<BackgroundOptions> = {
+  mode: required({ expected: "'never', 'choice' or 'always'", accepts: (value) => MODES.includes(value) }),
+  afterSeconds: {
+    expected: 'a number of seconds > 0, or -1 for no limit',
+    accepts: (value) => value === -1 || (Number.isFinite(value) && (value as number) > 0),
+    isNumber: true,
+  },
+  name: aName,
+  owner: aName,
+  parentId: aName,
+}
+
+/** Wraps a tool. @param host the options of the host's tools that launch tasks @throws InvalidInputError, InvalidSettingError */
+export function backgroundTool<T, Mode extends BackgroundMode>(
+  host: Parameters<typeof readLaunchOptions>[0],
+  tool: T,
+  options: BackgroundOptions<Mode>,
+): InBackground<T, Mode> {
+  checkOptions<BackgroundOptions>(options, optionTypes)
+  const { mode, afterSeconds: backgroundAfterSeconds, parentId } = options
+  if (backgroundAfterSeconds !== undefined && mode !== 'choice') {
+    throw new InvalidInputError('options.afterSeconds', backgroundAfterSeconds, `no value with the mode '${mode}'`)
+  }
+  const given = Object(tool) as Readonly<Record<string, unknown>>
+  const [schema, change] = kindOf(given)
+  if (mode === 'never') return tool as InBackground<T, Mode>
+  const name = options.name ?? given['name']
+  if (!aName.accepts(name)) throw new InvalidInputError('options.name', name, 'the name of the tool, which has none')
+  const { owner = parentId === undefined ? host.owner : undefined } = options
+  const { inputOf, ...shared } = readLaunchOptions({ ...host, ...defined({ backgroundAfterSeconds }) })
+  const timeoutOf = timeoutPolicy(host)
+  const tasks: ToolTasks = {
+    isChoice: mode === 'choice',
+    taskOf: (task, context) => {
+      const timeout = timeoutOf(undefined)
+      const input = { ...task, ...inputOf(timeout), subagentName: String(name), owner, parentId }
+      return { ...shared, manager: givenManager(host), input, timeout, context }
+    },
+  }
+  const { outputSchema } = given
+  const changed = {
+    ...(tasks.isChoice && { [schema]: withParameter(given[schema], given['strict'] === true, `tool.${schema}`) }),
+    ...(outputSchema !== undefined && { outputSchema: withReference(Object(outputSchema) as object) }),
+    ...change(given as never, tasks),
+  }
+  // It stays an instance of its class. Without its symbols: one of OpenAI Agents refuses a reference as output.
+  const fields = Object.fromEntries(Object.entries(Object.getOwnPropertyDescriptors(given)))
+  Object.assign(fields, Object.getOwnPropertyDescriptors(changed))
+  return Object.create(Object.getPrototypeOf(given) as object, fields) as InBackground<T, Mode>
+}
+
+type Kind = readonly [schema: string, change: (tool: never, tasks: ToolTasks) => object]
+
+/** A kind of tools is known by its functions. */
+function kindOf(tool: Readonly<Record<string, unknown>>): Kind {
+  const has = (...names: string[]): boolean => names.every((name) => typeof tool[name] === 'function')
+  if (has('invoke') && tool['type'] === 'function') return ['parameters', openaiAgentsTool]
+  if (has('invoke', '_call')) return ['schema', langChainTool]
+  if (has('execute', 'describe')) return ['inputSchema', neutralTool]
+  if (has('execute') && 'inputSchema' in tool) return ['inputSchema', aiSdkTool]
+  if (has('call') && 'inputSchema' in tool) return ['inputSchema', mcpTool]
+  const expected = 'a tool of the AI SDK (with execute), OpenAI Agents, LangChain, MCP (with call) or this package'
+  throw new InvalidInputError('tool', tool, expected)
+}

@@ -1,0 +1,71 @@
+/** The schemas of tools in the background: zod 4, JSON Schema, or `jsonSchema()` of the AI SDK. */
+import { z } from 'zod'
+import { defined } from '../../defined.js'
+import { InvalidInputError } from '../../errors.js'
+import { modelSchemaOf } from '../../protocol/json-schema.js'
+import { lazily } from '../../protocol/lazily.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** A schema of the AI SDK; one of JSON Schema has neither field. */
+interface AiSdkSchema {
+  readonly jsonSchema?: Json
+  readonly validate?: (value: unknown) => object | Promise<object>
+}
+
+const PARAMETER = 'run_in_background'
+const TEXT = 'true: run in the background: the call returns at once. false (default): wait for the result.'
+
+/** Takes the parameter out of an input. @throws InvalidInputError when it is neither true nor false */
+export function readParameter(given: unknown): { readonly input: unknown; readonly isBackground: boolean } {
+  if (typeof given !== 'object' || given === null) return { input: given, isBackground: false }
+  const { [PARAMETER]: chosen, ...input } = given as Json
+  if (typeof (chosen ?? false) === 'boolean') return { input, isBackground: chosen === true }
+  throw new InvalidInputError(`params.${PARAMETER}`, chosen, 'true or false')
+}
+
+/** Adds the parameter to the schema of an input. @param isStrict for models that set every parameter: it is required, and may be null */
+export function withParameter(given: unknown, isStrict: boolean, field: string): unknown {
+  // The AI SDK makes some schemas when they are needed.
+  const schema = Object(typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | z.ZodObject
+  const isZod = schema instanceof z.ZodObject
+  const { jsonSchema = schema, validate } = isZod ? {} : schema
+  const json = jsonSchema as Json & { readonly properties?: Json; readonly required?: readonly string[] }
+  const fields = isZod ? schema.shape : json['type'] === 'object' && (json.properties ?? {})
+  if (fields === false) throw new InvalidInputError(field, given, 'an object of zod 4, or the JSON Schema of an object')
+  if (Object.hasOwn(fields, PARAMETER)) {
+    throw new InvalidInputError(`${field}.${PARAMETER}`, fields[PARAMETER], 'no such parameter: background() adds it')
+  }
+  const added = (isStrict ? z.boolean().nullable() : z.boolean().optional()).describe(TEXT)
+  if (isZod) return schema.safeExtend({ [PARAMETER]: added })
+  const required = isStrict && { required: [...(json.required ?? []), PARAMETER] }
+  const changed = { ...json, properties: { ...fields, [PARAMETER]: modelSchemaOf(added) }, ...required }
+  const check = async (value: unknown): Promise<unknown> => {
+    const { input, isBackground } = readParameter(value)
+    const result = (await validate?.(input)) as { readonly value?: object }
+    return 'value' in result ? { ...result, value: { ...result.value, [PARAMETER]: isBackground } } : result
+  }
+  return json === schema ? changed : { ...schema, jsonSchema: changed, validate: validate && check }
+}
+
+export const referenceSchema = lazily(() =>
+  z.object({
+    task_id: z.string().describe('The id of the task.'),
+    status: z.string().describe('Its status when the call returned.'),
+    how_to_wait: z.string().describe('How the result comes.'),
+  }),
+)
+
+/** Whether an output is the reference to a task, also one that was stored as JSON. */
+export const isReference = (output: unknown): boolean => referenceSchema().safeParse(output).success
+
+/** The schema of an output, or of the reference to a task. */
+export function withReference(schema: object): object {
+  if (schema instanceof z.ZodType) return z.union([schema, referenceSchema()])
+  const { jsonSchema: json = schema as Json, validate } = schema as AiSdkSchema
+  // A path in a schema begins at its root.
+  const { $schema, $defs, ...own } = json
+  const union = { ...defined({ $schema, $defs }), type: 'object', anyOf: [own, modelSchemaOf(referenceSchema())] }
+  const check = validate && ((value: unknown) => (isReference(value) ? { success: true, value } : validate(value)))
+  return json === schema ? union : { ...schema, jsonSchema: union, validate: check }
+}

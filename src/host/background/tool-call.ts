@@ -1,0 +1,79 @@
+/** One call of a tool as a task. It returns or throws what its tool does; or it returns a reference to the task, whose result is owed then. */
+import type { RunContext, RunResult } from '../../engine/runner.js'
+import { ToolCallError } from '../../errors.js'
+import { toJsonText } from '../../json/json-text.js'
+import { toPlainData } from '../../json/plain-data.js'
+import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
+import { describeFailure } from '../../protocol/outcomes.js'
+import { preview } from '../../text/preview.js'
+import { refusedInPlace, runInBackground, runInPlace, type TaskCall } from '../../tools/task-runs.js'
+import type { ToolContext } from '../../tools/tool.js'
+import type { BackgroundTask } from './background-types.js'
+import { readParameter } from './schemas.js'
+
+/** The tasks of one tool: whether the model chooses, or every call runs in the background, and what a call launches. */
+export interface ToolTasks {
+  readonly isChoice: boolean
+  readonly taskOf: (input: Pick<LaunchTaskInput, 'goalPrompt' | 'params'>, context: ToolContext) => TaskCall
+}
+
+/** One call. */
+export interface ToolCall<Result> extends ToolContext {
+  readonly run: (input: unknown, context: RunContext) => unknown
+  /** The output of the task; throws for a result that is a failure. Default: the result. */
+  readonly outputOf?: (result: Result, input: unknown) => unknown
+  /** What the call returns for a task in the background; without one, for a task that was refused or stopped, unless it `throws` the error. */
+  readonly resultOf: (text: string, task?: BackgroundTask) => Result
+  readonly throws?: boolean
+}
+
+/** Makes a call. @throws what the tool throws in the foreground; the signal's reason when the call is aborted */
+export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: ToolCall<Result>): Promise<Result> {
+  const { run, outputOf = (result: Result): unknown => result, resultOf, throws = false, ...context } = call
+  context.signal?.throwIfAborted()
+  const own: { result?: Promise<Result> } = {}
+  try {
+    const { input, isBackground } = tasks.isChoice ? readParameter(given) : { input: given, isBackground: true }
+    const runOnce = async (_input: unknown, running: RunContext): Promise<RunResult> => {
+      const result = endOf(() => run(input, running), running) as Promise<Result>
+      // What a tool does after the abort of its task is not its result.
+      await result.finally(() => running.signal.aborted || (own.result = result))
+      return (await outputOf(await result, input)) as RunResult
+    }
+    // After a crash the task is interrupted.
+    const runner = { run: runOnce, isBound: true, isUnique: true }
+    const params = { input: toPlainData(input) }
+    const goalPrompt = toJsonText(params.input, { maxChars: 2000 })
+    const task = tasks.taskOf({ goalPrompt, params }, context)
+    const { llmContent, metadata, error } = await (isBackground
+      ? runInBackground(task, () => Promise.resolve(runner))
+      : runInPlace(task, runner).catch(refusedInPlace))
+    if (metadata?.['async'] !== false || own.result === undefined) {
+      if (error !== undefined) throw new ToolCallError(error.type, error.message)
+      const { agentId, status } = metadata as { agentId: string } & Pick<BackgroundTask, 'status'>
+      const how_to_wait = `${llmContent} Its result is delivered when it has ended; wait_for_async_tasks waits for it.`
+      const reference = { task_id: agentId, status, how_to_wait }
+      return resultOf(JSON.stringify(reference), reference)
+    }
+  } catch (error) {
+    context.signal?.throwIfAborted()
+    if (throws) throw error
+    return resultOf(describeFailure(error))
+  }
+  return own.result
+}
+
+/** What a tool returns, or the last that it yields: what it yields is progress. */
+async function endOf(run: () => unknown, context: RunContext): Promise<unknown> {
+  const result = await run()
+  if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result
+  const outputs = (result as AsyncIterable<unknown>)[Symbol.asyncIterator]()
+  for (let last: unknown, count = 1; ; count += 1) {
+    const { done, value } = (await outputs.next()) as IteratorResult<unknown, unknown>
+    if (done === true) return value ?? last
+    last = value
+    const isProgress = typeof (Object(value) as { progress?: unknown }).progress === 'number'
+    context.report(isProgress ? (value as { progress: number }) : { progress: count, message: preview(value) })
+    if (context.signal.aborted) return outputs.return?.()
+  }
+}
