@@ -7,7 +7,8 @@
  * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed. What the run
  *     returned is kept as its late output.
  * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
- * T6  A question is open until it is answered, once. Question ids are never reused, and only a run that is within its limits asks.
+ * T6  A question is open until it is answered, once. Question ids are never reused, and only a run that is within its limits asks. Those of a
+ *     durable task stay open while it waits for its next run.
  * T7  A task that waits, for a slot or for other tasks, can start, fail or be cancelled: nothing that an earlier run reports changes it.
  * T8  A task that exceeds a budget may complete until it is stopped, and is not run again. Then it fails as an overdue one does, with a message
  *     that names the budget.
@@ -41,6 +42,12 @@ export interface AsyncTaskInput {
   readonly timeoutMs?: number
   /** The effects of the task. */
   readonly host: AsyncTaskHost
+  /** Whether its open questions are for its next run as well. Default false. */
+  readonly isDurable?: boolean
+  /** The questions that an earlier process left open. Default: none. */
+  readonly questions?: readonly TaskQuestion[]
+  /** How many questions its runs have asked in earlier processes. Default 0. */
+  readonly asked?: number
 }
 
 /** The events of a task. The first that ends it wins (T1). */
@@ -120,6 +127,8 @@ export const asyncTaskMachine = setup({
       event.type === 'task.answer' && questions.length > 1 && questions.some(({ id }) => id === event.questionId),
     isOpen: ({ context, event }) =>
       event.type === 'task.answer' && context.questions.some(({ id }) => id === event.questionId),
+    isAsking: ({ context }) => context.questions.length > 0,
+    isDurable: ({ context }) => context.isDurable === true,
     isWithinBudget: ({ context }) => context.excess === undefined,
   },
   actions: {
@@ -182,11 +191,21 @@ export const asyncTaskMachine = setup({
             'It waits for a slot, for other tasks, or for the time of its next run. It holds no slot, and ignores what an earlier run returns.',
           on: {
             'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
+            'task.answer': {
+              guard: 'isOpen',
+              actions: ['removeQuestion', 'publishQuestions'],
+              description: 'A question of the last run of a durable task was answered: its next run gets the answer.',
+            },
             'task.complete': { description: 'An earlier run returned: nothing changes.' },
           },
         },
         running: {
           description: 'The run is working.',
+          always: {
+            guard: 'isAsking',
+            target: 'asking',
+            description: 'The last run of a durable task has left a question open.',
+          },
           on: {
             'task.queue': { target: 'queued', description: 'No slot is free, or the run has failed and is repeated.' },
             'budget.exceeded': {
@@ -219,11 +238,18 @@ export const asyncTaskMachine = setup({
                 description: 'The last open question was answered.',
               },
             ],
-            'task.queue': {
-              target: 'queued',
-              actions: ['removeQuestions', 'publishQuestions'],
-              description: 'The run has failed and is repeated: its questions are withdrawn.',
-            },
+            'task.queue': [
+              {
+                guard: 'isDurable',
+                target: 'queued',
+                description: 'The run of a durable task has failed and is repeated: its questions stay open.',
+              },
+              {
+                target: 'queued',
+                actions: ['removeQuestions', 'publishQuestions'],
+                description: 'The run has failed and is repeated: its questions are withdrawn.',
+              },
+            ],
             'budget.exceeded': {
               target: 'wrapping',
               actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],

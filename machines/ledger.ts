@@ -59,10 +59,12 @@ export interface LedgerOptions {
   readonly deliveries?: DeliveryObserver
 }
 
-/** What happens to the messages that carry results. */
+/** What happens to the messages that carry results and questions. */
 export interface DeliveryObserver {
-  /** A message carries an entry. */
-  onCarried(deliveryId: string, entry: TaskEntry): void
+  /** A message carries an entry, or a question of it. */
+  onCarried(deliveryId: string, entry: TaskEntry, question?: OwedQuestion): void
+  /** Whether the questions of an entry are delivered has changed. */
+  onAsked(entry: TaskEntry): void
   /** A message was accepted, with these of its entries; all when absent. */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
   /** A message was not accepted. */
@@ -87,6 +89,7 @@ export class Ledger {
     this.questions = new OwedQuestions({
       addresseeOf: options.addresseeOf ?? (({ record }) => record.owner),
       onOwed: (owner) => options.journal.questionOwed(owner),
+      onChanged: (entry) => options.deliveries?.onAsked(entry),
     })
   }
 
@@ -213,6 +216,7 @@ export class Ledger {
       this.#putInLease(entry, lease)
       this.#setDelivery(entry, 'leased', deliveryId)
     }
+    for (const question of questions) this.#options.deliveries?.onCarried(deliveryId, question.entry, question)
     for (const entry of claimed) (entry.claims ??= new Set()).add(lease)
     return lease
   }
@@ -239,7 +243,7 @@ export class Ledger {
       if (isUncertain) entry.record = changedRecord(entry.record, { isRepeat: true })
       this.#return(entry, lease)
     }
-    this.questions.return(lease.questions ?? [])
+    this.questions.return(lease.questions ?? [], isUncertain)
     this.#close(lease)
   }
 
@@ -251,11 +255,13 @@ export class Ledger {
 
   /** A message was accepted whose lease had been released: what it carried is no longer owed. */
   acceptLate(deliveryId: string, entries: readonly TaskEntry[], questions: readonly OwedQuestion[] = []): void {
-    this.questions.acceptLate(questions)
     const { deliveries } = this.#options
     const outstanding = entries.filter(isOutstanding)
+    const asked = questions.filter(({ delivery }) => delivery === 'owed')
     for (const entry of outstanding) deliveries?.onCarried(deliveryId, entry)
-    if (outstanding.length > 0) deliveries?.onAccepted(deliveryId)
+    for (const question of asked) deliveries?.onCarried(deliveryId, question.entry, question)
+    if (outstanding.length + asked.length > 0) deliveries?.onAccepted(deliveryId)
+    this.questions.acceptLate(questions)
     for (const entry of entries) {
       if (entry.record.delivery === 'owed') this.#deliver(entry, deliveryId)
       else entry.isAccepted = true

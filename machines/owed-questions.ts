@@ -2,7 +2,7 @@
  * The open questions of all tasks, and which of them their owners have still to be told of: `owed -> leased -> delivered`, as results are
  * (F6). A question is here until it is answered or withdrawn; it keeps no record, and holds back no end.
  */
-import type { OwedQuestion, TaskEntry } from './task-entry.js'
+import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 
 /** Names a question. */
 export interface QuestionRef {
@@ -18,6 +18,8 @@ export interface OwedQuestionsOptions {
   readonly addresseeOf: (entry: TaskEntry) => string
   /** A question has become owed. */
   readonly onOwed: (owner: string) => void
+  /** What is stored of the questions of a task has changed. */
+  readonly onChanged?: ((entry: TaskEntry) => void) | undefined
 }
 
 /** Keeps the open questions, in the order in which they were asked. */
@@ -37,8 +39,26 @@ export class OwedQuestions {
     )
   }
 
-  /** The questions of a record have changed, or its task has ended. */
-  update(entry: TaskEntry): void {
+  /** What is to be stored of the open questions of a task, by their ids. */
+  standings(entry: TaskEntry): Readonly<Record<string, QuestionStanding>> {
+    const asked = [...this.#open].filter((question) => question.entry === entry)
+    const standing = ({ delivery, deliveryId, isRepeat }: OwedQuestion): QuestionStanding => ({
+      ...(delivery === 'delivered' && { deliveredBy: deliveryId }),
+      ...(isRepeat && { isRepeat }),
+    })
+    return Object.fromEntries(asked.map((question) => [question.id, standing(question)]))
+  }
+
+  /** Finds out again to whom the questions are owed. */
+  address(): void {
+    for (const question of this.#open) question.owner = this.#options.addresseeOf(question.entry)
+  }
+
+  /**
+   * The questions of a record have changed, or its task has ended.
+   * @param standings how the last process had left them
+   */
+  update(entry: TaskEntry, standings: Readonly<Record<string, QuestionStanding>> = {}): void {
     const { questions } = entry.record
     if (questions === undefined && this.#open.size === 0) return
     const ids = new Set(questions?.map(({ id }) => id))
@@ -47,8 +67,10 @@ export class OwedQuestions {
     }
     for (const id of ids) {
       const owner = this.#options.addresseeOf(entry)
-      this.#open.add({ entry, id, owner, delivery: 'owed', deliveryId: undefined, isAccepted: false })
-      this.#options.onOwed(owner)
+      const { deliveredBy: deliveryId, isRepeat = false } = standings[id] ?? {}
+      const delivery = deliveryId === undefined ? 'owed' : 'delivered'
+      this.#open.add({ entry, id, owner, delivery, deliveryId, isAccepted: false, isRepeat })
+      if (delivery === 'owed') this.#options.onOwed(owner)
     }
   }
 
@@ -68,24 +90,25 @@ export class OwedQuestions {
   /** The message was accepted. */
   deliver(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
-      if (question.delivery === 'leased') question.delivery = 'delivered'
+      if (question.delivery === 'leased') this.#set(question, 'delivered')
     }
   }
 
   /** A message was accepted after its lease had ended: another one that carries them is not repeated. */
   acceptLate(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
-      if (question.delivery === 'owed') question.delivery = 'delivered'
+      if (question.delivery === 'owed') this.#set(question, 'delivered')
       question.isAccepted = true
     }
   }
 
-  /** The message was not accepted: what is still open is owed again. */
-  return(questions: Iterable<OwedQuestion>): void {
+  /** The message was not accepted: what is still open is owed again. If that is uncertain, it is marked as a possible repeat. */
+  return(questions: Iterable<OwedQuestion>, isUncertain = false): void {
     for (const question of questions) {
       if (question.delivery !== 'leased') continue
-      question.delivery = question.isAccepted ? 'delivered' : 'owed'
-      if (question.delivery === 'owed' && this.#open.has(question)) this.#options.onOwed(question.owner)
+      if (isUncertain) question.isRepeat = true
+      this.#set(question, question.isAccepted ? 'delivered' : 'owed')
+      if (!question.isAccepted && this.#open.has(question)) this.#options.onOwed(question.owner)
     }
   }
 
@@ -95,11 +118,17 @@ export class OwedQuestions {
       (question) => question.deliveryId === deliveryId && question.delivery === 'delivered',
     )
     for (const question of again) {
-      question.delivery = 'owed'
+      question.isRepeat = true
+      this.#set(question, 'owed')
       question.isAccepted = false
       this.#options.onOwed(question.owner)
     }
     return again.length
+  }
+
+  #set(question: OwedQuestion, delivery: OwedQuestion['delivery']): void {
+    question.delivery = delivery
+    this.#options.onChanged?.(question.entry)
   }
 
   /** An owner is gone: its heir is told, or nobody. */

@@ -176,8 +176,8 @@ interface TaskFields extends CommandFields {
 export interface QueuedTaskInfo extends TaskFields {
   /** Queued: it holds no slot. */
   readonly status: 'queued'
-  /** Only a run asks questions. */
-  readonly questions?: never
+  /** The questions that the last run of a durable task has left open; absent when there are none. */
+  readonly questions?: readonly TaskQuestion[]
   /** Set only when the task has ended. */
   readonly completedAt?: never
   /** Set only when the task has ended. */

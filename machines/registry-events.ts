@@ -13,7 +13,7 @@ import type {
   TaskQuestion,
 } from './records.js'
 import type { Spending } from './spending.js'
-import type { Lease, OwedQuestion, TaskEntry } from './task-entry.js'
+import type { Lease, OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 import type { NotedFields } from './task-record.js'
 
 /** Why a task was not admitted. */
@@ -68,8 +68,7 @@ export type RegistryEvent =
       readonly isHeld: boolean
       /** Its last run only waited: its place is held back until `run.works`. */
       readonly isWaiting?: boolean
-      /** Of a durable task: how long its runs have worked, in ms; undefined when none has begun. */
-      readonly durable?: { readonly activeMs: number | undefined } | undefined
+      readonly durable?: DurableBefore | undefined
       /** Its place among all tasks; undefined for the one that its record has. */
       readonly place: number | undefined
       /** Called inside the transition, before the task can start; it calls no host code. */
@@ -149,7 +148,9 @@ export type RegistryEvent =
       /** It is not known whether the message arrived, in a process that has died: its entries are marked as possible repeats. */
       readonly isUncertain?: boolean
     }
-  | { readonly type: 'lease.restore'; readonly deliveryId: string; readonly taskIds: readonly string[] }
+  | { readonly type: 'lease.restore'; readonly request: Pick<LeaseRequest, 'deliveryId' | 'taskIds' | 'questions'> }
+  /** Every task of an earlier process is there: their questions are owed to those that are found now. */
+  | { readonly type: 'questions.address' }
   | { readonly type: 'delivery.repeat'; readonly deliveryId: string }
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
   | { readonly type: 'owner.release'; readonly owner: string; readonly heir: string | undefined }
@@ -159,6 +160,16 @@ export type RegistryEvent =
   | { readonly type: 'deadlines.due' }
   | { readonly type: 'retries.due' }
   | { readonly type: 'registry.dispose' }
+
+/** What earlier processes have left of a durable task. */
+export interface DurableBefore {
+  /** How long its runs have worked, in ms; undefined when none has begun. */
+  readonly activeMs: number | undefined
+  /** How many questions they have asked. */
+  readonly asked: number
+  /** What was stored of the open ones, by their ids. */
+  readonly standings: Readonly<Record<string, QuestionStanding>>
+}
 
 /** What becomes of a task whose place is held back. */
 export type WaitEvent =

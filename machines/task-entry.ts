@@ -38,6 +38,15 @@ export interface OwedQuestion {
   deliveryId: string | undefined
   /** A message that carried it was accepted after its lease had been released. */
   isAccepted: boolean
+  /** It was delivered before, or may have been, and is owed again. */
+  isRepeat: boolean
+}
+
+/** What is stored of the delivery of an open question. */
+export interface QuestionStanding {
+  /** The message that has delivered it. */
+  readonly deliveredBy?: string | undefined
+  readonly isRepeat?: boolean | undefined
 }
 
 /** Entries that one message carries. */

@@ -90,7 +90,7 @@ export function withAttempt(attempts: readonly TaskAttempt[] = [], attempt: Task
 /** The record of a task that waits for its next run, after one that failed with this error. */
 export function requeuedRecord(
   record: AsyncTaskInfo,
-  { seq, endedAt, error, abortController }: RequeueChange,
+  { seq, endedAt, error, abortController, questions }: RequeueChange,
 ): QueuedTaskInfo {
   const { startedAt = record.launchedAt, attempt = 1 } = record
   return Object.freeze({
@@ -100,6 +100,7 @@ export function requeuedRecord(
     attempt: attempt + 1,
     attempts: withAttempt(record.attempts, { number: attempt, startedAt, endedAt, error }),
     ...(abortController !== undefined && { abortController }),
+    ...(questions !== undefined && { questions }),
   }) as QueuedTaskInfo
 }
 
@@ -108,6 +109,8 @@ interface RequeueChange {
   readonly endedAt: number
   readonly error: string
   readonly abortController: AbortController | undefined
+  /** Those that stay open. */
+  readonly questions?: AsyncTaskInfo['questions']
 }
 
 /** The fields of a record that change while the task runs, and that no other rule depends on. */

@@ -17,7 +17,7 @@
  * of children at every launch.
  */
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
-import type { AsyncTaskHost, AsyncTaskMachine } from './async-task.js'
+import type { AsyncTaskHost, AsyncTaskInput, AsyncTaskMachine } from './async-task.js'
 import type { ActiveTimes } from './active-times.js'
 import { DueTimes } from './due-times.js'
 import { runOfOwner, type Families } from './families.js'
@@ -396,7 +396,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     enqueue(entry, slots, ticket, { delayMs })
     // The next run of a durable task has its children again.
     if (!active.has(entry)) releaseFamily(entry)
-    ledger.move(entry, requeuedRecord(entry.record, { seq: journal.next(), endedAt, error, abortController }), endedAt)
+    const questions = active.has(entry) ? entry.record.questions : undefined
+    const change = { seq: journal.next(), endedAt, error, abortController, questions }
+    ledger.move(entry, requeuedRecord(entry.record, change), endedAt)
   }
 
   const countRun = (entry: TaskEntry): void => {
@@ -430,8 +432,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     })
   }
 
-  const createTask = ({ id, subagentName, timeoutMs }: TaskIdentity, parent: AnyActorRef): TaskRef => {
-    const input = { id, subagentName, host: hostOf(parent), ...(timeoutMs !== undefined && { timeoutMs }) }
+  const createTask = (identity: TaskIdentity, parent: AnyActorRef, asked?: AskedBefore): TaskRef => {
+    const { id, subagentName, timeoutMs } = identity
+    const input = { id, subagentName, host: hostOf(parent), ...(timeoutMs !== undefined && { timeoutMs }), ...asked }
     return createActor(task, { id: TASK_ACTOR_PREFIX + id, input, parent })
   }
 
@@ -462,10 +465,11 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const seq = journal.next()
     const status = waits ? 'queued' : 'running'
     const record = admittedRecord(admission, { status, seq, launchedAt: journal.now() })
-    const entry = newEntry(record, createTask(admission, parent), graceMs)
+    const isDurable = admission.isDurable === true
+    const entry = newEntry(record, createTask(admission, parent, isDurable ? { isDurable } : undefined), graceMs)
     if (reservationId !== undefined) parts.slots.task.cancelReservation(reservationId)
     history.add(entry)
-    if (admission.isDurable === true) active.add(entry)
+    if (isDurable) active.add(entry)
     if (budget !== undefined) budgets.add(entry, timesOf(budget), 0)
     if (waits && ticket !== undefined) {
       enqueue(entry, waitsIn, ticket, { isHeld })
@@ -508,10 +512,11 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (entry === undefined) return
     switch (report.type) {
       case 'task.questions':
-        if (!holdsSlot(entry.record.status)) return
+        if (isTerminal(entry.record) || !(holdsSlot(entry.record.status) || active.has(entry))) return
         entry.record = withQuestions(entry.record, report.questions)
         journal.questions(entry)
         ledger.questions.update(entry)
+        if (active.has(entry)) parts.onNoted?.(entry)
         return
       case 'task.wrapping':
         budgets.wrapUp(entry, elapsed())
@@ -539,8 +544,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const resume = (event: EventOf<'task.resume'>, parent: AnyActorRef): TaskEntry => {
     const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, pool, ticket, place, prepare } = event
     const { isHeld, isWaiting = false, durable } = event
-    const { budget, spent } = record
-    const entry = newEntry(record, createTask(record, parent), graceMs, place)
+    const { budget, spent, questions = [] } = record
+    const before = durable && { isDurable: true, questions, asked: durable.asked }
+    const entry = newEntry(record, createTask(record, parent, before), graceMs, place)
     const slots = parts.slots.of(pool, record.depth)
     journal.continueAfter(record.seq)
     history.add(entry)
@@ -554,6 +560,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       begin(entry, remainingMs)
     }
     ledger.add(entry)
+    ledger.questions.update(entry, durable?.standings)
     families.add(entry)
     restoreSpent(record)
     prepare(entry)
@@ -775,7 +782,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           answer = ledger.take(event.request)
           break
         case 'lease.restore':
-          ledger.take({ deliveryId: event.deliveryId, taskIds: event.taskIds, isClaim: true })
+          ledger.take({ ...event.request, isClaim: true })
           break
         case 'lease.acknowledge':
           if (event.late === undefined) ledger.acknowledge(event.deliveryId, event.carried)
@@ -785,6 +792,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         case 'lease.release':
           ledger.release(event.deliveryId, event.isUncertain)
           prune()
+          break
+        case 'questions.address':
+          ledger.questions.address()
           break
         case 'delivery.repeat':
           answer = ledger.repeat(event.deliveryId, [...history.entries()].filter(hasReader))
@@ -837,6 +847,9 @@ type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type
 type TaskRef = NonNullable<TaskEntry['ref']>
 
 type EnqueueOptions = Partial<Pick<EventOf<'task.resume'>, 'delayMs' | 'waitedMs' | 'isHeld' | 'isWaiting'>>
+
+/** The questions of a durable task. */
+type AskedBefore = Pick<AsyncTaskInput, 'isDurable' | 'questions' | 'asked'>
 
 /** What a run that only waits has given back, and how it waits for it. */
 interface LentSlots {

@@ -589,8 +589,8 @@ export class AsyncTaskManager {
    * Answers a question that a task's run has asked (`questions` of its record).
    * @param answer `{ action, content? }`, or what a model may answer: a text, a number or a boolean for a question with one field, or an object with
    *   its fields (without a field `action`)
-   * @returns false, with nothing changed, when that question is not open
-   * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open
+   * @returns false, with nothing changed, when that question is not open. The answer to a durable task is stored when `stored` resolves, and its run goes on then
+   * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open, or that is too large for a step
    */
   answerTask(id: string, questionId: string, answer: TaskAnswer | AnswerValue): boolean {
     const entry = this.registry.history.get(id)

@@ -137,6 +137,7 @@ export class TaskRegistry {
           release: () => this.#outbox.release(),
         },
         onConfirmed: (entries) => this.#offer(entries),
+        standingsOf: (entry) => (this.active.has(entry) ? this.ledger.questions.standings(entry) : undefined),
       })
     this.#outbox = new ManagerOutbox<Notification>({
       clock,

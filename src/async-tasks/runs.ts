@@ -90,10 +90,14 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     append: (text) => {
       if (isCurrent(entry, attempt)) appendOutput(entry, text, host.outputBytes)
     },
-    ask: (question, options) =>
-      isCurrent(entry, attempt)
-        ? askQuestion(registry, entry, question, options)
-        : Promise.reject(new QuestionWithdrawnError(entry.record.id)),
+    ask: (question, options) => {
+      if (!isCurrent(entry, attempt)) return Promise.reject(new QuestionWithdrawnError(entry.record.id))
+      if (runner.durable !== true) return askQuestion(registry, entry, question, options)
+      const asked = stepsWith(abort).ask(question, options)
+      // A run that does not await the answer must not end the process when the question is withdrawn.
+      asked.catch(() => undefined)
+      return asked
+    },
     messages,
     setSession: (sessionId, options = {}) => {
       const session = parseInput(sessionSchema(), { ...options, id: sessionId }, 'session')

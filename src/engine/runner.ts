@@ -19,7 +19,7 @@ import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 import type { ChildTaskInput, RunChildren } from './children.js'
-import type { RunSteps } from './steps.js'
+import type { AskOptions, RunSteps } from './steps.js'
 import type { SpentAmount } from '../protocol/budget.js'
 import type { StartedProgram } from './reap.js'
 
@@ -39,13 +39,17 @@ export interface RunContext extends RunSteps {
   append(text: string): void
   /**
    * Asks the task's owner a question and waits for the answer. The task stays `running`, and its deadline keeps counting.
+   *
+   * In a durable task it is a step: the question stays open over restarts of the process, a run that starts again gets the answer, and the time counts as
+   * for `sleep`. A question that was withdrawn is a step that has failed.
    * @param question text, `{ message, schema? }` with the JSON Schema of the answer's content, or `{ message, choices }` with the texts that may
    *   be answered; without a schema the content is `{ answer: string }`
-   * @param options `signal`: withdraws the question when it aborts
+   * @param options `signal`: withdraws the question when it aborts; `name`: tells questions apart that a durable task asks at the same time
    * @returns the answer, whose content fits the schema, or that there will be none
-   * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts; InvalidInputError for a malformed question
+   * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts; InvalidInputError for a malformed question. In a durable task
+   *   what `step` throws, and for a withdrawn question an error with the name and the code of QuestionWithdrawnError
    */
-  ask(question: TaskQuestionInput, options?: { readonly signal?: AbortSignal }): Promise<TaskAnswer>
+  ask(question: TaskQuestionInput, options?: AskOptions): Promise<TaskAnswer>
   /**
    * The messages that are sent to the task (`sendToTask`), each once, in order; it ends with the task. Empty unless the runner declares
    * `takesMessages`. Leaving a loop over them refuses further ones.

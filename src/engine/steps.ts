@@ -9,6 +9,14 @@ export interface StepOptions {
   readonly backoff?: RetryBackoff | undefined
 }
 
+/** Options of `RunContext.ask`. */
+export interface AskOptions {
+  /** In a durable task: tells it apart from other questions that are open at the same time. */
+  readonly name?: string | undefined
+  /** Withdraws the question when it aborts. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Options of `RunContext.sleep`. */
 export interface SleepOptions {
   /** Tells it apart from others that are open at the same time. */

@@ -2,6 +2,7 @@
  * The port of durability: where tasks, and what is owed for them, are kept so that they survive the process. `sqliteStore` and
  * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks an implementation of your own.
  */
+import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { DeliveryStatus } from '../../machines/records.js'
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import type { TaskHistory } from './history/task-history.js'
@@ -47,6 +48,8 @@ export interface StoredDelivery {
   readonly at: number
   /** The tasks whose results it carries. */
   readonly taskIds: readonly string[]
+  /** The questions of durable tasks that it asks; absent when there are none. */
+  readonly questions?: readonly QuestionRef[]
 }
 
 /** A command task. */

@@ -31,6 +31,9 @@ export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = t
 export const POSSIBLE_REPEAT =
   'possible repeat: this result may have been delivered before; the process ended before it could know.'
 
+/** Marks a question that was delivered, or may have been. */
+export const REPEATED_QUESTION = 'possible repeat: this question may have been asked before.'
+
 /** Marks a result that was delivered, and is owed again because the host asked for it. */
 const REPEAT = 'repeat: this result was delivered before, and is told again because the host asked for it.'
 

@@ -11,7 +11,12 @@ import { registryOf, type AsyncTaskManager } from '../manager.js'
 import { DEFAULT_OWNER } from '../owner.js'
 import { pausing } from '../pausing/pausing.js'
 import type { TaskRegistry } from '../registry.js'
-import { fittingNotifications, formatCompletionNotification, type FittingNotification } from './notifications.js'
+import {
+  fittingNotifications,
+  formatCompletionNotification,
+  REPEATED_QUESTION,
+  type FittingNotification,
+} from './notifications.js'
 import { aFollowUpCall, CHECK_ANSWERS, CHECK_READS, type FollowUpCall } from '../output/follow-ups.js'
 import { questionText } from '../questions/question-texts.js'
 import { toTree } from '../families/families.js'
@@ -40,7 +45,7 @@ export interface LeasedReminder {
   readonly taskIds: readonly string[]
   /** The open questions that it asks; absent when there are none. */
   readonly questions?: readonly QuestionRef[]
-  /** At least one of its results may have been delivered before; its text says which. */
+  /** At least one of its results or questions may have been delivered before; its text says which. */
   readonly isRepeat?: boolean
   /**
    * Resolves when the lease is stored: send nothing of the text before. Rejects with StoreError when that cannot be done: its tasks are owed again;
@@ -139,7 +144,7 @@ export class AsyncTaskReminderService {
       text: `${NOTIFICATION_NOTICE}\n${message}`,
       taskIds: Object.freeze(lease.tasks.map((task) => task.id)),
       ...defined({ questions, stored }),
-      ...(lease.tasks.some((task) => task.isRepeat) && { isRepeat: true }),
+      ...([...lease.tasks, ...asked.questions].some(({ isRepeat }) => isRepeat) && { isRepeat: true }),
       acknowledge: lease.acknowledge,
       release: lease.release,
     })
@@ -191,7 +196,8 @@ export class AsyncTaskReminderService {
       const { record } = question.entry
       const asked = record.questions?.find(({ id }) => id === question.id)
       if (asked === undefined) continue
-      const next = questionText(record, asked, this.#answerWith)
+      const words = questionText(record, asked, this.#answerWith)
+      const next = question.isRepeat ? `${REPEATED_QUESTION}\n${words}` : words
       if (questions.length > 0 && text.length + next.length > QUESTIONS_CHARS) break
       questions.push(question)
       text += text === '' ? next : `\n\n${next}`

@@ -32,7 +32,7 @@ export async function settleUnknown(
       registry.report(error, { source: 'delivery', owner, deliveryId })
     }
     if (registry.isDisposed) return
-    const entries = registry.ledger.lease(deliveryId)?.entries ?? []
+    const { entries = [], questions = [] } = registry.ledger.lease(deliveryId) ?? {}
     registry.batch(() => {
       // First: that an old message has arrived confirms none that its owner has accepted since.
       persistence.forgetDelivery(deliveryId)
@@ -40,7 +40,7 @@ export async function settleUnknown(
         registry.send({ type: 'lease.acknowledge', deliveryId })
       } else {
         if (answer === undefined) {
-          for (const entry of entries) uncertain.add(entry)
+          for (const entry of [...entries, ...questions.map((question) => question.entry)]) uncertain.add(entry)
         }
         registry.send({ type: 'lease.release', deliveryId, isUncertain: answer === undefined })
       }

@@ -1,8 +1,9 @@
 /** Asks the questions of runs, and answers them. */
 import type { AskedQuestion, TaskAnswer, TaskQuestion } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
+import type { AskOptions } from '../../engine/steps.js'
 import { QuestionWithdrawnError } from '../../errors.js'
-import { checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
+import { aName, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
 import { parseInput } from '../../protocol/parse.js'
 import {
   answerSchemaOf,
@@ -13,14 +14,10 @@ import {
 import { writtenAnswer, valueAnswer } from './question-texts.js'
 import { OpenQuestions, openQuestions } from './open-questions.js'
 import type { TaskRegistry } from '../registry.js'
-
-/** Options of `RunContext.ask`. */
-export interface AskOptions {
-  /** Withdraws the question when it aborts. */
-  readonly signal?: AbortSignal
-}
+import { steps } from '../steps/steps.js'
 
 const askOptionTypes: OptionTypes<AskOptions> = {
+  name: aName,
   signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
 }
 
@@ -35,15 +32,27 @@ export function askQuestion(
   options: AskOptions = {},
 ): Promise<TaskAnswer> {
   const asked = new Promise<TaskAnswer>((resolve) => {
-    const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
-    checkOptions(options, askOptionTypes)
+    const question = toQuestion(registry, input, options)
     options.signal?.throwIfAborted()
-    const question: AskedQuestion = { message, schema, askedAt: registry.clock.now() }
     resolve(registry.batch(() => open(registry, entry, question, options.signal)))
   })
   // A run that does not await the answer must not end the process when the question is withdrawn.
   asked.catch(() => undefined)
   return asked
+}
+
+/** The question of a call of `ask`. @throws InvalidInputError */
+export function toQuestion({ clock }: TaskRegistry, input: TaskQuestionInput, options: AskOptions): AskedQuestion {
+  const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
+  checkOptions(options, askOptionTypes)
+  return { message, schema, askedAt: clock.now() }
+}
+
+/** Opens a question. Returns its id; undefined when the task does not ask, as one that is being stopped. */
+export function openQuestion(entry: TaskEntry, question: AskedQuestion): string | undefined {
+  const before = entry.record.questions?.length ?? 0
+  entry.ref?.send({ type: 'task.ask', question })
+  return entry.record.questions?.[before]?.id
 }
 
 function open(
@@ -52,9 +61,7 @@ function open(
   question: AskedQuestion,
   signal: AbortSignal | undefined,
 ): Promise<TaskAnswer> {
-  const before = entry.record.questions?.length ?? 0
-  entry.ref?.send({ type: 'task.ask', question })
-  const id = entry.record.questions?.[before]?.id
+  const id = openQuestion(entry, question)
   if (id === undefined) throw new QuestionWithdrawnError(entry.record.id)
   const answered = openQuestions.ensure(entry, () => new OpenQuestions()).wait(id)
   if (signal === undefined) return answered
@@ -95,6 +102,8 @@ export function answerQuestion(
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {
+    // The run of a durable task goes on when its step has the answer: both are stored together.
+    registry.use(steps).answered(entry, questionId, answer)
     registry.send({ type: 'question.answer', entry, questionId, answer })
     openQuestions.get(entry)?.answer(questionId, answer)
   })

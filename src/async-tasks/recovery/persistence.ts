@@ -6,7 +6,8 @@
  */
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
-import type { TaskEntry } from '../../../machines/task-entry.js'
+import { refOf } from '../../../machines/owed-questions.js'
+import type { OwedQuestion, QuestionStanding, TaskEntry } from '../../../machines/task-entry.js'
 import { hasEnded, holdsSlot, isOtherRun } from '../../../machines/task-status.js'
 import type { OnError } from '../../callbacks/error-report.js'
 import type { Clock } from '../../clock.js'
@@ -38,6 +39,8 @@ export interface PersistenceOptions {
   readonly outbox: StoreWriterOptions['outbox']
   /** A delivered result needs no copy any longer: its owner has confirmed the message. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
+  /** What is stored of the open questions of a task; undefined when they end with this process. */
+  readonly standingsOf?: (entry: TaskEntry) => Readonly<Record<string, QuestionStanding>> | undefined
 }
 
 /** What is stored of a task besides its record. */
@@ -56,6 +59,7 @@ interface OpenDelivery {
   readonly at: number
   state: StoredDelivery['state']
   readonly entries: Set<TaskEntry>
+  readonly questions: Set<OwedQuestion>
 }
 
 export class Persistence implements DeliveryObserver {
@@ -245,20 +249,30 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** A message is going to carry a result; the message is stored before it is sent. */
-  onCarried(id: string, entry: TaskEntry): void {
-    const { owner } = entry.record
+  /** A message is going to carry a result, or a question; the message is stored before it is sent. The questions of other tasks end with their process. */
+  onCarried(id: string, entry: TaskEntry, question?: OwedQuestion): void {
+    if (question !== undefined && this.#options.standingsOf?.(entry) === undefined) return
+    const owner = question?.owner ?? entry.record.owner
     const delivery: OpenDelivery = this.#deliveries.get(id) ?? {
       id,
       owner,
       at: this.#options.clock.now(),
       state: 'sent',
       entries: new Set(),
+      questions: new Set(),
     }
     this.#deliveries.set(id, delivery)
     this.#sync.put('deliveries', id, delivery)
+    if (question !== undefined) {
+      delivery.questions.add(question)
+      return
+    }
     if (!delivery.entries.has(entry)) this.#carry(entry, 1)
     delivery.entries.add(entry)
+  }
+
+  onAsked(entry: TaskEntry): void {
+    if (this.#options.standingsOf?.(entry) !== undefined) this.noteChange(entry)
   }
 
   /**
@@ -271,13 +285,14 @@ export class Persistence implements DeliveryObserver {
     for (const entry of [...accepted.entries]) {
       if (carried?.has(entry) === false || isPossibleRepeat(entry.record)) this.#takeOut(accepted, entry)
     }
+    for (const question of accepted.questions) if (question.isRepeat) accepted.questions.delete(question)
     for (const [id, { owner, state }] of this.#deliveries) {
       const isEarlier = state === 'accepted' && !this.#sync.isPending('deliveries', id)
       if (isEarlier && owner === accepted.owner) this.#closeDelivery(id)
     }
     accepted.state = 'accepted'
     this.#sync.put('deliveries', deliveryId, accepted)
-    if (accepted.entries.size === 0) this.#closeDelivery(deliveryId)
+    if (isEmpty(accepted)) this.#closeDelivery(deliveryId)
     else {
       // The last accepted one comes last.
       this.#deliveries.delete(deliveryId)
@@ -303,7 +318,7 @@ export class Persistence implements DeliveryObserver {
       if (!delivery.entries.has(entry)) continue
       this.#takeOut(delivery, entry)
       this.#sync.put('deliveries', id, delivery)
-      if (delivery.entries.size === 0) this.#closeDelivery(id)
+      if (isEmpty(delivery)) this.#closeDelivery(id)
     }
   }
 
@@ -431,11 +446,20 @@ export class Persistence implements DeliveryObserver {
         ...(isReduced ? reducedRecord(record) : storedRecord(record)),
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
       },
-      ...(hasEnded(status) ? programIn(run) : { run: isReduced ? { ...run, params: null } : run }),
+      ...(hasEnded(status)
+        ? programIn(run)
+        : { run: { ...run, ...this.#questionsOf(entry), ...(isReduced && { params: null }) } }),
     }
+  }
+
+  #questionsOf(entry: TaskEntry): StoredJson {
+    return entry.record.questions === undefined ? {} : defined({ questions: this.#options.standingsOf?.(entry) })
   }
 }
 
-function deliveryRow({ id, owner, state, at, entries }: OpenDelivery): StoredDelivery {
-  return { id, owner, state, at, taskIds: Array.from(entries, ({ record }) => record.id) }
+const isEmpty = ({ entries, questions }: OpenDelivery): boolean => entries.size + questions.size === 0
+
+function deliveryRow({ id, owner, state, at, entries, questions }: OpenDelivery): StoredDelivery {
+  const taskIds = Array.from(entries, ({ record }) => record.id)
+  return { id, owner, state, at, taskIds, ...(questions.size > 0 && { questions: Array.from(questions, refOf) }) }
 }

@@ -24,6 +24,7 @@ import type { TaskRegistry } from '../registry.js'
 import { interruption, toRestoredRecords } from './restoring.js'
 import type { RunStart } from '../run-plan.js'
 import type { StepLog } from '../steps/step-log.js'
+import { questionKey, storedQuestions, storedStandings } from './stored-questions.js'
 import { checkRows } from './stored-row-checks.js'
 import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
 import { interruptionOf } from '../steps/interruptions.js'
@@ -76,6 +77,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const found = inherit(
     contents.tasks.map((task): FoundTask => ({ task, fate: findFate(registry, persistence, host, task) })),
   ).map((each) => toNextAttempt(each, registry))
+  const asked = new Set(contents.deliveries.flatMap(({ questions = [] }) => questions.map(questionKey)))
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
@@ -84,11 +86,14 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
       const { agingMs } = registry.pools.task.queue.limits
-      return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each) ?? [])
+      return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each, asked) ?? [])
     })
     registry.restoreStates(contents.featureStates)
     // Nothing else carries these results until it is known whether their messages arrived.
-    for (const { id, taskIds } of contents.deliveries) registry.send({ type: 'lease.restore', deliveryId: id, taskIds })
+    registry.send({ type: 'questions.address' })
+    for (const { id: deliveryId, taskIds, questions = [] } of contents.deliveries) {
+      registry.send({ type: 'lease.restore', request: { deliveryId, taskIds, questions } })
+    }
     registry.limits.isClosed = false
     if (registry.limits.size > 0) registry.send({ type: 'retries.due' })
   })
@@ -158,7 +163,7 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   if (fate?.type !== 'repeated') return found
   const { clock, pauses } = registry
   const log = fate.definition.durable === true ? registry.use(steps).found(task.id) : undefined
-  const isWaiting = log !== undefined && log.waits().length > 0
+  const isWaiting = log !== undefined && log.waits(storedQuestions(task, log)).length > 0
   const waits = isWaiting || fate.definition.rate !== undefined || pauses.concern(task.owner)
   const next = nextAttempt(task, clock.now(), waits)
   return {
@@ -171,10 +176,11 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
 /** The next run of a durable task is another attempt only if the last one has not got on. @param isWaiting it starts when what it waits for has come */
 function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefined, isWaiting: boolean): StoredTask {
   const interruption = interruptionOf(task, log)
-  const run = { ...next.run, interruption, ...(isWaiting && { isWaiting }) }
-  if (interruption.fruitless > 0) return { ...next, run }
-  const { attempt: _, attempts: _all, ...record } = next.record
-  const { attempt, attempts } = task.record
+  const { attempt, attempts, questions } = task.record
+  const standings = defined({ questions: task.run?.['questions'] })
+  const run = { ...next.run, interruption, ...(isWaiting && { isWaiting }), ...standings }
+  const { attempt: _, attempts: _all, ...record } = { ...next.record, ...defined({ questions }) } as StoredJson
+  if (interruption.fruitless > 0) return { ...next, record: { ...next.record, ...record }, run }
   return { ...next, attempt: task.attempt, record: { ...record, ...defined({ attempt, attempts }) }, run }
 }
 
@@ -254,12 +260,18 @@ function goOn(
   persistence: Persistence,
   host: RecoveryHost,
   { task, fate, isChanged = false }: FoundTask,
+  asked: ReadonlySet<string>,
 ): TaskEntry | undefined {
   if (fate === undefined || fate.type === 'interrupted') return undefined
   const { id, deadlineAt, run = {} } = task
   const { questions: _, waitsFor: _waits, ...fields } = task.record as unknown as ActiveTaskInfo
-  const record = Object.freeze({ ...fields, abortController: host.newController(id) })
   const log = fate.definition.durable === true ? registry.use(steps).found(id) : undefined
+  const questions = storedQuestions(task, log)
+  const record = Object.freeze({
+    ...fields,
+    ...(questions.length > 0 && { questions }),
+    abortController: host.newController(id),
+  })
   const ranMs =
     fate.type === 'followed'
       ? ranFor(persistence, task, registry.clock.now())
@@ -293,8 +305,12 @@ function goOn(
     delayMs,
     waitedMs,
     isHeld: fate.type === 'waiting' && results !== undefined && isHeldBack(results),
-    isWaiting: run['isWaiting'] === true,
-    durable: fate.definition.durable === true ? { activeMs: log?.activeMs } : undefined,
+    // What it waited for may have come since.
+    isWaiting: run['isWaiting'] === true && log !== undefined && log.waits(questions).length > 0,
+    durable:
+      fate.definition.durable === true
+        ? { activeMs: log?.activeMs, asked: log?.asked ?? 0, standings: storedStandings(task, asked) }
+        : undefined,
     pool: poolOf(run),
     ticket,
     place: placeOf(run),

@@ -21,7 +21,13 @@ const taskSchema = lazily(() =>
 )
 
 const deliverySchema = lazily(() =>
-  z.object({ id: z.string(), owner: z.string(), at: z.number(), taskIds: z.array(z.string()) }),
+  z.object({
+    id: z.string(),
+    owner: z.string(),
+    at: z.number(),
+    taskIds: z.array(z.string()),
+    questions: z.array(z.object({ taskId: z.string(), questionId: z.string() })).optional(),
+  }),
 )
 
 const stateSchema = lazily(() =>

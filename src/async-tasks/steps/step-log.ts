@@ -6,8 +6,10 @@
 import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { lazily } from '../../protocol/lazily.js'
+import type { TaskQuestion } from '../../../machines/records.js'
 import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
+import { toStepFailure } from './step-failure.js'
 
 /** What a task may keep: steps, and the JSON of their results together in bytes (64 MiB); of one result (1 MiB). */
 const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
@@ -36,8 +38,9 @@ const stepSchema = lazily(() =>
     /** When a wait is over, in ms since the epoch, and how long it takes in all. */
     dueAt: z.number().optional(),
     forMs: z.number().optional(),
-    /** What a wait is for. */
+    /** What a wait is for: an event, or the answer to a question. */
     event: z.string().optional(),
+    questionId: z.string().optional(),
   }),
 )
 export type Step = z.output<ReturnType<typeof stepSchema>>
@@ -115,10 +118,30 @@ export class StepLog {
     return [...this.#steps.values()]
   }
 
-  /** The steps for which a run waits, when all that it has begun waits; otherwise none. */
-  waits(): Step[] {
+  /**
+   * The steps for which a run waits, when all that it has begun waits; otherwise none.
+   * @param questions those that are open
+   */
+  waits(questions: readonly TaskQuestion[] = []): Step[] {
     const open = this.list().filter(({ endedAt }) => endedAt === undefined)
-    return open.every(({ kind }) => kind === 'sleep' || kind === 'event' || kind === 'question') ? open : []
+    const isWait = ({ kind, questionId }: Step): boolean =>
+      kind === 'question' ? questions.some(({ id }) => id === questionId) : kind === 'sleep' || kind === 'event'
+    return open.every(isWait) ? open : []
+  }
+
+  /** The step that waits for the answer to a question. */
+  asking(questionId: string): Step | undefined {
+    return this.list().find((step) => step.questionId === questionId && step.endedAt === undefined)
+  }
+
+  /** How many questions the runs of the task have asked. */
+  get asked(): number {
+    return this.list().reduce((most, { questionId }) => Math.max(most, Number(/\d+$/.exec(questionId ?? '')?.[0] ?? 0)), 0)
+  }
+
+  setQuestion(key: string, questionId: string): void {
+    const step = this.#steps.get(key)
+    if (step !== undefined) this.#put({ ...step, questionId })
   }
 
   get(key: string): Step | undefined {
@@ -162,6 +185,15 @@ export class StepLog {
     this.#changes += 1
     this.#bytes += bytes
     this.#put(ended)
+  }
+
+  /** The same, or ends it with the failure that its result is too large. */
+  endOrFail(key: string, end: Pick<Step, 'result' | 'failure'>): void {
+    try {
+      this.end(key, end)
+    } catch (error) {
+      this.end(key, { failure: toStepFailure(error) })
+    }
   }
 
   /** The next run repeats what has failed. */

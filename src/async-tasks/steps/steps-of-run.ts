@@ -7,14 +7,16 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { QueueTicket } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
-import { AgentTasksError, InvalidInputError } from '../../errors.js'
+import { AgentTasksError, InvalidInputError, QuestionWithdrawnError } from '../../errors.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
-import type { StepOptions, WaitForOptions, SleepOptions } from '../../engine/steps.js'
+import type { AskOptions, StepOptions, WaitForOptions, SleepOptions } from '../../engine/steps.js'
 import { isNode, nodeBuiltin } from '../../node-builtins.js'
 import { ownerOfRun } from '../../../machines/families.js'
-import type { ActiveTaskInfo } from '../../../machines/records.js'
+import type { ActiveTaskInfo, AskedQuestion, TaskAnswer } from '../../../machines/records.js'
 import { checkOptions, integerFrom, aName, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
 import { aBackoff, backoffMs } from '../../protocol/retry-policy.js'
+import type { TaskQuestionInput } from '../../protocol/task-questions.js'
+import { openQuestion, toQuestion } from '../questions/questions.js'
 import { storedRecord } from '../recovery/stored-records.js'
 import type { WordedWaitOptions } from '../waiting.js'
 import type { TaskRegistry } from '../registry.js'
@@ -100,6 +102,41 @@ export class StepsOfRun implements StepRun {
     await this.#wait({ key: this.#keyOf(callOf('sleep', options.name)), kind: 'sleep', dueAt, ...forMs })
   }
 
+  async ask(input: TaskQuestionInput, options: AskOptions = {}): Promise<TaskAnswer> {
+    const question = toQuestion(this.#registry, input, options)
+    const { name, signal } = options
+    const step = this.#begin({ key: this.#keyOf(callOf('ask', name)), kind: 'question' })
+    const { key } = step
+    const withdraw = (): void => this.#registry.batch(() => this.#withdraw(key))
+    signal?.addEventListener('abort', withdraw, { once: true })
+    try {
+      return (await this.#await(step, () => this.#ask(key, question, signal))) as TaskAnswer
+    } finally {
+      signal?.removeEventListener('abort', withdraw)
+    }
+  }
+
+  /** Asks, unless the question of an earlier run is still open. */
+  #ask(key: string, question: AskedQuestion, signal: AbortSignal | undefined): void {
+    const { questionId } = this.#log.get(key) ?? {}
+    const isAborted = signal?.aborted === true
+    if (!isAborted && this.#isOpen(questionId)) return
+    const id = isAborted ? undefined : openQuestion(this.#entry, question)
+    if (id === undefined) this.#withdraw(key)
+    else this.#log.setQuestion(key, id)
+  }
+
+  #withdraw(key: string): void {
+    const step = this.#log.get(key)
+    if (step === undefined || step.endedAt !== undefined) return
+    this.#feature.fail(this.#entry, key, new QuestionWithdrawnError(this.#entry.record.id))
+    if (step.questionId !== undefined) this.#entry.ref?.send({ type: 'task.answer', questionId: step.questionId })
+  }
+
+  #isOpen(questionId: string | undefined): boolean {
+    return this.#entry.record.questions?.some(({ id }) => id === questionId) === true
+  }
+
   async waitFor(event: string, options: WaitForOptions = {}): Promise<unknown> {
     checkName(event, 'event')
     checkOptions(options, waitOptionTypes)
@@ -175,6 +212,14 @@ export class StepsOfRun implements StepRun {
     if (waiter !== undefined) this.#whenWorking(waiter)
   }
 
+  /** What was withdrawn, as by the deadline, ends its step. */
+  asked(): void {
+    for (const key of this.#open.keys()) {
+      const { kind, questionId } = this.#log.get(key) ?? {}
+      if (kind === 'question' && !this.#isOpen(questionId)) this.#withdraw(key)
+    }
+  }
+
   resumed(): void {
     this.#isIdle = false
     for (const resume of this.#resuming.splice(0)) resume()
@@ -189,12 +234,17 @@ export class StepsOfRun implements StepRun {
 
   async #wait(step: NewStep): Promise<unknown> {
     const begun = this.#begin(step)
+    return this.#await(begun, () => this.#feature.wait(this.#entry, begun))
+  }
+
+  /** @param start begins to wait for what ends the step */
+  async #await(begun: Step, start: () => void): Promise<unknown> {
     if (begun.endedAt !== undefined) return replay(begun)
     const { key } = begun
     await this.#promise((resolve) => {
       this.#waiting.set(key, resolve)
       this.#registry.batch(() => {
-        this.#feature.wait(this.#entry, begun)
+        start()
         this.#idle()
       })
     })
@@ -263,13 +313,7 @@ export class StepsOfRun implements StepRun {
 
   #end(key: string, end: Pick<Step, 'result' | 'failure'>): void {
     if (!this.#host.isCurrent() || this.#entry.ref === undefined) throw overError(this.#entry)
-    this.#registry.batch(() => {
-      try {
-        this.#log.end(key, end)
-      } catch (error) {
-        this.#log.end(key, { failure: toStepFailure(error) })
-      }
-    })
+    this.#registry.batch(() => this.#log.endOrFail(key, end))
   }
 
   /** The run waits if all that it has begun waits. */

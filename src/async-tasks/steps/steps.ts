@@ -5,6 +5,7 @@
  * memory, for its own repeated runs.
  */
 import { PerTask } from '../../../machines/per-task.js'
+import type { TaskAnswer } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../clock.js'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
@@ -13,6 +14,7 @@ import { preview } from '../../text/preview.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { WallTimes } from '../limits/wall-times.js'
 import type { TaskRegistry } from '../registry.js'
+import { toStepFailure } from './step-failure.js'
 import { checkName, StepLog, toResult, type Step } from './step-log.js'
 
 /** To whom an event is sent: a task, or the tasks of an owner that have not ended and wait for events, or may. */
@@ -24,6 +26,8 @@ export interface StepRun {
   ended(key: string): void
   /** The run has its slot again. */
   resumed(): void
+  /** The open questions of its task have changed. */
+  asked(): void
 }
 
 /** A step that waits. */
@@ -83,6 +87,27 @@ export class Steps implements Feature {
   }
 
   /**
+   * A question is answered. Nothing happens unless a step waits for it.
+   * @throws InvalidInputError for an answer that is too large to be kept; nothing has changed then
+   */
+  answered(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
+    const log = logs.get(entry)
+    const step = log?.asking(questionId)
+    if (log === undefined || step === undefined) return
+    try {
+      log.end(step.key, toResult(answer, 'answer'))
+    } catch (error) {
+      throw new InvalidInputError('answer.content', answer.content, error instanceof Error ? error.message : 'JSON')
+    }
+    this.#continue(entry, step.key)
+  }
+
+  /** A step waits no longer: its run withdraws it, or has to. */
+  fail(entry: TaskEntry, key: string, reason: unknown): void {
+    this.#end({ entry, key }, { failure: toStepFailure(reason) })
+  }
+
+  /**
    * Sends an event. Resolves when it is stored.
    * @returns the ids of the tasks that have it
    * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task. Nothing has changed then
@@ -117,6 +142,10 @@ export class Steps implements Feature {
     stepRuns.get(entry)?.resumed()
   }
 
+  changed(entry: TaskEntry): void {
+    stepRuns.get(entry)?.asked()
+  }
+
   disposed(): void {
     for (const entry of this.#registry.history.entries()) {
       for (const wait of waits.take(entry)?.values() ?? []) this.#times.delete(wait)
@@ -145,11 +174,16 @@ export class Steps implements Feature {
     for (let wait = this.#times.take(now); wait !== undefined; wait = this.#times.take(now)) this.#end(wait, {})
   }
 
-  #end(wait: Wait, end: Pick<Step, 'result'>): void {
+  #end(wait: Wait, end: Pick<Step, 'result' | 'failure'>): void {
     const { entry, key } = wait
     this.#times.delete(wait)
     waits.get(entry)?.delete(key)
-    this.logOf(entry).end(key, end)
+    this.logOf(entry).endOrFail(key, end)
+    this.#continue(entry, key)
+  }
+
+  /** The end of a step for which a run waits has to be stored first. */
+  #continue(entry: TaskEntry, key: string): void {
     this.afterStored(entry, () => {
       const run = stepRuns.get(entry)
       if (run !== undefined) run.ended(key)
@@ -205,7 +239,9 @@ export class Steps implements Feature {
         continue
       }
       logs.set(entry, this.#stored(entry, log))
-      for (const step of log.waits()) {
+      for (const step of log.waits(entry.record.questions)) {
+        // An answer finds its step.
+        if (step.kind === 'question') continue
         // The clock may have been set back.
         const dueAt = step.dueAt === undefined ? undefined : Math.min(step.dueAt, now + (step.forMs ?? Infinity))
         this.wait(entry, { ...step, dueAt })

@@ -1,0 +1,42 @@
+/** The open questions that an earlier process has stored of a durable task. */
+import { z } from 'zod'
+import type { QuestionRef } from '../../../machines/owed-questions.js'
+import type { TaskQuestion } from '../../../machines/records.js'
+import type { QuestionStanding } from '../../../machines/task-entry.js'
+import { lazily } from '../../protocol/lazily.js'
+import type { StoredTask } from '../../store/store.js'
+import type { StepLog } from '../steps/step-log.js'
+
+const questionSchema = lazily(() =>
+  z.object({ id: z.string(), message: z.string(), schema: z.record(z.string(), z.unknown()), askedAt: z.number() }),
+)
+
+const standingsSchema = lazily(() =>
+  z.record(z.string(), z.object({ deliveredBy: z.string().optional(), isRepeat: z.boolean().optional() })),
+)
+
+/** Those for whose answers a step waits. */
+export function storedQuestions({ record }: StoredTask, log: StepLog | undefined): readonly TaskQuestion[] {
+  const { questions } = record
+  if (log === undefined || !Array.isArray(questions)) return []
+  const read = questions.flatMap((question) => questionSchema().safeParse(question).data ?? [])
+  return Object.freeze(read.filter(({ id }) => log.asking(id) !== undefined).map((question) => Object.freeze(question)))
+}
+
+/** @param asked the keys of those of which it is not known whether their messages arrived: they are not delivered */
+export function storedStandings(
+  { id: taskId, run = {} }: StoredTask,
+  asked: ReadonlySet<string>,
+): Readonly<Record<string, QuestionStanding>> {
+  const { data = {} } = standingsSchema().safeParse(run['questions'])
+  return Object.fromEntries(
+    Object.entries(data).map(([questionId, standing]) =>
+      asked.has(questionKey({ taskId, questionId }))
+        ? [questionId, { ...standing, deliveredBy: undefined }]
+        : [questionId, standing],
+    ),
+  )
+}
+
+/** Names a question among those of all tasks. */
+export const questionKey = ({ taskId, questionId }: QuestionRef): string => JSON.stringify([taskId, questionId])
