@@ -3,6 +3,7 @@ import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/deli
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import type { DetachResult } from '../async-tasks/detaching.js'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import type { EventTarget } from '../async-tasks/steps/steps.js'
 import type { MonitorLimits, MonitorSource, TaskMonitor } from '../async-tasks/monitors/monitors.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import type { HistoryPage, TaskHistoryQuery } from '../kernel/past-tasks.js'
@@ -116,6 +117,12 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly resume: (owner?: string) => boolean
   /** Returns what is paused. */
   readonly pauses: () => readonly TaskPause[]
+  /**
+   * Sends an event to runs that wait for it (`AsyncTaskManager.emit`). Default: to the tasks of the host's owner.
+   * @returns the ids of the tasks that have it, when that is stored
+   * @throws as `AsyncTaskManager.emit`
+   */
+  readonly emit: (event: string, value?: unknown, target?: EventTarget) => Promise<readonly string[]>
   /** Schedules a message or a task (`AsyncTaskManager.schedule`). Its owner is by default that of the host. */
   readonly schedule: (input: ScheduleInput) => Schedule
   /** The schedules of an owner, or of all (`AsyncTaskManager.schedules`). */
@@ -299,6 +306,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     pause: (of, how) => manager.pause(of, how),
     resume: (of) => manager.resume(of),
     pauses: () => manager.pauses(),
+    emit: (event, value, target = { owner }) => manager.emit(event, value, target),
     schedule: (input) => manager.schedule({ owner, ...input }),
     schedules: (of) => manager.schedules(of),
     cancelSchedule: (id) => manager.cancelSchedule(id),

@@ -16,6 +16,8 @@ import { createMcpServer } from './mcp-server.js'
 export interface HttpSessions {
   /** Serves a request of a protocol version of 2025. */
   serve(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void>
+  /** The owner of the session that a request names; undefined unless its client has opened that. */
+  ownerOf(request: IncomingMessage, caller: Caller): string | undefined
   /** The sessions of an earlier process. */
   readonly left: LeftSessions
   close(): Promise<void>
@@ -115,12 +117,19 @@ export function createHttpSessions(
     return own < perToken ? undefined : `This token has too many sessions (${perToken}). Delete one that is not used.`
   }
 
+  const namedIn = ({ headers: { 'mcp-session-id': id } }: IncomingMessage): Session | undefined =>
+    typeof id === 'string' ? sessions.get(id) : undefined
+
   return {
     left,
+    ownerOf: (request, { owner }) => {
+      const named = namedIn(request)
+      return named?.openedBy === owner ? named.owner : undefined
+    },
     serve: async (request, response, body, client) => {
       const { owner: openedBy, isAnonymous } = client
       const id = request.headers['mcp-session-id']
-      const known = typeof id === 'string' ? sessions.get(id) : undefined
+      const known = namedIn(request)
       if (id !== undefined && known?.openedBy !== openedBy) {
         sendError(response, 404, 'Session not found. Initialize a new one.')
         return

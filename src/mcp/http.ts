@@ -7,7 +7,7 @@ import { InvalidSettingError } from '../errors.js'
 import { createAccess, unauthorized, type Access } from '../http/access.js'
 import { trackConnections } from '../http/connections.js'
 import { answerPreflight, setCorsHeaders, type CorsOptions } from '../http/cors.js'
-import { readBody } from '../http/json.js'
+import { readBody, sendJson } from '../http/json.js'
 import { parseJson } from '../json/parse-json.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
@@ -15,6 +15,7 @@ import { aName, checkOptions, integerFrom } from '../protocol/option-checks.js'
 import { isLoopback } from '../protocol/server-config.js'
 import { createBackend, serverOptionTypes, type Backend, type McpServerOptions } from './backend.js'
 import { callerOf } from './callers.js'
+import { EVENTS_PATH, postClientEvent } from './events.js'
 import { httpExchange } from './exchange.js'
 import { authInfoOf, httpExchangeOf, requestOf } from './http-request.js'
 import { createHttpSessions, sendError } from './http-sessions.js'
@@ -145,7 +146,12 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
       sendError(response, refusal.status, refusal.error, { connection: 'close', ...refusal.headers })
       return
     }
-    if ((request.url ?? '').split('?', 1)[0] !== path) {
+    const [at] = (request.url ?? '').split('?', 1)
+    if (at === EVENTS_PATH && at !== path) {
+      await postEventOf(request, response)
+      return
+    }
+    if (at !== path) {
       sendError(response, 404, `MCP is served at ${path}.`)
       return
     }
@@ -167,6 +173,23 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     const isLegacy = await isLegacyRequest(await toWebRequest(incoming, body), body)
     if (isLegacy) await sessions.serve(request, response, body, caller)
     else await (methodOf(body) === 'tools/call' ? serveCall : serveModern)(incoming, response, body)
+  }
+
+  const postEventOf = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const text = request.method === 'POST' ? await readBody(request, MAX_BODY_BYTES) : undefined
+    if (text === undefined) {
+      const [status, error] = request.method === 'POST' ? [413, 'The request is too large.'] : [405, 'Use POST.']
+      request.resume()
+      sendJson(response, status, { error }, request.complete || status !== 413 ? {} : { connection: 'close' })
+      return
+    }
+    const caller = callerOf(request)
+    const parsed = parseJson(text, MAX_NESTING)
+    const answer =
+      'value' in parsed
+        ? await postClientEvent(backend.manager, caller, sessions.ownerOf(request, caller), parsed.value)
+        : { status: 400, body: { error: parsed.message, code: parsed.code } }
+    sendJson(response, answer.status, answer.body)
   }
 
   return {

@@ -22,6 +22,10 @@ export function sessionOwner(id: string, { owner, isAnonymous }: Caller): string
   return isAnonymous ? `session-${id}` : `${owner}/session-${id}`
 }
 
+/** Whether this is the owner of a session of a client with a token. */
+export const isSessionOf = (sessionOwner: string, clientOwner: string): boolean =>
+  sessionOwner.startsWith(`${clientOwner}/session-`)
+
 /**
  * Finds the sessions that an earlier process left.
  * @param end ends a session: its tasks are cancelled, and its results dropped

@@ -21,7 +21,7 @@ export interface TasksExtension {
   created(handle: TaskHandle): Result
   get(handle: TaskHandle, declared: DeclaredCapabilities, exchange: Exchange): Promise<Result>
   /** Checks all answers before it passes on the first. */
-  update(handle: TaskHandle, responses: Readonly<Record<string, unknown>>): Result
+  update(handle: TaskHandle, responses: Readonly<Record<string, unknown>>): Promise<Result>
   cancel(handle: TaskHandle): Promise<Result>
 }
 
@@ -59,11 +59,13 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
       const inputRequests = Object.fromEntries(questions.map((question) => [question.id, formOf(question)]))
       return { ...task, inputRequests, resultType: 'complete' }
     },
-    update: (handle, responses) => {
+    update: async (handle, responses) => {
       const answers = questionsOf(handle)
         .filter(({ id }) => Object.hasOwn(responses, id))
         .map((question) => ({ id: question.id, answer: answerTo(question, responses[question.id]) }))
       for (const { id, answer } of answers) manager.answerTask(handle.started.taskId, id, answer)
+      // One that cannot be stored was reported.
+      await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },
     cancel: async ({ started: { taskId } }) => {

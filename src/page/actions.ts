@@ -62,14 +62,14 @@ const noInstance: Answer = {
   body: { error: 'There is no instance with this id.', code: 'INVALID_INSTANCE' },
 }
 
-const NOT_STORED: Answer = {
-  status: 503,
-  body: {
-    error:
-      'The task was cancelled, but this could not be stored yet. If the host ends before it is, the task may run again.',
-    code: 'NOT_STORED',
-  },
-}
+const notStored = (error: string): Answer => ({ status: 503, body: { error, code: 'NOT_STORED' } })
+
+const CANCEL_NOT_STORED = notStored(
+  'The task was cancelled, but this could not be stored yet. If the host ends before it is, the task may run again.',
+)
+const ANSWER_NOT_STORED = notStored(
+  'The question was answered, but this could not be stored yet. If the host ends before it is, the question may be asked again.',
+)
 
 type Action = (sources: Sources, entry: PageEntry, body: unknown) => Answer | Promise<Answer>
 
@@ -88,7 +88,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
       await (entry.kind === 'async' ? manager : taskManager)?.stored()
       return done()
     } catch {
-      return NOT_STORED
+      return CANCEL_NOT_STORED
     }
   },
   detach: (sources, entry, body) => {
@@ -102,15 +102,21 @@ export const taskActions: Readonly<Record<string, Action>> = {
     const again = await runAgain(sources, entry)
     return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
   },
-  answer: (sources, entry, body) => {
+  answer: async (sources, entry, body) => {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
     parseInput(contentSchema(), answer, 'answer')
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer)
-    if (isAnswered === true) sources.state.noteAnswer(entry, questionId)
-    return isAnswered === true
-      ? done()
-      : conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
+    if (isAnswered !== true) {
+      return conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
+    }
+    sources.state.noteAnswer(entry, questionId)
+    try {
+      await sources.manager?.stored()
+      return done()
+    } catch {
+      return ANSWER_NOT_STORED
+    }
   },
   message: (sources, entry, body) => {
     const { message }: MessageRequest = parseInput(messageSchema(), body, 'body')

@@ -1,6 +1,7 @@
 /** Starts and stops the page. */
 import { randomBytes } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
+import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
 import { systemClock, type Clock } from '../clock.js'
 import { TaskManager } from '../command-tasks/task-manager.js'
@@ -8,6 +9,7 @@ import { defined } from '../defined.js'
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { AgentTasks } from '../host/agent-tasks.js'
 import { createAccess } from '../http/access.js'
+import type { SendEvent } from '../http/post-event.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import {
   aClock,
@@ -153,7 +155,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
       connections,
       onFailure,
       files: createStaticFiles(pageFolder()),
-      sources: { state, manager, taskManager, restUrl },
+      sources: { state, manager, taskManager, restUrl, emit: manager && emitWith(options.tasks, manager) },
     })
     bound = await listen(server, host, port, { host: 'host', port: 'port' })
     let closing: Promise<void> | undefined
@@ -183,6 +185,14 @@ function managerOf(tasks: unknown): AsyncTaskManager | undefined {
   const manager: unknown = typeof getAsyncTaskManager === 'function' ? getAsyncTaskManager() : tasks
   if (manager instanceof AsyncTaskManager && canBeRead(() => manager.getAllTasks())) return manager
   throw new InvalidInputError('options.tasks', tasks, 'the result of createAgentTasks, or an AsyncTaskManager')
+}
+
+function emitWith(tasks: TaskPageOptions['tasks'], manager: AsyncTaskManager): SendEvent {
+  const host = tasks === manager ? undefined : (tasks as AgentTasks)
+  return (event, value, taskId) => {
+    if (taskId !== undefined) return manager.emit(event, value, { taskId })
+    return host === undefined ? manager.emit(event, value, { owner: DEFAULT_OWNER }) : host.emit(event, value)
+  }
 }
 
 function taskManagerOf(taskManager: unknown): TaskManager | undefined {

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { unauthorized, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
+import { postEvent } from '../http/post-event.js'
 import { cutText } from '../text/cut-text.js'
 import { parseJson } from '../json/parse-json.js'
 import { refusalOf, rowActions, runAgainOf, taskActions, type Answer } from './actions.js'
@@ -200,7 +201,8 @@ export function createRouter({ access, sources, streams, connections, files, onF
     const onRow = Object.hasOwn(rowActions, `${kind}/${action}`) ? rowActions[`${kind}/${action}`] : undefined
     const isPast = kind === 'history' && action === 'run-again'
     const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
-    if (more.length > 0 || (perform === undefined && onRow === undefined && !isPast)) {
+    const isEvent = kind === 'events' && key === '' && sources.emit !== undefined
+    if (more.length > 0 || (perform === undefined && onRow === undefined && !isPast && !isEvent)) {
       return notFound('such action')
     }
     const text = await readBody(request, MAX_BODY_BYTES)
@@ -209,6 +211,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
     }
     const parsed = text === '' ? { value: {} } : parseJson(text, MAX_NESTING)
     if (!('value' in parsed)) return { status: 400, error: parsed.message, code: parsed.code }
+    if (isEvent) {
+      const { status, body } = await postEvent(parsed.value, sources.emit)
+      sendJson(response, status, body)
+      return undefined
+    }
     const entry = sources.state.journal.get(key)
     if (perform !== undefined && entry === undefined) return notFound('such task, or it is no longer kept')
     let answer: Answer

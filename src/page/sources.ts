@@ -2,6 +2,7 @@
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
+import type { SendEvent } from '../http/post-event.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { AsyncEntry } from './async-entry.js'
 import type { CommandEntry } from './command-entry.js'
@@ -11,6 +12,8 @@ export interface Sources {
   readonly state: PageState
   readonly manager: AsyncTaskManager | undefined
   readonly taskManager: TaskManager | undefined
+  /** Sends an event to the tasks of the host's owner, or to one task; absent where no task can wait for it. */
+  readonly emit?: SendEvent | undefined
   /** The address of the REST interface. */
   readonly restUrl: string | undefined
 }

@@ -39,8 +39,15 @@ export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: F
   )
 }
 
-/** Answers an open question of a task. */
-export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo, params: AnswerParams): ToolResult {
+const NOT_STORED_YET =
+  ' This could not be stored yet: if the process ends before it is, the question may be asked again.'
+
+/** Answers an open question of a task. A model is told so when the answer is stored. */
+export async function answerTask(
+  { manager, followUps }: TaskView,
+  task: AsyncTaskInfo,
+  params: AnswerParams,
+): Promise<ToolResult> {
   const { questions = [] } = task
   const refusal = (field: string, received: unknown, expected: string): ToolResult =>
     validationError(followUps.answer.tool, field, received, expected)
@@ -56,8 +63,12 @@ export function answerTask({ manager, followUps }: TaskView, task: AsyncTaskInfo
   }
   try {
     const isAnswered = manager.answerTask(task.id, question.id, answerOf(question, params))
+    const isStored = await manager.stored().then(
+      () => true,
+      () => false,
+    )
     const text = isAnswered
-      ? `Answered ${question.id} of task ${task.id}.`
+      ? `Answered ${question.id} of task ${task.id}.${isStored ? '' : NOT_STORED_YET}`
       : `Task ${task.id} no longer waits for an answer to ${question.id}.`
     return textResult(text, { id: task.id, question_id: question.id, isAnswered })
   } catch (error) {

@@ -15,7 +15,7 @@ import { toStepFailure } from './step-failure.js'
 const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
 
 /** Events that wait to be taken: how many, and the JSON of their values together in bytes (256 KiB). */
-const MAX_EVENTS = { count: 100, bytes: 256 * 1024 } as const
+export const MAX_EVENTS = { count: 100, bytes: 256 * 1024 } as const
 
 const stepSchema = lazily(() =>
   z.object({

@@ -11,11 +11,12 @@ import { elapsedMs } from '../../clock.js'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
+import { aName, checkOptions, type OptionTypes } from '../../protocol/option-checks.js'
 import type { Feature, FeatureStates } from '../feature.js'
 import { WallTimes } from '../limits/wall-times.js'
 import type { TaskRegistry } from '../registry.js'
 import { toStepFailure } from './step-failure.js'
-import { checkName, StepLog, toResult, type Step } from './step-log.js'
+import { checkName, MAX_EVENTS, StepLog, toResult, type Step } from './step-log.js'
 
 /** To whom an event is sent: a task, or the tasks of an owner that have not ended and wait for events, or may. */
 export type EventTarget = { readonly taskId: string } | { readonly owner: string }
@@ -114,9 +115,13 @@ export class Steps implements Feature {
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
     checkName(event, 'event')
+    checkTarget(target)
     const { result: json = 'null' } = toResult(value, 'value')
-    const entries = this.#addressed(target)
     const bytes = new TextEncoder().encode(json).length
+    if (bytes > MAX_EVENTS.bytes) {
+      throw new InvalidInputError('value', value, `a value of at most ${MAX_EVENTS.bytes} bytes of JSON`)
+    }
+    const entries = this.#addressed(target)
     for (const entry of entries) if (this.#waitFor(entry, event) === undefined) this.logOf(entry).checkRoom(bytes)
     this.#registry.batch(() => {
       for (const entry of entries) {
@@ -255,6 +260,16 @@ export class Steps implements Feature {
     const { persistence } = this.#registry
     log.store({ keep: () => undefined, drop: (id) => persistence?.dropState(FEATURE, id) }, () => 0)
     log.drop()
+  }
+}
+
+const targetTypes: OptionTypes<{ taskId?: string; owner?: string }> = { taskId: aName, owner: aName }
+
+/** @throws InvalidInputError */
+function checkTarget(target: EventTarget): void {
+  checkOptions(target, targetTypes, ['target'])
+  if ('owner' in target === 'taskId' in target) {
+    throw new InvalidInputError('target', target, 'an object with either taskId or owner')
   }
 }
 

@@ -1,0 +1,41 @@
+/** `POST /events`: an event from outside, such as that of a webhook, for runs that wait for it (`context.waitFor`). */
+import { z } from 'zod'
+import { AgentTasksError, InvalidInputError } from '../errors.js'
+import { lazily } from '../protocol/lazily.js'
+import { parseInput } from '../protocol/parse.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { StoreError } from '../store/store-errors.js'
+
+const eventSchema = lazily(() =>
+  strictObject({ event: z.string(), value: z.unknown().optional(), taskId: z.string().optional() }),
+)
+
+/** Sends an event. Without a task's id it is for the tasks of the caller. */
+export type SendEvent = (event: string, value: unknown, taskId: string | undefined) => Promise<readonly string[]>
+
+/** The status and the body of the answer. */
+export interface EventAnswer {
+  readonly status: 200 | 400 | 409 | 503
+  readonly body:
+    | { readonly taskIds: readonly string[] }
+    | { readonly error: string; readonly code: string; readonly field?: string }
+}
+
+/** Sends the event of a request whose body this is. It is stored when this resolves. Rejects with what is not the caller's affair. */
+export async function postEvent(body: unknown, send: SendEvent): Promise<EventAnswer> {
+  try {
+    const { event, value, taskId } = parseInput(eventSchema(), body, 'body')
+    return { status: 200, body: { taskIds: await send(event, value, taskId) } }
+  } catch (error) {
+    if (!(error instanceof AgentTasksError)) throw error
+    const { message, code } = error
+    if (!(error instanceof InvalidInputError)) {
+      return { status: error instanceof StoreError ? 503 : 409, body: { error: message, code } }
+    }
+    return { status: 400, body: { error: message, code, field: error.field.replace(/^(body|target)\./, '') } }
+  }
+}
+
+/** The error for a task that the caller does not have, which is the same whether others have it. */
+export const unknownTask = (taskId: string): InvalidInputError =>
+  new InvalidInputError('target.taskId', taskId, 'the id of a task that has not ended')
