@@ -194,14 +194,15 @@ export function createRouter({ access, sources, streams, connections, files, onF
   }
 
   const act = async (
-    [kind, key = '', action = '', ...more]: readonly string[],
+    path: readonly string[],
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
+    const [kind, key = '', action = '', ...more] = path
     const onRow = Object.hasOwn(rowActions, `${kind}/${action}`) ? rowActions[`${kind}/${action}`] : undefined
     const isPast = kind === 'history' && action === 'run-again'
     const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
-    const isEvent = kind === 'events' && key === '' && sources.emit !== undefined
+    const isEvent = kind === 'events' && path.length === 1 && sources.emit !== undefined
     if (more.length > 0 || (perform === undefined && onRow === undefined && !isPast && !isEvent)) {
       return notFound('such action')
     }

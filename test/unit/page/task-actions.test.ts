@@ -53,10 +53,20 @@ it('a cancellation that cannot be stored yet says so', async () => {
   }
 })
 
-it('an answer or a message is noted when it has arrived, and only then', () => {
+it('an answer that cannot be stored yet says so', async () => {
+  const { manager, act } = createSubject()
+  manager.stored.mockRejectedValue(new Error('the disk is full'))
+  const answer = { action: 'decline' }
+  expect(await act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({
+    status: 503,
+    body: { code: 'NOT_STORED' },
+  })
+})
+
+it('an answer or a message is noted when it has arrived, and only then', async () => {
   const { manager, state, act } = createSubject()
   const answer = { action: 'accept', content: { a: 1 } }
-  expect(act('answer', asyncEntry, { questionId: 'q1', answer })).toEqual({ status: 200, body: {} })
+  expect(await act('answer', asyncEntry, { questionId: 'q1', answer })).toEqual({ status: 200, body: {} })
   expect(act('message', asyncEntry, { message: 'hi' })).toEqual({ status: 200, body: {} })
   expect([state.noteAnswer.mock.calls, state.noteMessage.mock.calls]).toEqual([
     [[asyncEntry, 'q1']],
@@ -68,12 +78,12 @@ it('an answer or a message is noted when it has arrived, and only then', () => {
   ])
   manager.answerTask.mockReturnValue(false)
   manager.sendToTask.mockReturnValue({ sent: false, reason: 'It takes none.' })
-  expect(act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'QUESTION_CLOSED' } })
+  expect(await act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'QUESTION_CLOSED' } })
   expect(act('message', asyncEntry, { message: 'hi' })).toEqual({
     status: 409,
     body: { code: 'NOT_SENT', error: 'It takes none.' },
   })
-  expect(act('answer', commandEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'NO_QUESTION' } })
+  expect(await act('answer', commandEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'NO_QUESTION' } })
   expect(act('message', commandEntry, { message: 'hi' })).toMatchObject({ body: { code: 'NOT_SENT' } })
   expect([state.noteAnswer.mock.calls.length, state.noteMessage.mock.calls.length]).toEqual([1, 1])
 })
