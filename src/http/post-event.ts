@@ -17,8 +17,7 @@ export type SendEvent = (event: string, value: unknown, taskId: string | undefin
 export interface EventAnswer {
   readonly status: 200 | 400 | 409 | 503
   readonly body:
-    | { readonly taskIds: readonly string[] }
-    | { readonly error: string; readonly code: string; readonly field?: string }
+    { readonly taskIds: readonly string[] } | { readonly error: string; readonly code: string; readonly field?: string }
 }
 
 /** Sends the event of a request whose body this is. It is stored when this resolves. Rejects with what is not the caller's affair. */

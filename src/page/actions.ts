@@ -108,7 +108,10 @@ export const taskActions: Readonly<Record<string, Action>> = {
     if (entry.kind !== 'async') return conflict('NO_QUESTION', 'A command task asks no questions.')
     const isAnswered = sources.manager?.answerTask(entry.record.id, questionId, answer)
     if (isAnswered !== true) {
-      return conflict('QUESTION_CLOSED', 'This question is not open: it was answered, or its task has gone on without it.')
+      return conflict(
+        'QUESTION_CLOSED',
+        'This question is not open: it was answered, or its task has gone on without it.',
+      )
     }
     sources.state.noteAnswer(entry, questionId)
     try {

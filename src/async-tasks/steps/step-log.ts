@@ -136,7 +136,10 @@ export class StepLog {
 
   /** How many questions the runs of the task have asked. */
   get asked(): number {
-    return this.list().reduce((most, { questionId }) => Math.max(most, Number(/\d+$/.exec(questionId ?? '')?.[0] ?? 0)), 0)
+    return this.list().reduce(
+      (most, { questionId }) => Math.max(most, Number(/\d+$/.exec(questionId ?? '')?.[0] ?? 0)),
+      0,
+    )
   }
 
   setQuestion(key: string, questionId: string): void {

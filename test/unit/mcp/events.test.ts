@@ -112,7 +112,10 @@ describe('POST /events of the MCP server', () => {
     expect(await post({ event: 'a#b' })).toMatchObject({ status: 400, body: { field: 'event' } })
     expect(await post({ event: 'a', more: 1 })).toMatchObject({ status: 400, body: { field: 'more' } })
     expect(await post({ event: 'a', taskId: 1 })).toMatchObject({ status: 400, body: { field: 'taskId' } })
-    expect(await post({ event: 'a', value: 'x'.repeat(300_000) })).toMatchObject({ status: 400, body: { field: 'value' } })
+    expect(await post({ event: 'a', value: 'x'.repeat(300_000) })).toMatchObject({
+      status: 400,
+      body: { field: 'value' },
+    })
     expect(await post('{')).toMatchObject({ status: 400, body: { code: 'MALFORMED_JSON' } })
     expect((await post(`{"event":"a","value":${'['.repeat(200)}${']'.repeat(200)}}`)).status).toBe(400)
     expect((await post({ event: 'a', value: 'x'.repeat(5 * 1024 * 1024) })).status).toBe(413)

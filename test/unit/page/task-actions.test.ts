@@ -78,12 +78,16 @@ it('an answer or a message is noted when it has arrived, and only then', async (
   ])
   manager.answerTask.mockReturnValue(false)
   manager.sendToTask.mockReturnValue({ sent: false, reason: 'It takes none.' })
-  expect(await act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'QUESTION_CLOSED' } })
+  expect(await act('answer', asyncEntry, { questionId: 'q1', answer })).toMatchObject({
+    body: { code: 'QUESTION_CLOSED' },
+  })
   expect(act('message', asyncEntry, { message: 'hi' })).toEqual({
     status: 409,
     body: { code: 'NOT_SENT', error: 'It takes none.' },
   })
-  expect(await act('answer', commandEntry, { questionId: 'q1', answer })).toMatchObject({ body: { code: 'NO_QUESTION' } })
+  expect(await act('answer', commandEntry, { questionId: 'q1', answer })).toMatchObject({
+    body: { code: 'NO_QUESTION' },
+  })
   expect(act('message', commandEntry, { message: 'hi' })).toMatchObject({ body: { code: 'NOT_SENT' } })
   expect([state.noteAnswer.mock.calls.length, state.noteMessage.mock.calls.length]).toEqual([1, 1])
 })

@@ -74,7 +74,10 @@ describe('a question of a durable task', () => {
     const run = async ({ ask }: RunContext): Promise<unknown> => (await ask('Which branch?')).action
     const first = durableProcess(run, { maxAsyncTasks: 1, definition: { releasesSlot: true } })
     await first.launch()
-    first.manager.launch({ id: 'other', subagentName: 'agent', goalPrompt: 'x' }, { durable: true, run: ({ id }, { step }) => step(id, never) })
+    first.manager.launch(
+      { id: 'other', subagentName: 'agent', goalPrompt: 'x' },
+      { durable: true, run: ({ id }, { step }) => step(id, never) },
+    )
     await settle()
     expect(first.manager.getTask('other')?.status).toBe('running')
     const blocked = await first.next(async ({ taskId, step, ask }) =>
@@ -195,7 +198,11 @@ describe('a question of a durable task', () => {
     next.manager.answerTask('task', 'question-2', { action: 'decline' })
     await settle()
     expect(next.task()).toMatchObject({ status: 'completed' })
-    const withdrawn = { name: 'QuestionWithdrawnError', code: 'QUESTION_WITHDRAWN', message: expect.any(String) as unknown }
+    const withdrawn = {
+      name: 'QuestionWithdrawnError',
+      code: 'QUESTION_WITHDRAWN',
+      message: expect.any(String) as unknown,
+    }
     expect(caught).toEqual([withdrawn, withdrawn])
   })
 
@@ -435,6 +442,8 @@ describe('the message that asks a question of a durable task', () => {
     await first.launch()
     const next = await first.next()
     expect(next.manager.getTask('a-child')?.questions).toHaveLength(1)
-    expect(reminders(next.manager).leaseReminder()?.questions).toEqual([{ taskId: 'a-child', questionId: 'question-1' }])
+    expect(reminders(next.manager).leaseReminder()?.questions).toEqual([
+      { taskId: 'a-child', questionId: 'question-1' },
+    ])
   })
 })
