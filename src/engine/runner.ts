@@ -49,7 +49,7 @@ export interface RunContext extends RunSteps {
    * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts; InvalidInputError for a malformed question. In a durable task
    *   what `step` throws, and for a withdrawn question an error with the name and the code of QuestionWithdrawnError
    */
-  ask(question: TaskQuestionInput, options?: AskOptions): Promise<TaskAnswer>
+  readonly ask: (question: TaskQuestionInput, options?: AskOptions) => Promise<TaskAnswer>
   /**
    * The messages that are sent to the task (`sendToTask`), each once, in order; it ends with the task. Empty unless the runner declares
    * `takesMessages`. Leaving a loop over them refuses further ones.

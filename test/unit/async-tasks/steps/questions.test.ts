@@ -1,6 +1,8 @@
 /** Questions of durable tasks: F20. */
 import { describe, expect, it, vi } from 'vitest'
 import { AsyncTaskReminderService, type AsyncTaskManager, type RunContext } from '../../../../src/index.js'
+import { memoryStore, type MemoryStore, type StoreChange } from '../../../../src/store/index.js'
+import { createCheckAsyncTasksTool } from '../../../../src/tools/index.js'
 import { durableProcess, settle } from './durable-host.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -297,6 +299,31 @@ describe('a question of a durable task', () => {
     expect(first.task()).toMatchObject({ status: 'completed' })
   })
 
+  it('F20: a model is told of its answer when that is stored, or that it is not yet', async () => {
+    const store = memoryStore()
+    let write: MemoryStore['write'] = store.write
+    const slow = { ...store, write: (changes: readonly StoreChange[]) => write(changes) }
+    const first = durableProcess(askTwice, {}, slow)
+    await first.launch()
+    const tool = createCheckAsyncTasksTool({ getAsyncTaskManager: () => first.manager })
+    const answer = (given: string) => tool.execute({ task_id: 'task', action: 'answer', answer: given })
+    write = async (changes) => {
+      await settle()
+      return store.write(changes)
+    }
+    expect((await answer('main')).llmContent).toBe('Answered question-1 of task task.')
+    expect(first.rows().map(({ data }) => typeof data['result'])).toEqual(['string'])
+    await settle()
+    write = () => Promise.reject(new Error('the disk is full'))
+    expect((await answer('red')).llmContent).toContain('This could not be stored yet')
+    expect(first.task()?.status).toBe('running')
+    expect(first.errors).not.toEqual([])
+    write = store.write
+    first.clock.advance(60_000)
+    await settle()
+    expect(first.task()).toMatchObject({ status: 'completed', output: { final_message: '["main","red"]' } })
+  })
+
   it('F20: of a task that ends leaves nothing, also when the task is queued', async () => {
     const first = durableProcess(askTwice)
     await first.launch()
@@ -430,20 +457,20 @@ describe('the message that asks a question of a durable task', () => {
     expect(first.store.contents().deliveries).toEqual([])
   })
 
-  it('F20: goes to the owner of the parent after a restart, whichever task is restored first', async () => {
-    const run = async ({ taskId, ask, launch, children }: RunContext): Promise<unknown> => {
-      if (taskId !== 'task') return (await ask('Which branch?')).action
-      launch({ subagentName: 'agent', goalPrompt: 'child', id: 'a-child' })
-      return (await children.waitFor()).settled.length
+  it('F20: goes to the owner of the parent after a restart, also when the parent is restored later', async () => {
+    const run = async ({ taskId, ask, launch }: RunContext): Promise<unknown> => {
+      if (taskId === 'task') launch({ subagentName: 'agent', goalPrompt: 'child', id: 'a-child', priority: 9 })
+      return (await ask('Which branch?')).action
     }
-    const first = durableProcess(run, {
-      findRunner: () => ({ durable: true, run: async (_input, context) => String(await run(context)) }),
-    })
+    const definition = {
+      durable: true,
+      run: async (_input: unknown, context: RunContext) => String(await run(context)),
+    }
+    const first = durableProcess(run, { findRunner: () => definition })
     await first.launch()
-    const next = await first.next()
-    expect(next.manager.getTask('a-child')?.questions).toHaveLength(1)
-    expect(reminders(next.manager).leaseReminder()?.questions).toEqual([
-      { taskId: 'a-child', questionId: 'question-1' },
-    ])
+    const next = await (await first.next()).next()
+    expect(next.manager.getTask('a-child')).toMatchObject({ status: 'queued', owner: 'run:task' })
+    const asked = reminders(next.manager).leaseReminder()?.questions ?? []
+    expect(asked.map(({ taskId }) => taskId).sort()).toEqual(['a-child', 'task'])
   })
 })
