@@ -311,7 +311,11 @@ describe('a question of a durable task', () => {
       await settle()
       return store.write(changes)
     }
-    expect((await answer('main')).llmContent).toBe('Answered question-1 of task task.')
+    const answered = answer('main')
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve()
+    // The run has not gone on yet.
+    expect(idsOf(first.manager)).toBeUndefined()
+    expect((await answered).llmContent).toBe('Answered question-1 of task task.')
     expect(first.rows().map(({ data }) => typeof data['result'])).toEqual(['string'])
     await settle()
     write = () => Promise.reject(new Error('the disk is full'))
