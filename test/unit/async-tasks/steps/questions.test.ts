@@ -133,6 +133,19 @@ describe('a question of a durable task', () => {
     }
   })
 
+  it('F20: an exceeded budget withdraws the question, and the run concludes', async () => {
+    const first = durableProcess(
+      async ({ ask, spend }) => {
+        const asked = ask('Which branch?').catch((error: unknown) => (error as Error).name)
+        spend({ steps: 2 })
+        return asked
+      },
+      { definition: { budget: { steps: 1 } } },
+    )
+    await first.launch()
+    expect(first.task()).toMatchObject({ status: 'completed', output: { final_message: '"QuestionWithdrawnError"' } })
+  })
+
   it('F20: a run that works besides starts at once after a crash, and its question is still the same', async () => {
     let works = 0
     const run = async ({ ask, step }: RunContext): Promise<unknown> => {
