@@ -135,9 +135,9 @@ describe('a question of a durable task', () => {
 
   it('F20: an exceeded budget withdraws the question, and the run concludes', async () => {
     const first = durableProcess(
-      async ({ ask, spend }) => {
-        const asked = ask('Which branch?').catch((error: unknown) => (error as Error).name)
-        spend({ steps: 2 })
+      async (context) => {
+        const asked = context.ask('Which branch?').catch((error: unknown) => (error as Error).name)
+        context.spend({ steps: 2 })
         return asked
       },
       { definition: { budget: { steps: 1 } } },
@@ -314,7 +314,7 @@ describe('a question of a durable task', () => {
 
   it('F20: a model is told of its answer when that is stored, or that it is not yet', async () => {
     const store = memoryStore()
-    let write: MemoryStore['write'] = store.write
+    let write: MemoryStore['write'] = (changes) => store.write(changes)
     const slow = { ...store, write: (changes: readonly StoreChange[]) => write(changes) }
     const first = durableProcess(askTwice, {}, slow)
     await first.launch()
@@ -335,7 +335,7 @@ describe('a question of a durable task', () => {
     expect((await answer('red')).llmContent).toContain('This could not be stored yet')
     expect(first.task()?.status).toBe('running')
     expect(first.errors).not.toEqual([])
-    write = store.write
+    write = (changes) => store.write(changes)
     first.clock.advance(60_000)
     await settle()
     expect(first.task()).toMatchObject({ status: 'completed', output: { final_message: '["main","red"]' } })
