@@ -24,7 +24,15 @@ const countPrimes = {
   progress: readProgress,
   parse: lastLine,
 }
+/** Works for a second, and says so. */
+const work = async (what: string, signal: AbortSignal): Promise<string> => {
+  display.say(`builder: ${what}`)
+  await pause(1000, undefined, { signal })
+  return `${what}: done`
+}
+
 const tasks = createAgentTasks({
+  maxAsyncTasks: 10,
   store: sqliteStore(join(folder, 'tasks.db')),
   wasDelivered: (id) => readLines<TranscriptLine>(transcript).some(({ deliveryId }) => deliveryId === id),
   subagents: {
@@ -32,7 +40,26 @@ const tasks = createAgentTasks({
     survivor: processRunner({ ...countPrimes, survivesHost: true }),
     repeated: { run: processRunner(countPrimes), retry: { attempts: 2, on: ['interrupted'] } },
     thinker: () => pause(10_000, {}),
-    note: () => pause(1000, { final_message: 'the host dies when this has been read' }),
+    builder: {
+      durable: true,
+      run: async (_input, { step, signal }) => {
+        const done = [
+          await step('compile', () => work('compile', signal)),
+          await step('test', () => work('test', signal)),
+        ]
+        done.push(await step('pack', () => work('pack', signal)))
+        return done.join(', ')
+      },
+    },
+    deployer: {
+      durable: true,
+      run: async (_input, { ask }) => {
+        const { content } = await ask('Deploy to production?')
+        return `The answer was: ${String(content?.['answer'])}`
+      },
+    },
+    writer: (_input, { previous }) => (previous === undefined ? 'A draft.' : `A second draft of ${previous.goal}.`),
+    note: () => pause(2300, { final_message: 'the host dies when this has been read' }),
   },
 })
 disposeOnSignals(tasks)
@@ -51,21 +78,40 @@ const agent = createAgent({
 })
 
 async function launch(name: string, goal: string): Promise<void> {
-  const { metadata } = await tasks.tools.task.execute({ subagent_name: name, goal_prompt: goal, async: true })
+  const { metadata, error, llmContent } = await tasks.tools.task.execute({
+    subagent_name: name,
+    goal_prompt: goal,
+    async: true,
+  })
+  if (error !== undefined) throw new Error(llmContent)
   append(launches, { id: metadata?.['agentId'] })
 }
 
 const { adopted, retried, interrupted } = await tasks.recovered
 if (isFirstLife) {
   await launch('git', 'which version is this?')
-  await launch('survivor', '3')
-  await launch('repeated', '2')
+  await launch('survivor', '5')
+  await launch('repeated', '4')
   await launch('thinker', 'think about it')
+  await launch('builder', 'build the package')
+  await launch('deployer', 'deploy the package')
+  await launch('writer', 'the announcement')
   await launch('note', 'say when')
 } else {
   display.say(`adopted, because its program survived: ${adopted.join(', ')}`)
   display.say(`run again, as its subagent allows: ${retried.join(', ')}`)
   display.say(`failed, because its run ended with the host: ${interrupted.join(', ')}`)
+  const all = manager.getAllTasks()
+  const deployer = all.find(({ questions }) => questions !== undefined)
+  const [question] = deployer?.questions ?? []
+  if (deployer === undefined || question === undefined) throw new Error('The question of the deployer is lost.')
+  display.say(`${deployer.id} still asks: ${question.message} The user answers yes`)
+  manager.answerTask(deployer.id, question.id, 'yes')
+  const writer = all.find(({ subagentName }) => subagentName === 'writer')
+  if (writer === undefined) throw new Error('The result of the writer is lost.')
+  const { id } = tasks.continue(writer.id, 'shorter, please')
+  append(launches, { id })
+  display.say(`${writer.id} is continued by ${id}`)
 }
 tasks.setupAsyncTaskAutoTrigger(agent.busy$, agent.triggerAgentTurn)
 await manager.onIdle()
