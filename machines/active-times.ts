@@ -28,6 +28,12 @@ export class ActiveTimes {
     return this.#accounts.get(entry)?.hasBegun === true
   }
 
+  /** Whether its time counts at present; true for a task that is not durable, whose time always does. */
+  isWorking(entry: TaskEntry): boolean {
+    const account = this.#accounts.get(entry)
+    return account === undefined || account.since !== undefined
+  }
+
   /** The run works from now on. Returns how long it has worked before, in ms; 0 for a task that is not durable. */
   begin(entry: TaskEntry, now: number): number {
     const account = this.#accounts.get(entry)

@@ -340,7 +340,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   /** A run that has only waited works on. */
   const work = (entry: TaskEntry): void => {
     const { graceMs, record } = entry
-    if (graceMs !== undefined) {
+    // The wait may be one of an earlier run, and this one may have begun already.
+    if (graceMs !== undefined && !active.isWorking(entry)) {
       const now = elapsed()
       const ranMs = active.begin(entry, now)
       if (record.timeoutMs !== undefined) deadlines.set(entry, now + Math.max(0, record.timeoutMs - ranMs))
@@ -377,7 +378,8 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
     const { pool, needs, ticket } = slots
     if (pool.queue.placeOf(entry) !== undefined) return
-    pool.queue.add(entry, needs === undefined ? ticket : { ...ticket, needs })
+    const { needs: _, ...rest } = ticket
+    pool.queue.add(entry, needs === undefined ? rest : { ...rest, needs })
     const place = pool.queue.placeOf(entry)
     if (place !== undefined && needs !== undefined) limits.wait(place, pool, needs, elapsed())
   }

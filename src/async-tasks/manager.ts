@@ -335,8 +335,8 @@ export class AsyncTaskManager {
 
   /**
    * Sends an event to runs that wait for it (`context.waitFor`). A task keeps what no run has taken, until it ends: at most 100 events, of 256 KiB.
-   * @param event its name, of 1 to 100 characters without #, parentheses and control characters
-   * @param value becomes JSON; undefined becomes null
+   * @param event its name, of 1 to 100 characters without #, parentheses, control characters and lone surrogates
+   * @param value becomes JSON of at most 256 KiB; undefined becomes null
    * @param target a task that has not ended, or the tasks of an owner that are durable or have had a step
    * @returns the ids of the tasks that have it, when that is stored
    * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task; StoreError when it cannot be stored now. Otherwise nothing has changed

@@ -27,7 +27,7 @@ import { askQuestion } from './questions/questions.js'
 import { endOperation, launchTraces, startOperation } from './run-operation.js'
 import { isInterruption, retryDelay } from './recovery/retrying.js'
 import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
-import { StepsOfRun } from './steps/steps-of-run.js'
+import { overError, StepsOfRun } from './steps/steps-of-run.js'
 import { wrapUpSignal } from './limits/wrap-up.js'
 
 /** What a run uses of the manager. */
@@ -69,12 +69,15 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   let own: StepsOfRun | undefined
-  const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun =>
-    (own ??= new StepsOfRun(registry, entry, {
+  const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
+    // It would take what the present run waits for.
+    if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
+    return (own ??= new StepsOfRun(registry, entry, {
       signal: abort.signal,
       isCurrent: () => isCurrent(entry, attempt),
       ticket: runner.releasesSlot === true ? plans.get(entry)?.ticket : undefined,
     }))
+  }
   const context = (abort: { readonly signal: AbortSignal }): RunContext => ({
     get signal() {
       return abort.signal
@@ -118,10 +121,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       const children = host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
       return runner.durable === true ? stepsWith(abort).children(children) : children
     },
-    step: async (name, work, options) => stepsWith(abort).step(name, work, options),
-    sleep: async (time, options) => stepsWith(abort).sleep(time, options),
-    waitFor: async <T>(event: string, options?: WaitForOptions) =>
-      (await stepsWith(abort).waitFor(event, options)) as T | undefined,
+    step: (name, work, options) => unawaited(async () => stepsWith(abort).step(name, work, options)),
+    sleep: (time, options) => unawaited(async () => stepsWith(abort).sleep(time, options)),
+    waitFor: <T>(event: string, options?: WaitForOptions) =>
+      unawaited(async () => (await stepsWith(abort).waitFor(event, options)) as T | undefined),
     get wrapUp() {
       return wrapUpSignal(registry, entry)
     },
@@ -159,6 +162,13 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     settle(host, entry, { outcome, attempt, couldNotStart: true })
     if (operation !== undefined) endOperation(operation, entry, outcome)
   }
+}
+
+/** What a run has left open rejects when the run is over: that must not end the process. */
+function unawaited<T>(work: () => Promise<T>): Promise<T> {
+  const promise = work()
+  promise.catch(() => undefined)
+  return promise
 }
 
 /** Starts the run of a task that has waited. */

@@ -53,7 +53,8 @@ export interface RunSteps {
    */
   readonly sleep: (time: number | Date, options?: SleepOptions) => Promise<void>
   /**
-   * Waits for an event (`emit`), which may have come before. Time counts as for `sleep`.
+   * Waits for an event (`emit`), which may have come before. Time counts as for `sleep`. A run that works outside of steps while a wait is open is taken to
+   * wait: put that work into a step.
    * @returns its value, as JSON has it; undefined when the time is up
    * @throws as `step`
    */

@@ -25,6 +25,8 @@ import { talkingProperty, waitingProperty } from '../model/registry.property.js'
 import { talkProperty } from '../race/talk.property.js'
 import { restartFaults } from '../race/restart-faults.js'
 import { restartsProperty } from '../race/restarts.property.js'
+import { stepFaults } from '../race/durable-steps-faults.js'
+import { durableStepsProperty } from '../race/durable-steps.property.js'
 import { waitingFaults } from '../race/waiting-faults.js'
 import { waitingTasksProperty, type AlterManager } from '../race/waiting-tasks.property.js'
 import { sessionFaults } from '../model/session-faults.js'
@@ -63,6 +65,7 @@ const sound = new Map<string, () => fc.IRawProperty<unknown>>([
   ['agent commands', agentCommandsProperty],
   ['crashes', crashesProperty],
   ['waking', wakingProperty],
+  ['durable steps', () => durableStepsProperty()],
   ['families', familiesProperty],
   ['restarts', restartsProperty],
   ['talk', talkProperty],
@@ -107,6 +110,12 @@ const waking = wakingFaults.map((fault): Planting => ({
   property: 'waking',
   broken: () => wakingProperty(fault),
   maxRuns: 5000,
+}))
+
+const durableSteps = stepFaults.map((fault): Planting => ({
+  ...fault,
+  property: 'durable steps',
+  broken: () => durableStepsProperty(fault),
 }))
 
 const families = familyFaults.map(({ sabotage, ...fault }): Planting => ({
@@ -204,6 +213,7 @@ const all = [
   ...agent,
   ...crashes,
   ...waking,
+  ...durableSteps,
   ...families,
   ...restarts,
   ...sessions,
@@ -234,6 +244,7 @@ for (const invariant of [
   'F17',
   'F18',
   'F19',
+  'F20',
   'H1',
 ]) {
   if (!all.some((fault) => fault.invariant === invariant)) problems.push(`${invariant} has no planted fault`)

@@ -36,7 +36,9 @@ export class WallTimes<Key> {
 
   /** Removes and returns what is due first, if it is due at `now`. */
   take(now: number): Key | undefined {
-    return this.#dues.take(now)
+    const due = this.#dues.take(now)
+    if (due === undefined) this.#setTimer()
+    return due
   }
 
   #setTimer(): void {

@@ -27,7 +27,7 @@ import type { StepLog } from '../steps/step-log.js'
 import { questionKey, storedQuestions, storedStandings } from './stored-questions.js'
 import { checkRows } from './stored-row-checks.js'
 import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
-import { interruptionOf } from '../steps/interruptions.js'
+import { interruptionOf, isStillWaiting } from '../steps/interruptions.js'
 import { steps } from '../steps/steps.js'
 
 /** What was found in the store, as ids of tasks. */
@@ -163,7 +163,7 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   if (fate?.type !== 'repeated') return found
   const { clock, pauses } = registry
   const log = fate.definition.durable === true ? registry.use(steps).found(task.id) : undefined
-  const isWaiting = log !== undefined && log.waits(storedQuestions(task, log)).length > 0
+  const isWaiting = log !== undefined && interruptionOf(task, log).isWaiting
   const waits = isWaiting || fate.definition.rate !== undefined || pauses.concern(task.owner)
   const next = nextAttempt(task, clock.now(), waits)
   return {
@@ -175,12 +175,13 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
 
 /** The next run of a durable task is another attempt only if the last one has not got on. @param isWaiting it starts when what it waits for has come */
 function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefined, isWaiting: boolean): StoredTask {
-  const interruption = interruptionOf(task, log)
+  const { progress, fruitless } = interruptionOf(task, log)
+  const interruption = { progress, fruitless }
   const { attempt, attempts, questions } = task.record
   const standings = defined({ questions: task.run?.['questions'] })
   const run = { ...next.run, interruption, ...(isWaiting && { isWaiting }), ...standings }
   const { attempt: _, attempts: _all, ...record } = { ...next.record, ...defined({ questions }) } as StoredJson
-  if (interruption.fruitless > 0) return { ...next, record: { ...next.record, ...record }, run }
+  if (fruitless > 0) return { ...next, record: { ...next.record, ...record }, run }
   return { ...next, attempt: task.attempt, record: { ...record, ...defined({ attempt, attempts }) }, run }
 }
 
@@ -305,8 +306,7 @@ function goOn(
     delayMs,
     waitedMs,
     isHeld: fate.type === 'waiting' && results !== undefined && isHeldBack(results),
-    // What it waited for may have come since.
-    isWaiting: run['isWaiting'] === true && log !== undefined && log.waits(questions).length > 0,
+    isWaiting: isStillWaiting(task, log),
     durable:
       fate.definition.durable === true
         ? { activeMs: log?.activeMs, asked: log?.asked ?? 0, standings: storedStandings(task, asked) }

@@ -42,8 +42,9 @@ function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: Fa
   if (outcome.type !== 'threw') return undefined
   const { reason } = outcome
   const code = readField(reason, 'code')
-  if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === readField(reason, 'status')))
-    {return 'rate-limited'}
+  if (code === 'RATE_LIMITED' || [429, '429'].some((status) => status === readField(reason, 'status'))) {
+    return 'rate-limited'
+  }
   if (code === 'INTERRUPTED') return 'interrupted'
   if (code === 'PROCESS_NOT_STARTED' || code === 'START_FAILED') return 'start-failed'
   const exitCode = readField(reason, 'exitCode')

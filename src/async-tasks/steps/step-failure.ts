@@ -30,6 +30,16 @@ export function toStepFailure(reason: unknown): string {
   return JSON.stringify(failure)
 }
 
+/** Whether a text that was read from a store is that of a failure. */
+export function isStepFailure(text: string): boolean {
+  try {
+    const { name, message } = JSON.parse(text) as Partial<StepFailure>
+    return typeof name === 'string' && typeof message === 'string'
+  } catch {
+    return false
+  }
+}
+
 /** The error of a step that has failed. @param cause what it threw, in the run that it failed in */
 export function stepError(failure: string, cause?: unknown): Error {
   const { name, message, fields } = JSON.parse(failure) as StepFailure

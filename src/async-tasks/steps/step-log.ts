@@ -9,7 +9,7 @@ import { lazily } from '../../protocol/lazily.js'
 import type { TaskQuestion } from '../../../machines/records.js'
 import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
-import { toStepFailure } from './step-failure.js'
+import { isStepFailure, toStepFailure } from './step-failure.js'
 
 /** What a task may keep: steps, and the JSON of their results together in bytes (64 MiB); of one result (1 MiB). */
 const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
@@ -25,19 +25,21 @@ const stepSchema = lazily(() =>
     /** `sleep`, `event` and `question` wait for something outside of the run. */
     kind: z.enum(['work', 'sleep', 'event', 'question', 'launch', 'children']),
     /** Its beginning and its end among those of all steps of the task. */
-    beganAt: z.number(),
-    endedAt: z.number().optional(),
+    beganAt: z.int().positive(),
+    endedAt: z.int().positive().optional(),
     /** Another step was open at some time while it was: their order says nothing. */
     overlaps: z.boolean(),
     /** How long the runs of the task had worked when it was written, in ms. */
-    activeMs: z.number(),
+    activeMs: z.number().min(0),
     /** The JSON text of its result; absent for undefined. */
-    result: z.string().optional(),
+    result: z.string().refine(isJson).optional(),
     /** The JSON text of its failure. */
-    failure: z.string().optional(),
+    failure: z.string().refine(isStepFailure).optional(),
     /** When a wait is over, in ms since the epoch, and how long it takes in all. */
     dueAt: z.number().optional(),
     forMs: z.number().optional(),
+    /** The run that waited has failed, and the next one has not asked for it: it may not wait. */
+    isLeft: z.literal(true).optional(),
     /** What a wait is for: an event, or the answer to a question. */
     event: z.string().optional(),
     questionId: z.string().optional(),
@@ -46,10 +48,13 @@ const stepSchema = lazily(() =>
 export type Step = z.output<ReturnType<typeof stepSchema>>
 
 const eventSchema = lazily(() =>
-  z.object({ taskId: z.string(), number: z.number(), event: z.string(), value: z.string() }),
+  z.object({ taskId: z.string(), number: z.int(), event: z.string(), value: z.string().refine(isJson) }),
 )
 /** An event that no run has taken yet; `value` is JSON. */
 export type KeptEvent = z.output<ReturnType<typeof eventSchema>>
+
+/** How a step has ended. */
+export type StepEnd = Pick<Step, 'result' | 'failure'>
 
 /** A step as it begins. */
 export type NewStep = Pick<Step, 'key' | 'kind'> & Partial<Pick<Step, 'dueAt' | 'forMs' | 'event'>>
@@ -60,8 +65,9 @@ export interface StepRows {
   readonly drop: (id: string) => void
 }
 
-const stepId = ({ taskId, key }: Step): string => `${taskId}/step/${key}`
-const eventId = ({ taskId, number }: KeptEvent): string => `${taskId}/event/${number}`
+/** The length of the id is there because ids of tasks and keys of steps may have slashes themselves. */
+const stepId = ({ taskId, key }: Step): string => `step/${taskId.length}/${taskId}/${key}`
+const eventId = ({ taskId, number }: KeptEvent): string => `event/${taskId.length}/${taskId}/${number}`
 
 const NO_ROWS: StepRows = { keep: () => undefined, drop: () => undefined }
 
@@ -69,6 +75,8 @@ export class StepLog {
   readonly #taskId: string
   /** In the order in which they began first. */
   readonly #steps = new Map<string, Step>()
+  /** Their keys in the same order. */
+  #keys: string[] = []
   #events: KeptEvent[] = []
   #rows = NO_ROWS
   #activeMs = (): number => 0
@@ -99,6 +107,7 @@ export class StepLog {
     const steps = [...this.#steps.values()].sort((a, b) => a.beganAt - b.beganAt)
     this.#steps.clear()
     for (const step of steps) this.#steps.set(step.key, step)
+    this.#keys = [...this.#steps.keys()]
     this.#changes = this.progress
     this.#bytes = steps.reduce((sum, step) => sum + sizeOf(step), 0)
     this.#events.sort((a, b) => a.number - b.number)
@@ -124,8 +133,9 @@ export class StepLog {
    */
   waits(questions: readonly TaskQuestion[] = []): Step[] {
     const open = this.list().filter(({ endedAt }) => endedAt === undefined)
-    const isWait = ({ kind, questionId }: Step): boolean =>
-      kind === 'question' ? questions.some(({ id }) => id === questionId) : kind === 'sleep' || kind === 'event'
+    const isWait = ({ kind, questionId, isLeft }: Step): boolean =>
+      isLeft !== true &&
+      (kind === 'question' ? questions.some(({ id }) => id === questionId) : kind === 'sleep' || kind === 'event')
     return open.every(isWait) ? open : []
   }
 
@@ -147,6 +157,17 @@ export class StepLog {
     if (step !== undefined) this.#put({ ...step, questionId })
   }
 
+  /** The step at a place in the order in which they began first; undefined behind the last one. */
+  at(place: number): Step | undefined {
+    return this.#steps.get(this.#keys[place] ?? '')
+  }
+
+  /** Whether the last change was the beginning of one of the open steps: nothing has ended since for which the run goes on. */
+  get endsOpen(): boolean {
+    const last = this.progress
+    return this.list().some(({ beganAt, endedAt }) => endedAt === undefined && beganAt === last)
+  }
+
   get(key: string): Step | undefined {
     return this.#steps.get(key)
   }
@@ -156,7 +177,9 @@ export class StepLog {
     const present = this.#steps.get(step.key)
     if (present !== undefined) {
       if (present.kind !== step.kind) throw stepsChanged(present, step)
-      return present
+      const { isLeft, ...asked } = present
+      if (isLeft === true) this.#put(asked)
+      return asked
     }
     if (this.#steps.size >= MAX.steps) {
       throw new AgentTasksError(
@@ -166,6 +189,7 @@ export class StepLog {
     }
     const begun = { ...step, taskId: this.#taskId, beganAt: (this.#changes += 1), overlaps, activeMs: this.#activeMs() }
     this.#put(begun)
+    this.#keys.push(begun.key)
     return begun
   }
 
@@ -175,39 +199,41 @@ export class StepLog {
     if (step !== undefined && !step.overlaps) this.#put({ ...step, overlaps: true })
   }
 
-  /** @throws AgentTasksError `STEP_LIMIT` for a result that is too large; nothing has changed then */
-  end(key: string, end: Pick<Step, 'result' | 'failure'>): void {
+  /** A step that is open has ended. One with a result that is too large has failed (`STEP_LIMIT`). */
+  end(key: string, end: StepEnd): void {
     const step = this.#steps.get(key)
     if (step === undefined || step.endedAt !== undefined) return
-    const ended = { ...step, ...end, endedAt: this.#changes + 1, activeMs: this.#activeMs() }
-    const bytes = sizeOf(ended)
-    if (bytes > MAX.resultBytes) throw tooLarge(key, `${bytes} bytes of JSON, and a result may have ${MAX.resultBytes}`)
-    if (this.#bytes + bytes > MAX.bytes) {
-      throw tooLarge(key, `${bytes} bytes of JSON, and all steps of its task would have more than ${MAX.bytes}`)
-    }
+    const excess = this.excessOf(end)
+    const given = excess === undefined ? end : { failure: toStepFailure(tooLarge(key, excess)) }
     this.#changes += 1
-    this.#bytes += bytes
-    this.#put(ended)
+    this.#bytes += sizeOf(given)
+    this.#put({ ...step, ...given, endedAt: this.#changes, activeMs: this.#activeMs() })
   }
 
-  /** The same, or ends it with the failure that its result is too large. */
-  endOrFail(key: string, end: Pick<Step, 'result' | 'failure'>): void {
-    try {
-      this.end(key, end)
-    } catch (error) {
-      this.end(key, { failure: toStepFailure(error) })
+  /** How the end of a step is too large to be kept, in words; undefined when it is not. */
+  excessOf(end: StepEnd): string | undefined {
+    const bytes = sizeOf(end)
+    if (bytes > MAX.resultBytes) return `${bytes} bytes of JSON, and a result may have ${MAX.resultBytes}`
+    if (this.#bytes + bytes <= MAX.bytes) return undefined
+    return `${bytes} bytes of JSON, and all steps of its task would have more than ${MAX.bytes}`
+  }
+
+  /** Another run follows. @param keepsFailures it does not repeat what has failed */
+  leave(keepsFailures: boolean): void {
+    for (const step of this.list()) {
+      const { failure, endedAt, ...open } = step
+      if (endedAt === undefined) this.#put({ ...step, isLeft: true })
+      if (failure === undefined || keepsFailures) continue
+      this.#bytes -= byteLength(failure)
+      this.#put(open)
     }
   }
 
-  /** The next run repeats what has failed. */
-  forgetFailures(): void {
-    for (const { failure, endedAt: _, ...step } of this.list()) if (failure !== undefined) this.#put(step)
-  }
-
-  /** @throws AgentTasksError `EVENTS_FULL` */
-  checkRoom(bytes: number): void {
+  /** @param isTaken a step waits for the event: it is not kept. @throws AgentTasksError `EVENTS_FULL` */
+  checkRoom(bytes: number, isTaken: boolean): void {
     const kept = this.#events.reduce((sum, { value }) => sum + byteLength(value), 0)
-    if (this.#events.length < MAX_EVENTS.count && kept + bytes <= MAX_EVENTS.bytes) return
+    const others = isTaken ? { count: 0, bytes: 0 } : { count: this.#events.length, bytes: kept }
+    if (others.count < MAX_EVENTS.count && others.bytes + bytes <= MAX_EVENTS.bytes) return
     throw new AgentTasksError(
       'EVENTS_FULL',
       `Task ${preview(this.#taskId)} has not taken ${this.#events.length} events (${kept} bytes): it keeps at most ${MAX_EVENTS.count} (${MAX_EVENTS.bytes} bytes).`,
@@ -241,8 +267,8 @@ export class StepLog {
   }
 }
 
-/** The names of steps and events may not look like the key of another step. */
-const NAME = /^[^#()\p{Cc}]{1,100}$/u
+/** The names of steps and events may not look like the key of another step, also in a store of UTF-8, which has no lone surrogates. */
+const NAME = /^[^#()\p{Cc}\p{Cs}]{1,100}$/u
 
 /** @throws InvalidInputError */
 export function checkName(name: unknown, field: string): asserts name is string {
@@ -250,7 +276,7 @@ export function checkName(name: unknown, field: string): asserts name is string 
   throw new InvalidInputError(
     field,
     name,
-    'a text of 1 to 100 characters without #, parentheses and control characters',
+    'a text of 1 to 100 characters without #, parentheses, control characters and lone surrogates',
   )
 }
 
@@ -268,6 +294,16 @@ export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
 export const resultOf = ({ result }: Pick<Step, 'result'>): unknown =>
   result === undefined ? undefined : JSON.parse(result)
 
+/** Whether a text that was read from a store is JSON. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
 export function stepsChanged(stored: Pick<Step, 'key'>, present: Pick<Step, 'key'>): AgentTasksError {
   return new AgentTasksError(
     'STEPS_CHANGED',
@@ -280,4 +316,4 @@ const tooLarge = (key: string, problem: string): AgentTasksError =>
 
 const byteLength = (text: string): number => new TextEncoder().encode(text).length
 
-const sizeOf = ({ result = '', failure = '' }: Step): number => byteLength(result) + byteLength(failure)
+const sizeOf = ({ result = '', failure = '' }: StepEnd): number => byteLength(result) + byteLength(failure)

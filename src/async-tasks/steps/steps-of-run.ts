@@ -3,6 +3,8 @@
  *
  * The order is compared for steps that are open alone. A run waits when everything that it has begun waits: then its time does not count, and it may give
  * back its slot. Whatever it waits for, it goes on when it has its slot again.
+ *
+ * It is long because a step, a wait, a launch and a wait for children share what is open in the run.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { QueueTicket } from '../../../machines/records.js'
@@ -10,6 +12,7 @@ import type { TaskEntry } from '../../../machines/task-entry.js'
 import { AgentTasksError, InvalidInputError, QuestionWithdrawnError } from '../../errors.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
 import type { AskOptions, StepOptions, WaitForOptions, SleepOptions } from '../../engine/steps.js'
+import { cutText } from '../../text/cut-text.js'
 import { isNode, nodeBuiltin } from '../../node-builtins.js'
 import { ownerOfRun } from '../../../machines/families.js'
 import type { ActiveTaskInfo, AskedQuestion, TaskAnswer } from '../../../machines/records.js'
@@ -17,11 +20,20 @@ import { checkOptions, integerFrom, aName, numberFrom, type OptionTypes } from '
 import { aBackoff, backoffMs } from '../../protocol/retry-policy.js'
 import type { TaskQuestionInput } from '../../protocol/task-questions.js'
 import { openQuestion, toQuestion } from '../questions/questions.js'
-import { storedRecord } from '../recovery/stored-records.js'
+import { reducedRecord, storedRecord } from '../recovery/stored-records.js'
 import type { WordedWaitOptions } from '../waiting.js'
 import type { TaskRegistry } from '../registry.js'
 import { stepError, toStepFailure } from './step-failure.js'
-import { checkName, resultOf, stepsChanged, toResult, type NewStep, type Step, type StepLog } from './step-log.js'
+import {
+  checkName,
+  resultOf,
+  stepsChanged,
+  toResult,
+  type NewStep,
+  type Step,
+  type StepEnd,
+  type StepLog,
+} from './step-log.js'
 import { stepRuns, steps, type StepRun, type Steps } from './steps.js'
 
 /** How a run has steps. */
@@ -37,6 +49,9 @@ const stepOptionTypes: OptionTypes<StepOptions> = { attempts: integerFrom(1), ba
 const sleepOptionTypes: OptionTypes<SleepOptions> = { name: aName }
 const waitOptionTypes: OptionTypes<WaitForOptions> = { name: aName, timeoutMs: numberFrom(0) }
 
+/** How much a key has of the ids of children, in UTF-16 units: indexes of a store limit it. */
+const MAX_KEY_CHARS = 300
+
 /** Which run the work of a step belongs to. Only Node knows it. */
 let workOf: AsyncLocalStorage<StepsOfRun> | undefined
 
@@ -51,6 +66,8 @@ export class StepsOfRun implements StepRun {
   /** How often a name was used. */
   readonly #counts = new Map<string, number>()
   readonly #requested = new Set<string>()
+  /** All steps before this place overlap others, or were requested. */
+  #place = 0
   readonly #open = new Map<string, Step>()
   /** What goes on when a step has ended, by its key. */
   readonly #waiting = new Map<string, () => void>()
@@ -152,14 +169,18 @@ export class StepsOfRun implements StepRun {
       const step = this.#begin({ key: this.#keyOf('launch()'), kind: 'launch' })
       this.#open.delete(step.key)
       if (step.endedAt !== undefined) return Object.freeze(replay(step)) as ActiveTaskInfo
+      let launched: ActiveTaskInfo
       try {
-        const launched = launch()
-        this.#log.end(step.key, toResult(storedRecord(launched), 'launch()'))
-        return launched
+        launched = launch()
       } catch (error) {
         this.#log.end(step.key, { failure: toStepFailure(error) })
         throw error
       }
+      // A goal may be larger than the result of a step.
+      const whole = toResult(storedRecord(launched), 'launch()')
+      const isTooLarge = this.#log.excessOf(whole) !== undefined
+      this.#log.end(step.key, isTooLarge ? toResult(reducedRecord(launched), 'launch()') : whole)
+      return launched
     })
   }
 
@@ -173,7 +194,8 @@ export class StepsOfRun implements StepRun {
     named: readonly string[] | undefined,
     options: WaitOptions = {},
   ): Promise<WaitResult> {
-    const step = this.#begin({ key: this.#keyOf(`children.waitFor(${named?.join() ?? ''})`), kind: 'children' })
+    const shown = cutText(named?.join() ?? '', MAX_KEY_CHARS)
+    const step = this.#begin({ key: this.#keyOf(`children.waitFor(${shown})`), kind: 'children' })
     if (step.endedAt !== undefined) return replay(step) as WaitResult
     const { key } = step
     const ids = named ?? children.ids()
@@ -189,6 +211,9 @@ export class StepsOfRun implements StepRun {
             unknown: ids.filter((id) => !known.has(id)),
           }
           this.#log.end(key, toResult(result, key))
+          // What it has no place for is still owed.
+          const { failure } = this.#log.get(key) ?? step
+          if (failure !== undefined) throw stepError(failure)
           return settled
         },
         hold: ({ acknowledge }) => {
@@ -245,7 +270,8 @@ export class StepsOfRun implements StepRun {
       this.#waiting.set(key, resolve)
       this.#registry.batch(() => {
         start()
-        this.#idle()
+        // Its event may have come before.
+        if (this.#log.get(key)?.endedAt === undefined) this.#idle()
       })
     })
     return replay(this.#log.get(key) ?? begun)
@@ -255,9 +281,6 @@ export class StepsOfRun implements StepRun {
     if (this.failure !== undefined) throw this.failure
     if (!this.#host.isCurrent() || this.#entry.ref === undefined) throw overError(this.#entry)
     this.#host.signal.throwIfAborted()
-    if (workOf?.getStore() === this) {
-      throw new AgentTasksError('STEP_NESTED', `${step.key} was called inside a step: a step has no steps of its own.`)
-    }
     const others = [...this.#open.keys()]
     const stored = this.#log.get(step.key)
     try {
@@ -276,11 +299,18 @@ export class StepsOfRun implements StepRun {
 
   /** Of the steps that were open alone, the first that this run has not asked for comes next. */
   #checkOrder(step: NewStep): void {
-    const next = this.#log.list().find(({ key, overlaps }) => !overlaps && !this.#requested.has(key))
+    let next = this.#log.at(this.#place)
+    while (next !== undefined && (next.overlaps || this.#requested.has(next.key))) {
+      next = this.#log.at((this.#place += 1))
+    }
     if (next !== undefined && next.key !== step.key) throw stepsChanged(next, step)
   }
 
+  /** What is refused here is not counted: a run that gets the result of the step that it was in does not repeat it. */
   #keyOf(name: string): string {
+    if (workOf?.getStore() === this) {
+      throw new AgentTasksError('STEP_NESTED', `${name} was called inside a step: a step has no steps of its own.`)
+    }
     const isOpen = [...this.#open.keys()].some((key) => key === name || key.startsWith(`${name}#`))
     if (isOpen) throw new InvalidInputError('name', name, 'a name that no step has that is still open')
     const count = (this.#counts.get(name) ?? 0) + 1
@@ -291,7 +321,7 @@ export class StepsOfRun implements StepRun {
   async #attempt<T>(
     work: () => T | Promise<T>,
     { attempts = 1, backoff }: StepOptions,
-  ): Promise<{ readonly end: Pick<Step, 'result' | 'failure'>; readonly reason?: unknown }> {
+  ): Promise<{ readonly end: StepEnd; readonly reason?: unknown }> {
     const { signal } = this.#host
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -311,9 +341,9 @@ export class StepsOfRun implements StepRun {
     return workOf.run(this, work)
   }
 
-  #end(key: string, end: Pick<Step, 'result' | 'failure'>): void {
+  #end(key: string, end: StepEnd): void {
     if (!this.#host.isCurrent() || this.#entry.ref === undefined) throw overError(this.#entry)
-    this.#registry.batch(() => this.#log.endOrFail(key, end))
+    this.#registry.batch(() => this.#log.end(key, end))
   }
 
   /** The run waits if all that it has begun waits. */
@@ -374,5 +404,5 @@ function callOf(call: string, name = ''): string {
   return `${call}(${name})`
 }
 
-const overError = ({ record: { id } }: TaskEntry): AgentTasksError =>
+export const overError = ({ record: { id } }: TaskEntry): AgentTasksError =>
   new AgentTasksError('RUN_ENDED', `This run of task ${id} is over: it has no more steps.`)

@@ -76,14 +76,15 @@ export class Steps implements Feature {
   }
 
   /** The run of a task waits for the end of a step, which `ended` reports. */
-  wait(entry: TaskEntry, { key, dueAt, event }: Step): void {
+  wait(entry: TaskEntry, { key, dueAt, forMs = Infinity, event }: Step): void {
     const kept = event === undefined ? undefined : this.logOf(entry).takeEvent(event)
     const wait = { entry, key }
     const present = waits.ensure(entry, () => new Map<string, Wait>())
     if (kept !== undefined) this.#end(wait, { result: kept })
     else if (!present.has(key)) {
       present.set(key, wait)
-      if (dueAt !== undefined) this.#times.set(wait, dueAt)
+      // The clock may have been set back.
+      if (dueAt !== undefined) this.#times.set(wait, Math.min(dueAt, this.#registry.clock.now() + forMs))
     }
   }
 
@@ -95,11 +96,12 @@ export class Steps implements Feature {
     const log = logs.get(entry)
     const step = log?.asking(questionId)
     if (log === undefined || step === undefined) return
-    try {
-      log.end(step.key, toResult(answer, 'answer'))
-    } catch (error) {
-      throw new InvalidInputError('answer.content', answer.content, error instanceof Error ? error.message : 'JSON')
+    const end = toResult(answer, 'answer')
+    const excess = log.excessOf(end)
+    if (excess !== undefined) {
+      throw new InvalidInputError('answer.content', answer.content, `less, because it has ${excess}`)
     }
+    log.end(step.key, end)
     this.#continue(entry, step.key)
   }
 
@@ -122,7 +124,7 @@ export class Steps implements Feature {
       throw new InvalidInputError('value', value, `a value of at most ${MAX_EVENTS.bytes} bytes of JSON`)
     }
     const entries = this.#addressed(target)
-    for (const entry of entries) if (this.#waitFor(entry, event) === undefined) this.logOf(entry).checkRoom(bytes)
+    for (const entry of entries) this.logOf(entry).checkRoom(bytes, this.#waitFor(entry, event) !== undefined)
     this.#registry.batch(() => {
       for (const entry of entries) {
         const wait = this.#waitFor(entry, event)
@@ -140,7 +142,7 @@ export class Steps implements Feature {
   }
 
   repeated(entry: TaskEntry, isInterrupted: boolean): void {
-    if (!isInterrupted) logs.get(entry)?.forgetFailures()
+    logs.get(entry)?.leave(isInterrupted)
   }
 
   resumed(entry: TaskEntry): void {
@@ -158,11 +160,11 @@ export class Steps implements Feature {
   }
 
   #addressed(target: EventTarget): TaskEntry[] {
-    const { history, ledger } = this.#registry
+    const { active, history, ledger } = this.#registry
     if ('owner' in target) {
       const { owner } = target
       const all = [...ledger.running(owner), ...ledger.queued(owner)]
-      return all.filter((entry) => logs.get(entry) !== undefined)
+      return all.filter((entry) => active.has(entry) || logs.get(entry) !== undefined)
     }
     const { taskId } = target
     const entry = history.get(taskId)
@@ -183,7 +185,7 @@ export class Steps implements Feature {
     const { entry, key } = wait
     this.#times.delete(wait)
     waits.get(entry)?.delete(key)
-    this.logOf(entry).endOrFail(key, end)
+    this.logOf(entry).end(key, end)
     this.#continue(entry, key)
   }
 
@@ -246,10 +248,7 @@ export class Steps implements Feature {
       logs.set(entry, this.#stored(entry, log))
       for (const step of log.waits(entry.record.questions)) {
         // An answer finds its step.
-        if (step.kind === 'question') continue
-        // The clock may have been set back.
-        const dueAt = step.dueAt === undefined ? undefined : Math.min(step.dueAt, now + (step.forMs ?? Infinity))
-        this.wait(entry, { ...step, dueAt })
+        if (step.kind !== 'question') this.wait(entry, step)
       }
     }
     this.#found.clear()
