@@ -128,7 +128,6 @@ export const asyncTaskMachine = setup({
     isOpen: ({ context, event }) =>
       event.type === 'task.answer' && context.questions.some(({ id }) => id === event.questionId),
     isAsking: ({ context }) => context.questions.length > 0,
-    isDurable: ({ context }) => context.isDurable === true,
     isWithinBudget: ({ context }) => context.excess === undefined,
   },
   actions: {
@@ -163,6 +162,7 @@ export const asyncTaskMachine = setup({
       return { questions: Object.freeze(questions.filter(({ id }) => id !== event.questionId)) }
     }),
     removeQuestions: assign({ questions: NO_QUESTIONS }),
+    leaveQuestions: assign(({ context }) => (context.isDurable === true ? {} : { questions: NO_QUESTIONS })),
     publishQuestions: ({ context: { host, id, questions } }) => host.setQuestions(id, questions),
     requestAbort: ({ context: { host, id, excess } }) => host.requestAbort(id, excess),
     requestWrapUp: ({ context: { host, id, excess = '' } }) => host.requestWrapUp(id, excess),
@@ -238,18 +238,12 @@ export const asyncTaskMachine = setup({
                 description: 'The last open question was answered.',
               },
             ],
-            'task.queue': [
-              {
-                guard: 'isDurable',
-                target: 'queued',
-                description: 'The run of a durable task has failed and is repeated: its questions stay open.',
-              },
-              {
-                target: 'queued',
-                actions: ['removeQuestions', 'publishQuestions'],
-                description: 'The run has failed and is repeated: its questions are withdrawn.',
-              },
-            ],
+            'task.queue': {
+              target: 'queued',
+              actions: ['leaveQuestions', 'publishQuestions'],
+              description:
+                'The run has failed and is repeated: its questions are withdrawn, and those of a durable task stay open.',
+            },
             'budget.exceeded': {
               target: 'wrapping',
               actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],

@@ -404,8 +404,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   }
 
   const countRun = (entry: TaskEntry): void => {
-    active.stop(entry, elapsed())
-    const ranMs = budgets.stop(entry, elapsed())
+    const now = elapsed()
+    active.stop(entry, now)
+    const ranMs = budgets.stop(entry, now)
     if (ranMs !== undefined) spend(entry, { seconds: ranMs / 1000 - (entry.record.spent?.seconds ?? 0) })
   }
 
