@@ -117,7 +117,9 @@ describe.each(Object.entries(agents))('the example agent on %s', (_name, create)
 
 describe('docs/adapters.md', () => {
   const page = readFileSync('docs/adapters.md', 'utf8')
-  const excerpts = readBlocks('docs/adapters.md', page).filter(({ language, flags }) => language === 'typescript' && flags.length > 0)
+  const excerpts = readBlocks('docs/adapters.md', page).filter(
+    ({ language, flags }) => language === 'typescript' && flags.length > 0,
+  )
 
   // `npm run docs:run` runs its `ts` blocks.
   it('has excerpts from the examples that they name', () => {
