@@ -4,7 +4,6 @@ import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import { strictObject } from '../protocol/strict-object.js'
-import { StoreError } from '../store/store-errors.js'
 
 const eventSchema = lazily(() =>
   strictObject({ event: z.string(), value: z.unknown().optional(), taskId: z.string().optional() }),
@@ -29,7 +28,7 @@ export async function postEvent(body: unknown, send: SendEvent): Promise<EventAn
     if (!(error instanceof AgentTasksError)) throw error
     const { message, code } = error
     if (!(error instanceof InvalidInputError)) {
-      return { status: error instanceof StoreError ? 503 : 409, body: { error: message, code } }
+      return { status: code === 'EVENTS_FULL' ? 409 : 503, body: { error: message, code } }
     }
     return { status: 400, body: { error: message, code, field: error.field.replace(/^(body|target)\./, '') } }
   }
