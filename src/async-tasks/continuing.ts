@@ -47,8 +47,8 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
   const maxChars = resultChars(1)
   const end = toDependencyResult(record, maxChars)
   const previous = Object.freeze({ id, goal: cutText(goal, maxChars), ...end, ...defined({ session }) })
-  const why = toFlatRunner(runner, 'runner').whyNotContinue?.(previous)
-  if (why !== undefined) return refuse(why)
+  const why: unknown = toFlatRunner(runner, 'runner').whyNotContinue?.(previous)
+  if (why !== undefined) return refuse(typeof why === 'string' && why !== '' ? why : 'its subagent does not allow it')
   const owner = livingOwner(
     record,
     (runId) =>

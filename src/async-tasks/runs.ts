@@ -2,6 +2,7 @@
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
+import { unawaited } from '../callbacks/unawaited.js'
 import { defined } from '../defined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
 import type { Engine, Outcome } from '../engine/engine.js'
@@ -96,10 +97,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     ask: (question, options) => {
       if (!isCurrent(entry, attempt)) return Promise.reject(new QuestionWithdrawnError(entry.record.id))
       if (runner.durable !== true) return askQuestion(registry, entry, question, options)
-      const asked = stepsWith(abort).ask(question, options)
-      // A run that does not await the answer must not end the process when the question is withdrawn.
-      asked.catch(() => undefined)
-      return asked
+      return unawaited(() => stepsWith(abort).ask(question, options))
     },
     messages,
     setSession: (sessionId, options = {}) => {
@@ -121,10 +119,10 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
       const children = host.childrenOf(entry, { signal: abort.signal, isCurrent: () => isCurrent(entry, attempt) })
       return runner.durable === true ? stepsWith(abort).children(children) : children
     },
-    step: (name, work, options) => unawaited(async () => stepsWith(abort).step(name, work, options)),
-    sleep: (time, options) => unawaited(async () => stepsWith(abort).sleep(time, options)),
+    step: (name, work, options) => unawaited(() => stepsWith(abort).step(name, work, options)),
+    sleep: (time, options) => unawaited(() => stepsWith(abort).sleep(time, options)),
     waitFor: <T>(event: string, options?: WaitForOptions) =>
-      unawaited(async () => (await stepsWith(abort).waitFor(event, options)) as T | undefined),
+      unawaited(() => stepsWith(abort).waitFor(event, options) as Promise<T | undefined>),
     get wrapUp() {
       return wrapUpSignal(registry, entry)
     },
@@ -162,13 +160,6 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     settle(host, entry, { outcome, attempt, couldNotStart: true })
     if (operation !== undefined) endOperation(operation, entry, outcome)
   }
-}
-
-/** What a run has left open rejects when the run is over: that must not end the process. */
-function unawaited<T>(work: () => Promise<T>): Promise<T> {
-  const promise = work()
-  promise.catch(() => undefined)
-  return promise
 }
 
 /** Starts the run of a task that has waited. */

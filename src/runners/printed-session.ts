@@ -20,9 +20,13 @@ export function printedText(field: string, printed: string): string | undefined 
 }
 
 function textAt(value: unknown, path: string): string | undefined {
-  const found = path.split('.').reduce<unknown>((at, name) => (at as Partial<StoredJson> | null)?.[name], value)
+  const found = path
+    .split('.')
+    .reduce<unknown>((at, name) => (isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined), value)
   return typeof found === 'string' ? found : undefined
 }
+
+const isObject = (value: unknown): value is StoredJson => typeof value === 'object' && value !== null
 
 function parsed(text: string): unknown {
   try {

@@ -4,6 +4,7 @@ import { ownerOfRun, runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
+import { unawaited } from '../../callbacks/unawaited.js'
 import { FamilyError, InvalidInputError } from '../../errors.js'
 import type { CancelOptions } from '../../protocol/async-tasks.js'
 import type { TaskRegistry } from '../registry.js'
@@ -121,6 +122,12 @@ export interface CurrentRun {
   readonly isCurrent: () => boolean
 }
 
+/** @throws InvalidInputError */
+export function checkIds(ids: unknown): void {
+  if (ids === undefined || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'))) return
+  throw new InvalidInputError('ids', ids, 'an array of ids of tasks')
+}
+
 /** What a run does with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
@@ -131,35 +138,37 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
     !isCurrent()
       ? []
       : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
+  const waitFor = async (named: readonly string[] = ids(), options: WaitOptions = {}): Promise<WaitResult> => {
+    checkIds(named)
+    // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
+    const left = new AbortController()
+    const leaveOnceOver = (): void => {
+      if (!isCurrent() || isTerminal(entry.record)) left.abort()
+    }
+    const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
+    const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
+    const others = named.filter((id) => !isOwn(id))
+    const own = named.filter(isOwn)
+    // A wait with a time limit ends by itself.
+    const endWait =
+      options.timeoutMs === undefined &&
+      waits.begin(
+        entry,
+        own.flatMap((id) => history.get(id) ?? []),
+        options.mode ?? 'all',
+      )
+    watchers.add(entry, leaveOnceOver)
+    try {
+      const result = await manager.waitFor(own, { ...options, signal: AbortSignal.any(signals) })
+      return { ...result, unknown: [...result.unknown, ...others] }
+    } finally {
+      if (endWait !== false) endWait()
+      watchers.remove(entry, leaveOnceOver)
+    }
+  }
   return {
     ids,
-    waitFor: async (named = ids(), options = {}) => {
-      // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
-      const left = new AbortController()
-      const leaveOnceOver = (): void => {
-        if (!isCurrent() || isTerminal(entry.record)) left.abort()
-      }
-      const signals = [signal, left.signal, ...(options.signal === undefined ? [] : [options.signal])]
-      const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
-      const others = named.filter((id) => !isOwn(id))
-      const own = named.filter(isOwn)
-      // A wait with a time limit ends by itself.
-      const endWait =
-        options.timeoutMs === undefined &&
-        waits.begin(
-          entry,
-          own.flatMap((id) => history.get(id) ?? []),
-          options.mode ?? 'all',
-        )
-      watchers.add(entry, leaveOnceOver)
-      try {
-        const result = await manager.waitFor(own, { ...options, signal: AbortSignal.any(signals) })
-        return { ...result, unknown: [...result.unknown, ...others] }
-      } finally {
-        if (endWait !== false) endWait()
-        watchers.remove(entry, leaveOnceOver)
-      }
-    },
+    waitFor: (named, options) => unawaited(() => waitFor(named, options)),
     cancel: (id, options) => isCurrent() && history.get(id)?.record.owner === owner && manager.cancelTask(id, options),
   }
 }

@@ -13,8 +13,10 @@ import { AgentTasksError, InvalidInputError, QuestionWithdrawnError } from '../.
 import type { RunChildren, WaitOptions, WaitResult } from '../../engine/children.js'
 import type { AskOptions, StepOptions, WaitForOptions, SleepOptions } from '../../engine/steps.js'
 import { cutText } from '../../text/cut-text.js'
+import { unawaited } from '../../callbacks/unawaited.js'
 import { isNode, nodeBuiltin } from '../../node-builtins.js'
 import { ownerOfRun } from '../../../machines/families.js'
+import { checkIds } from '../families/families.js'
 import type { ActiveTaskInfo, AskedQuestion, TaskAnswer } from '../../../machines/records.js'
 import { checkOptions, integerFrom, aName, numberFrom, type OptionTypes } from '../../protocol/option-checks.js'
 import { aBackoff, backoffMs } from '../../protocol/retry-policy.js'
@@ -74,7 +76,8 @@ export class StepsOfRun implements StepRun {
   /** What goes on when the run has its slot again. */
   #resuming: (() => void)[] = []
   #isIdle = false
-  readonly #rejects = new Set<(reason: unknown) => void>()
+  /** What waits: how it is rejected, and what has to be done when the run is over. */
+  readonly #pending = new Map<(reason: unknown) => void, (() => void) | undefined>()
 
   constructor(registry: TaskRegistry, entry: TaskEntry, host: StepHost) {
     this.#registry = registry
@@ -87,7 +90,9 @@ export class StepsOfRun implements StepRun {
   }
 
   readonly #onAbort = (): void => {
-    for (const reject of this.#rejects) reject(this.#host.signal.reason)
+    const rejects = [...this.#pending.keys()]
+    this.#endPending()
+    for (const reject of rejects) reject(this.#host.signal.reason)
   }
 
   async step<T>(name: string, work: () => T | Promise<T>, options: StepOptions = {}): Promise<T> {
@@ -113,7 +118,7 @@ export class StepsOfRun implements StepRun {
   async sleep(time: number | Date, options: SleepOptions = {}): Promise<void> {
     checkOptions(options, sleepOptionTypes)
     const now = this.#registry.clock.now()
-    const dueAt = time instanceof Date ? time.getTime() : now + time
+    const dueAt = time instanceof Date ? time.getTime() : typeof time === 'number' ? now + time : Number.NaN
     if (!Number.isFinite(dueAt)) throw new InvalidInputError('time', time, 'a number of ms, or a Date')
     const forMs = typeof time === 'number' ? { forMs: time } : undefined
     await this.#wait({ key: this.#keyOf(callOf('sleep', options.name)), kind: 'sleep', dueAt, ...forMs })
@@ -186,7 +191,7 @@ export class StepsOfRun implements StepRun {
 
   /** The same of the tasks that the run has launched: their results are taken and stored in one write. */
   children(children: RunChildren): RunChildren {
-    return { ...children, waitFor: (ids, options) => this.#waitForChildren(children, ids, options) }
+    return { ...children, waitFor: (ids, options) => unawaited(() => this.#waitForChildren(children, ids, options)) }
   }
 
   async #waitForChildren(
@@ -194,6 +199,7 @@ export class StepsOfRun implements StepRun {
     named: readonly string[] | undefined,
     options: WaitOptions = {},
   ): Promise<WaitResult> {
+    checkIds(named)
     const shown = cutText(named?.join() ?? '', MAX_KEY_CHARS)
     const step = this.#begin({ key: this.#keyOf(`children.waitFor(${shown})`), kind: 'children' })
     if (step.endedAt !== undefined) return replay(step) as WaitResult
@@ -250,11 +256,11 @@ export class StepsOfRun implements StepRun {
     for (const resume of this.#resuming.splice(0)) resume()
   }
 
-  /** The run is over. */
+  /** The run is over. What it has not awaited never settles: nobody may be there to catch an error. */
   close(): void {
     if (stepRuns.get(this.#entry) === this) stepRuns.take(this.#entry)
     this.#host.signal.removeEventListener('abort', this.#onAbort)
-    for (const reject of this.#rejects) reject(overError(this.#entry))
+    this.#endPending()
   }
 
   async #wait(step: NewStep): Promise<unknown> {
@@ -372,23 +378,33 @@ export class StepsOfRun implements StepRun {
   #pause(ms: number): Promise<void> {
     const { clock } = this.#registry
     let timer: unknown
-    const paused = this.#promise((resolve) => {
-      timer = clock.setTimeout(resolve, ms, { name: `next attempt of a step of ${this.#entry.record.id}` })
-    })
-    return paused.finally(() => clock.clearTimeout(timer))
+    return this.#promise(
+      (resolve) => {
+        timer = clock.setTimeout(resolve, ms, { name: `next attempt of a step of ${this.#entry.record.id}` })
+      },
+      () => clock.clearTimeout(timer),
+    )
   }
 
-  /** A promise that rejects when the run is to stop, or is over. One that nobody awaits does not end the process. */
-  #promise(start: (resolve: () => void) => void): Promise<void> {
+  /**
+   * A promise that rejects when the run is to stop. One that nobody awaits does not end the process.
+   * @param end is called when it is not resolved
+   */
+  #promise(start: (resolve: () => void) => void, end?: () => void): Promise<void> {
     const promise = new Promise<void>((resolve, reject) => {
-      this.#rejects.add(reject)
+      this.#pending.set(reject, end)
       start(() => {
-        this.#rejects.delete(reject)
+        this.#pending.delete(reject)
         resolve()
       })
     })
     promise.catch(() => undefined)
     return promise
+  }
+
+  #endPending(): void {
+    for (const end of this.#pending.values()) end?.()
+    this.#pending.clear()
   }
 }
 

@@ -83,8 +83,11 @@ export class Steps implements Feature {
     if (kept !== undefined) this.#end(wait, { result: kept })
     else if (!present.has(key)) {
       present.set(key, wait)
+      if (dueAt === undefined) return
+      const now = this.#registry.clock.now()
       // The clock may have been set back.
-      if (dueAt !== undefined) this.#times.set(wait, Math.min(dueAt, this.#registry.clock.now() + forMs))
+      const at = Math.min(dueAt, now + forMs)
+      this.#times.set(wait, at, forMs === Infinity ? undefined : at - now)
     }
   }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RunContext } from '../../../../src/index.js'
 import { StepLog } from '../../../../src/async-tasks/steps/step-log.js'
+import { createManualClock } from '../../../../src/testing/index.js'
 import { durableProcess, settle } from './durable-host.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -103,18 +104,6 @@ it('F20: an event that comes after a wait for its name has ended is kept for the
   go()
   await settle()
   expect(first.task()).toMatchObject({ status: 'completed', output: { got: [1, 2] } })
-})
-
-it('F20: what a run has left open rejects when the run is over', async () => {
-  const left: Promise<unknown>[] = []
-  const first = durableProcess(({ sleep, waitFor }) => {
-    left.push(sleep(1000), waitFor('go'))
-    return Promise.resolve('done')
-  })
-  await first.launch()
-  for (const each of left) await expect(each).rejects.toMatchObject({ code: 'RUN_ENDED' })
-  expect(first.task()).toMatchObject({ status: 'completed' })
-  expect(first.clock.pending).toBe(0)
 })
 
 it('F20: a run with an open step beside a wait starts again at once', async () => {
@@ -244,3 +233,75 @@ it('F20: a run that fails keeps the tasks that it has launched for the next one'
   await settle()
   expect(owners).toEqual(['run:task', true])
 })
+
+it('F20: what a run has begun and not awaited never settles when it is over, and nothing derived from it ends the process', async () => {
+  const settled: string[] = []
+  const note = (name: string, promise: Promise<unknown>): void => {
+    void promise.then(
+      () => settled.push(`${name} resolved`),
+      () => settled.push(`${name} rejected`),
+    )
+  }
+  const first = durableProcess(async ({ sleep, waitFor, step }) => {
+    note('sleep', sleep(1000))
+    note('event', waitFor('never'))
+    const failing = step('failing', () => Promise.reject(new Error('no')), {
+      attempts: 2,
+      backoff: { initialMs: 5000 },
+    })
+    note('step', failing)
+    await settle()
+    return 'over'
+  })
+  await first.launch()
+  await settle()
+  expect(first.task()).toMatchObject({ status: 'completed' })
+  expect(settled).toEqual([])
+  expect(first.clock.pending).toBe(0)
+})
+
+it('F20: a sleep of some ms takes no longer when the clock is set back meanwhile', async () => {
+  let shift = 0
+  const manual = createManualClock(1_000_000)
+  const clock = { ...manual, now: () => manual.now() + shift, monotonic: () => manual.now() }
+  const first = durableProcess(
+    async ({ sleep, waitFor }) => {
+      await sleep(500)
+      return { event: (await waitFor('never', { timeoutMs: 500 })) === undefined }
+    },
+    { clock },
+  )
+  await first.launch()
+  shift = -3_600_000
+  manual.advance(500)
+  await settle()
+  shift = -7_200_000
+  manual.advance(500)
+  await settle()
+  expect(first.task()).toMatchObject({ status: 'completed', output: { event: true } })
+  expect(manual.pending).toBe(0)
+})
+
+it.each([true, false])(
+  'F20: children.waitFor that is not awaited ends nothing, and names ids that are none (durable: %s)',
+  async (durable) => {
+    const caught: unknown[] = []
+    const first = durableProcess(
+      async ({ launch, children }) => {
+        launch({ subagentName: 'child', goalPrompt: 'x' }, never)
+        void children.waitFor()
+        for (const ids of [5, 'x', null, [1]]) {
+          await children
+            .waitFor(ids as never)
+            .catch((error: unknown) => caught.push((error as { field?: string }).field))
+        }
+        return 'over'
+      },
+      { definition: { durable } },
+    )
+    await first.launch()
+    await settle()
+    expect(first.task()).toMatchObject({ status: 'completed' })
+    expect(caught).toEqual(['ids', 'ids', 'ids', 'ids'])
+  },
+)
