@@ -4,13 +4,11 @@
  * They go by the clock on the wall, which is looked at every 30 s at least, because timers go by another one. A firing, what it owes or launches, and the
  * schedule as it is afterwards are one change.
  */
-import { DueTimes } from '../../../machines/due-times.js'
 import { runOfOwner } from '../../../machines/families.js'
 import { PerTask } from '../../../machines/per-task.js'
 import type { ActiveTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { hasEnded } from '../../../machines/task-status.js'
-import { elapsedMs } from '../../clock.js'
 import { defined } from '../../defined.js'
 import type { Runner } from '../../engine/runner.js'
 import { AgentTasksError, DisposedError } from '../../errors.js'
@@ -28,7 +26,7 @@ import {
 import type { StoredJson } from '../../store/store.js'
 import { checkOwner, presentOwner } from '../families/families.js'
 import type { Feature, FeatureStates } from '../feature.js'
-import { DeadlineTimer } from '../limits/deadline-timer.js'
+import { WallTimes } from '../limits/wall-times.js'
 import { addNote } from '../notes.js'
 import { DEFAULT_OWNER } from '../owner.js'
 import { takeRows } from '../recovery/state-rows.js'
@@ -54,8 +52,7 @@ export interface ScheduleHost {
   launch(input: LaunchTaskInput, runner: Runner): ActiveTaskInfo
 }
 
-/** How long a timer may be, in ms; and how late a firing may be without being missed. */
-const MAX_TIMER_MS = 30_000
+/** How late a firing may be without being missed, in ms. */
 const LATE_MS = 60_000
 
 /** How far the clock is set back when cron expressions begin anew, in ms. */
@@ -76,8 +73,7 @@ export class Schedules implements Feature {
   launching = (_owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo => launch()
   readonly #registry: TaskRegistry
   readonly #all = new Map<string, ScheduleInfo>()
-  readonly #dues = new DueTimes<string>()
-  readonly #timer: DeadlineTimer
+  readonly #times: WallTimes<string>
   /** They fell due before this process began. */
   readonly #overdue = new Set<string>()
   /** The latest time that the clock on the wall has shown. */
@@ -86,7 +82,8 @@ export class Schedules implements Feature {
 
   constructor(registry: TaskRegistry) {
     this.#registry = registry
-    this.#timer = new DeadlineTimer(registry.clock, () => registry.batch(() => this.#fireDue()))
+    const fireDue = (): void => registry.batch(() => this.#fireDue())
+    this.#times = new WallTimes(registry.clock, fireDue, (id) => `schedule ${id}`)
   }
 
   connect(host: ScheduleHost): void {
@@ -144,9 +141,8 @@ export class Schedules implements Feature {
 
   disposed(): void {
     // Their rows are for the next process.
-    for (const id of this.#all.keys()) this.#dues.delete(id)
+    for (const id of this.#all.keys()) this.#times.delete(id)
     this.#all.clear()
-    this.#setTimer()
   }
 
   get #host(): ScheduleHost {
@@ -174,7 +170,7 @@ export class Schedules implements Feature {
     const now = this.#registry.clock.now()
     this.#shorten(now)
     for (let count = 0; count < MAX_AT_ONCE; count += 1) {
-      const id = this.#dues.take(now)
+      const id = this.#times.take(now)
       if (id === undefined) break
       const schedule = this.#all.get(id)
       try {
@@ -183,7 +179,6 @@ export class Schedules implements Feature {
         this.#registry.report(error, { source: 'schedule', ...defined({ owner: schedule?.owner }) })
       }
     }
-    this.#setTimer()
   }
 
   /** When the clock on the wall was set back, nothing waits longer than it was to wait in all. */
@@ -252,25 +247,15 @@ export class Schedules implements Feature {
 
   #set(schedule: ScheduleInfo): void {
     this.#all.set(schedule.id, Object.freeze(schedule))
-    this.#dues.set(schedule.id, schedule.next)
-    this.#setTimer()
+    this.#times.set(schedule.id, schedule.next)
   }
 
   #drop(id: string): boolean {
     if (!this.#all.delete(id)) return false
     this.#registry.persistence?.dropState(FEATURE, id)
-    this.#dues.delete(id)
+    this.#times.delete(id)
     this.#overdue.delete(id)
-    this.#setTimer()
     return true
-  }
-
-  #setTimer(): void {
-    const { clock } = this.#registry
-    const { next, nextKey = '' } = this.#dues
-    const wait = Math.min(Math.max(0, (next ?? 0) - clock.now()), MAX_TIMER_MS)
-    const label = { name: `schedule ${nextKey}`, ...(wait === MAX_TIMER_MS && { kind: 'poll' as const }) }
-    this.#timer.set(next === undefined ? undefined : elapsedMs(clock) + wait, () => label)
   }
 }
 
