@@ -1,5 +1,5 @@
 /**
- * The host of `npm run crash:steps`: it takes over a durable task of ten steps that sleeps, waits for an event, launches a task and waits for it, or
+ * The host of `npm run crash:steps`: it takes over a durable task of ten steps that sleeps, waits for an event, asks a question, launches a task and waits for it, or
  * launches the next one when the last one has ended; until it is killed. Its arguments: the folder, and how many tasks to run in all.
  *
  * A step notes that it ran, and a run what each step has returned: `steps-judge.ts` compares them.
@@ -34,12 +34,14 @@ const agent: RunnerDefinition = {
   releasesSlot: true,
   maxConcurrent: 1,
   run: async (_input, context) => {
-    const { taskId, sleep, waitFor, launch, children } = context
+    const { taskId, sleep, waitFor, ask, launch, children } = context
     note('runs', taskId)
     const [first, second, third, ...rest] = PARTS
     for (const name of [first, second, third]) await part(context, name)
     await sleep(15)
     note('seen', `${taskId} event ${String(await waitFor('go'))}`)
+    const { content } = await ask('Go on?')
+    note('seen', `${taskId} answer ${String(content?.['answer'])}`)
     const child = launch({ subagentName: 'child', goalPrompt: taskId })
     await Promise.all(rest.slice(0, 2).map((name) => part(context, name)))
     // The launch is stored with these steps at the latest.
@@ -93,6 +95,17 @@ async function sendEvent(id: string): Promise<void> {
   note('events', id)
 }
 
+/** Answers a question of the task, as often as it is asked. */
+async function answerQuestion(id: string): Promise<void> {
+  const [question] = manager.getTask(id)?.questions ?? []
+  if (question === undefined) return
+  note('questions', `${id} ${question.id}`)
+  const answer = `${process.pid}-${Math.random()}`
+  if (!manager.answerTask(id, question.id, answer)) return
+  await manager.stored()
+  note('answers', `${id} ${answer}`)
+}
+
 for (;;) {
   const count = new Set(linesOf('launches')).size
   const [active] = manager.getActiveTasks().filter(({ subagentName }) => subagentName === 'agent')
@@ -100,6 +113,7 @@ for (;;) {
     // Its launch was stored, and the host that launched it killed.
     if (!linesOf('launches').includes(active.id)) note('launches', active.id)
     await sendEvent(active.id).catch(() => undefined)
+    await answerQuestion(active.id)
   } else if (count >= Number(last)) break
   else {
     const id = `task-${count}`

@@ -51,6 +51,13 @@ export function judgeSteps(folder: string): StepsVerdict {
     if (results.join() !== `${id}=completed`) faults.push(`${id}: was told as ${results.join() || 'nothing'}`)
     for (const name of PARTS) if (!seen.has(`${id} ${name}`)) faults.push(`${id} ${name}: was never done`)
     if (seen.get(`${id} event`) !== id) faults.push(`${id}: got the event ${seen.get(`${id} event`)}`)
+    const asked = new Set(linesOf('questions').flatMap(([task, question]) => (task === id ? [question] : [])))
+    if (asked.size !== 1) faults.push(`${id}: asked ${[...asked].join() || 'nothing'}`)
+    // An answer that was stored is the one that counts, and the last: nothing is asked after it.
+    const answers = linesOf('answers').filter(([task]) => task === id)
+    if (answers.length > 1) faults.push(`${id}: ${answers.length} answers were stored`)
+    const [[, answer] = []] = answers
+    if (answer !== undefined && seen.get(`${id} answer`) !== answer) faults.push(`${id}: the answer ${answer} was lost`)
     const child = seen.get(`${id} child`)
     if (seen.get(`${id} settled`) !== `${child}=completed`) faults.push(`${id}: its child ${child} was lost`)
   }

@@ -1,6 +1,6 @@
 /**
  * `npm run crash:steps -- --rounds N [--seed S] [--store sqlite|postgres]`: kills a host with SIGKILL at random moments, N times, while a durable task
- * of ten steps works, sleeps, and waits for an event and for a task that it has launched; each task is followed by another one. At the end it compares
+ * of ten steps works, sleeps, asks, and waits for an event and for a task that it has launched; each task is followed by another one. At the end it compares
  * what was done with what the runs got: a step whose end was stored is not done again, all runs get the same results, each task is told once, and no
  * row of a step is left.
  */
