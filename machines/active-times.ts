@@ -1,4 +1,4 @@
-/** How long the runs of durable tasks have worked in all: the time in which a run only waits does not count (V1). */
+/** How long the runs of durable tasks have worked in all: the time in which a run only waits does not count (F20). */
 import { PerTask } from './per-task.js'
 import type { TaskEntry } from './task-entry.js'
 

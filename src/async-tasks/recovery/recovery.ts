@@ -23,11 +23,10 @@ import { DELIVERED_BY, type Persistence } from './persistence.js'
 import type { TaskRegistry } from '../registry.js'
 import { interruption, toRestoredRecords } from './restoring.js'
 import type { RunStart } from '../run-plan.js'
-import type { StepLog } from '../steps/step-log.js'
 import { questionKey, storedQuestions, storedStandings } from './stored-questions.js'
 import { checkRows } from './stored-row-checks.js'
 import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries.js'
-import { interruptionOf, isStillWaiting } from '../steps/interruptions.js'
+import { interruptionOf, isStillWaiting, type Interruption } from '../steps/interruptions.js'
 import { steps } from '../steps/steps.js'
 
 /** What was found in the store, as ids of tasks. */
@@ -162,27 +161,36 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   const { task, fate } = found
   if (fate?.type !== 'repeated') return found
   const { clock, pauses } = registry
-  const log = fate.definition.durable === true ? registry.use(steps).found(task.id) : undefined
-  const isWaiting = log !== undefined && interruptionOf(task, log).isWaiting
-  const waits = isWaiting || fate.definition.rate !== undefined || pauses.concern(task.owner)
+  const { durable, rate } = fate.definition
+  const interruption = durable === true ? interruptionOf(task, registry.use(steps).found(task.id)) : undefined
+  const waits = interruption?.isWaiting === true || rate !== undefined || pauses.concern(task.owner)
   const next = nextAttempt(task, clock.now(), waits)
   return {
     ...found,
-    task: fate.definition.durable === true ? sameAttempt(task, next, log, isWaiting) : next,
+    task: interruption === undefined ? next : durableAttempt(task, next, interruption),
     isChanged: true,
   }
 }
 
-/** The next run of a durable task is another attempt only if the last one has not got on. @param isWaiting it starts when what it waits for has come */
-function sameAttempt(task: StoredTask, next: StoredTask, log: StepLog | undefined, isWaiting: boolean): StoredTask {
-  const { progress, fruitless } = interruptionOf(task, log)
-  const interruption = { progress, fruitless }
-  const { attempt, attempts, questions } = task.record
-  const standings = defined({ questions: task.run?.['questions'] })
-  const run = { ...next.run, interruption, ...(isWaiting && { isWaiting }), ...standings }
-  const { attempt: _, attempts: _all, ...record } = { ...next.record, ...defined({ questions }) } as StoredJson
-  if (fruitless > 0) return { ...next, record: { ...next.record, ...record }, run }
-  return { ...next, attempt: task.attempt, record: { ...record, ...defined({ attempt, attempts }) }, run }
+/** The next run of a durable task: another attempt only if the last one has saved nothing. Its questions stay open. */
+function durableAttempt(task: StoredTask, next: StoredTask, interruption: Interruption): StoredTask {
+  const { progress, fruitless, isWaiting } = interruption
+  const { attempt, record } = fruitless > 0 ? next : task
+  const { attempt: _, attempts: _all, ...fields } = next.record
+  return {
+    ...next,
+    attempt,
+    record: {
+      ...fields,
+      ...defined({ attempt: record['attempt'], attempts: record['attempts'], questions: task.record['questions'] }),
+    },
+    run: {
+      ...next.run,
+      interruption: { progress, fruitless },
+      ...(isWaiting && { isWaiting }),
+      ...defined({ questions: task.run?.['questions'] }),
+    },
+  }
 }
 
 function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask {

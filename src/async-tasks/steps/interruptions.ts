@@ -6,7 +6,7 @@ import type { StepLog } from './step-log.js'
 /** A task that was interrupted as many times, one after the other, without having saved anything new is not run again. */
 export const MAX_FRUITLESS = 5
 
-/** What is stored of it with the task. */
+/** The interruption of a run, as the next process finds it. */
 export interface Interruption {
   /** How far its steps had come. */
   readonly progress: number
