@@ -1,5 +1,5 @@
 /**
- * All that this package knows of BullMQ's keys. What BullMQ's API does is done with that.
+ * The keys and fields of BullMQ that this package reads directly. Everything else goes through BullMQ's API.
  *
  * Read from BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
  * (test/cluster/bullmq-layout.test.ts).
@@ -19,7 +19,7 @@
  * failedReason            when it has failed: a text
  * stc                     counts how often BullMQ's own check has found the job without a lock
  *
- * `obliterate` deletes all keys of a queue and of its jobs: they are listed there.
+ * `obliterate` deletes all keys of a queue and of its jobs, because BullMQ lists them there.
  */
 export const bullmqLayout = `
 local bull = {}

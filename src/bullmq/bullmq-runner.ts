@@ -13,11 +13,11 @@ const DEFAULT_SEND_TIMEOUT_MS = 10_000
 
 /** Options of `bullmqRunner`. */
 export interface BullmqRunnerOptions extends RedisAccess {
-  /** The name of the queue: the workers that have a subagent of this name run its tasks. */
+  /** The name of the queue. Workers with a subagent of this name run its tasks. */
   readonly queue: string
-  /** How long Redis may take to accept a task, in ms; then its launch fails, and what may be on its way does nothing. Default 10000. */
+  /** The time limit for Redis to accept a task, in ms. After it the launch fails, and a late request has no effect. Default 10000. */
   readonly sendTimeoutMs?: number
-  /** How long after the death of a worker its task has failed, or is run again, in ms; the same number at the workers. Default 15000. */
+  /** The time after a worker's death until its tasks fail or are run again, in ms. Workers must use the same value. Default 15000. */
   readonly lockMs?: number
   /** Whether the subagent on the workers reads `context.messages`. Default false: messages to its tasks are refused. */
   readonly takesMessages?: boolean
@@ -37,9 +37,10 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
 /**
  * Creates a runner whose tasks are run by workers (`startWorker`, `agent-tasks worker`), as jobs of BullMQ.
  *
- * The host has a store, so that the next process on it finds the jobs of one that died; without a store they go on, and nobody reads their results. A
- * worker that dies fails its task with `INTERRUPTED`, or it is run again (`retry: { on: ['interrupted'] }`).
- * @throws InvalidInputError for an invalid option, or a Redis without a password that other machines reach
+ * Give the host a store, so that after a crash the next process finds the jobs again. Without a store the jobs continue, but their results are not read.
+ * A
+ * worker that dies fails its task with `INTERRUPTED`, unless the subagent has `retry: { on: ['interrupted'] }`.
+ * @throws InvalidInputError for an invalid option, or for a Redis without a password that other machines can reach
  */
 export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
   checkOptions(options, optionTypes)

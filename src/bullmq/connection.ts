@@ -1,4 +1,7 @@
-/** Where Redis is, and the connections to it. Whoever can write to it can run programs on the workers, so it has a password or is on this machine. */
+/**
+ * The address of Redis, and connections to it. A client that can write to Redis can run programs on the workers, so Redis must have a password or be
+ * on this machine.
+ */
 import { Redis, type RedisOptions } from 'ioredis'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -8,19 +11,19 @@ import { isLoopback } from '../protocol/server-config.js'
 /** The longest wait between two attempts to connect, in ms. */
 const MAX_RECONNECT_MS = 1000
 
-/** The longest wait, in ms, before a Redis that loads its data is asked again whether it has: its own estimate can be many seconds too long. */
+/** The maximum wait before a Redis that is loading its data is tried again, in ms. Its own estimate can be many seconds too long. */
 const LOADING_AGAIN_MS = 500
 
-/** How Redis is reached. */
+/** How to reach Redis. */
 export interface RedisAccess {
-  /** Its URL (`redis://` or `rediss://`), or options of ioredis. */
+  /** The URL (`redis://` or `rediss://`), or options of ioredis. */
   readonly connection: string | RedisOptions
   /**
-   * Whether a Redis without a password may be used that other machines reach: any of them can then run programs on the workers. Default false:
-   * only on a loopback address.
+   * Whether to accept a Redis without a password that other machines can reach. Each of them can then run programs on the workers. Default false: only a
+   * loopback address may be without a password.
    */
   readonly allowNoPassword?: boolean
-  /** Called with what happens to the connections, one line each. Default: `console.error`. */
+  /** Called with one line for each change of a connection. Default: `console.error`. */
   readonly log?: (line: string) => void
 }
 
@@ -30,28 +33,28 @@ const aConnection: OptionType = {
   isSecret: true,
 }
 
-/** The types of these options, for the tables of functions that take them. */
+/** The types of these options, for the option tables of the functions that take them. */
 export const redisAccessTypes: OptionTypes<RedisAccess> = {
   connection: required(aConnection),
   allowNoPassword: aBoolean,
   log: aFunction,
 }
 
-/** Where Redis is, checked. */
+/** A checked address of Redis. */
 export interface RedisAddress {
   readonly options: RedisOptions
-  /** Host and port, or the path of the socket; without the password. */
+  /** Host and port, or the path of the socket, without the password. */
   readonly name: string
 }
 
 const FIELD = 'options.connection'
 
-/** The password of a connection is never shown. */
+/** Replaces the password in messages. */
 const HIDDEN = '(not shown)'
 
 /**
- * Checks where Redis is.
- * @throws InvalidInputError for what is no address of Redis, and for one without a password that other machines reach
+ * Checks an address of Redis.
+ * @throws InvalidInputError for an invalid address, and for one without a password that other machines can reach
  */
 export function toRedisAddress({ connection, allowNoPassword = false }: RedisAccess): RedisAddress {
   const options = typeof connection === 'string' ? optionsOfUrl(connection) : connection
@@ -64,7 +67,7 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
       "none: BullMQ does not support it, use the option 'prefix'",
     )
   }
-  // What ioredis takes for "not set": undefined, null and the empty text.
+  // For ioredis, undefined, null and the empty text mean "not set".
   const isLocal = !sentinels && (Boolean(path) || isLoopback(host))
   if (!isLocal && !allowNoPassword && !password) {
     const expected =
@@ -76,7 +79,7 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
   return { options, name }
 }
 
-/** Where ioredis connects to: options of TLS replace those of the connection. */
+/** The host that ioredis connects to. Options of TLS replace those of the connection. */
 function hostOf({ host, tls }: RedisOptions): string {
   return (tls && 'host' in tls ? tls.host : undefined) || host || 'localhost'
 }
@@ -110,38 +113,36 @@ function optionsOfUrl(text: string): RedisOptions {
   }
 }
 
-/** When Redis was away, locks have ended whose holders live: they are back within this time, in ms. */
+/** How long live clients may take to reconnect after Redis was away, in ms. Their locks may have expired meanwhile. */
 const OTHERS_BACK_MS = 2 * MAX_RECONNECT_MS
 
-/** Tells whether all others that live have had the time to connect again, too. */
+/** Returns a function that reports whether all live clients have had the time to reconnect. */
 export function othersAreBack(redis: Redis): () => boolean {
   let readyAt = performance.now()
   redis.on('ready', () => (readyAt = performance.now()))
   return () => redis.status === 'ready' && performance.now() - readyAt >= OTHERS_BACK_MS
 }
 
-/** How long to wait before the next attempt to connect, in ms. */
+/** The wait before the next attempt to connect, in ms. */
 export const reconnectDelay = (attempt: number): number =>
   Math.min(50 * 2 ** Math.min(attempt - 1, 10), MAX_RECONNECT_MS)
 
-/** What a connection is for. */
+/** The purpose of a connection. */
 export interface ConnectionUse {
-  /** Names it in the log, and in the list of clients of Redis. */
+  /** Its name in the log, and in Redis' list of clients. */
   readonly use: string
   readonly log: (line: string) => void
-  /**
-   * Whether a command waits while Redis is away. Otherwise it fails at once, so that nothing is sent later than its sender knows. Default true.
-   */
+  /** Whether commands wait while Redis is away. If false they fail at once, so that no command is sent after its caller gave up. Default true. */
   readonly waits?: boolean
 }
 
-/** Opens a connection, which connects again by itself until it is closed (`disconnect`). It says once that Redis is away, and once that it is back. */
+/** Opens a connection that reconnects until it is closed (`disconnect`). It logs once that Redis is away, and once that it is back. */
 export function openConnection({ options, name }: RedisAddress, { use, log, waits = true }: ConnectionUse): Redis {
   const redis = new Redis({
     connectionName: `agent-tasks ${use}`.replaceAll(' ', '-'),
     ...options,
     lazyConnect: false,
-    // With 0 what Redis has not answered fails when the connection is lost.
+    // With 0, unanswered commands fail when the connection is lost.
     maxRetriesPerRequest: waits ? null : 0,
     retryStrategy: reconnectDelay,
     maxLoadingRetryTime: LOADING_AGAIN_MS,
@@ -160,7 +161,7 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
   return redis
 }
 
-/** Connects once, to look at it. Rejects when there is no answer in time. */
+/** Connects once, to check the server. Rejects when there is no answer in time. */
 export async function connectBriefly(access: RedisAccess, timeoutMs: number): Promise<Redis> {
   const { options, name } = toRedisAddress(access)
   const redis = new Redis({

@@ -1,4 +1,4 @@
-/** Ends the jobs of workers that have died, also where their hosts have died, too. */
+/** Fails the jobs of dead workers, also when their hosts are dead. */
 import { UnrecoverableError, type Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { jobKeys, queueKey, RETENTION_SECONDS, type QueueName } from './job-keys.js'
@@ -6,10 +6,10 @@ import { FIND_SILENT, GIVE_UP } from './job-scripts.js'
 import { runScript } from './script.js'
 import { interruptedError, WORKER_DIED, writeFailure } from './wire.js'
 
-/** How long the one who gives a job up has its lock, in ms: if it dies meanwhile, another one does it after that. */
+/** How long the lock for failing a job lasts, in ms. If its holder dies, another client tries again after that. */
 const GIVE_UP_MS = 5000
 
-/** Whose jobs are given up. */
+/** Access to the queue. */
 export interface QueueAccess {
   readonly redis: Redis
   readonly name: QueueName
@@ -17,15 +17,15 @@ export interface QueueAccess {
   readonly findJob: (id: string) => Promise<Job | undefined>
 }
 
-/** What `giveUpDead` is given. */
+/** Options of `giveUpDead`. */
 export interface GiveUpOptions extends QueueAccess {
-  /** How often workers look, in ms: it does nothing when another one has within this time. */
+  /** The interval between checks, in ms. A check is skipped when another worker has made one within this time. */
   readonly everyMs: number
-  /** Whether a job without a lock is one whose worker has died, and not one whose worker is coming back. */
+  /** Whether a job without a lock really has a dead worker. False while workers may still be reconnecting. */
   readonly seesDead: () => boolean
 }
 
-/** Looks at the active jobs of a queue, and ends those whose workers have died. */
+/** Checks the active jobs of a queue, and fails those whose workers are dead. */
 export async function giveUpDead({ everyMs, seesDead, ...access }: GiveUpOptions): Promise<void> {
   const { redis, name } = access
   if (!seesDead()) return
@@ -38,7 +38,7 @@ export async function giveUpDead({ everyMs, seesDead, ...access }: GiveUpOptions
   }
 }
 
-/** Fails a job whose worker has died. It does nothing when the worker is back, or another one has given the job up. */
+/** Fails a job whose worker is dead. No-op when the worker is back, or another client has failed the job. */
 export async function giveUp({ redis, name, findJob }: QueueAccess, id: string): Promise<void> {
   const { queue, agent } = jobKeys(name, id)
   const token = `given-up:${globalThis.crypto.randomUUID()}`

@@ -1,7 +1,7 @@
 /**
- * The connections of a host to one queue. They are opened with its first run, and closed a while after its last one.
+ * The connections of a host to one queue. They open with its first run, and close a while after its last one.
  *
- * Nothing waits in a connection while Redis is away: what is to be sent is sent again, or given up, by who sends it.
+ * No command waits in a connection while Redis is away. Its caller sends it again, or gives it up.
  */
 import { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
@@ -24,10 +24,10 @@ const LINGER_MS = 1000
 /** The wait before an add that has failed is repeated, in ms. */
 const SEND_AGAIN_MS = 50
 
-/** How long what a run has written stays when its host has read the end, in seconds. */
+/** How long the output of a run is kept after its host has read the end, in seconds. */
 const KEPT_SECONDS = 3600
 
-/** Jobs stay for a day: so long the same id does nothing. */
+/** Adding the same id again is a no-op while the job is kept (one day). */
 const JOB_OPTIONS = { removeOnComplete: { age: RETENTION_SECONDS }, removeOnFail: { age: RETENTION_SECONDS } } as const
 
 /** The settings of a link. */
@@ -35,7 +35,7 @@ export interface HostLinkOptions {
   readonly address: RedisAddress
   readonly name: QueueName
   readonly sendTimeoutMs: number
-  /** How often each run looks for what it was not told, in ms. */
+  /** How often each run polls for news that a hint did not announce, in ms. */
   readonly lookMs: number
   readonly log: (line: string) => void
 }
@@ -49,7 +49,7 @@ interface Connections {
   readonly stopLooking: () => void
 }
 
-/** Called when there may be something new of a job, or with the output of one that has completed and has said nothing else. */
+/** Called when a job may have news, or with the output of a job that has completed without other news. */
 export type Wake = (output?: string) => void
 
 export class HostLink {
@@ -65,7 +65,7 @@ export class HostLink {
     this.channel = hostChannel(options.name, globalThis.crypto.randomUUID())
   }
 
-  /** Keeps the connections open. */
+  /** Keeps the connections open while the run is followed. */
   join(id: string, wake: Wake): void {
     this.#use()
     this.#runs.set(id, wake)
@@ -75,12 +75,12 @@ export class HostLink {
     if (this.#runs.delete(id)) this.#release()
   }
 
-  /** Whether Redis answers, as far as is known. */
+  /** Whether Redis answers, as far as this process knows. */
   get isReady(): boolean {
     return this.#connections?.redis.status === 'ready'
   }
 
-  /** Whether a job without a lock is one whose worker has died, and not one whose worker is coming back. */
+  /** Whether a job without a lock really has a dead worker. False while workers may still be reconnecting. */
   get seesDead(): boolean {
     return this.#connections?.othersAreBack() === true
   }
@@ -99,7 +99,7 @@ export class HostLink {
   }
 
   /**
-   * Sends a run. When it cannot be sent in time, its id is given up in Redis as soon as that answers: what may be on its way does nothing.
+   * Sends a run. If it cannot be sent in time, its id is blocked in Redis as soon as Redis answers, so that a late request has no effect.
    * @throws AgentTasksError with the code `START_FAILED`; the signal's reason when it aborts
    */
   async send(id: string, data: JobData, signal: AbortSignal): Promise<void> {
@@ -130,8 +130,8 @@ export class HostLink {
   }
 
   /**
-   * Cancels a job: no worker begins it after that, also when it is not there yet. Rejects while Redis is away.
-   * @returns how it stood
+   * Cancels a job. No worker starts it after that, also when it is added later. Rejects while Redis is away.
+   * @returns the state of the job
    */
   async cancel(id: string, reason: string): Promise<string> {
     const { queue, agent } = this.keysOf(id)
@@ -142,18 +142,20 @@ export class HostLink {
     return state
   }
 
-  /** Fails a job whose worker has died, unless it is back. Rejects while Redis is away. */
+  /** Fails a job whose worker is dead, unless it is back. Rejects while Redis is away. */
   giveUp(id: string): Promise<void> {
     const { redis, queue } = this.#open()
     return giveUp({ redis, name: this.#options.name, findJob: (jobId) => queue.getJob(jobId) }, id)
   }
 
-  /** Lets go what this host has read. It stays for a while: the next one reads it when this one dies before it has stored the end. */
+  /**
+   * Shortens the life of keys that this host has read. They are kept for a while, for the next process if this one dies before it has stored the end.
+   */
   letGo(keys: readonly string[]): void {
     for (const key of keys) this.#connections?.redis.expire(key, KEPT_SECONDS).catch(() => undefined)
   }
 
-  /** Cancels a job whose add may be on its way, when Redis answers again. */
+  /** Cancels a job that may still be added, as soon as Redis answers again. */
   #giveUp(id: string): void {
     this.#use()
     const tryIt = async (): Promise<void> => {
@@ -190,7 +192,7 @@ export class HostLink {
     const redis = openConnection(address, { use: `host of ${name.queue}`, log, waits: false })
     const subscriber = openConnection(address, { use: `hints of ${name.queue}`, log })
     const queue = new Queue(name.queue, { connection: redis, prefix: name.prefix })
-    // The connections say themselves that Redis is away.
+    // The connections report that Redis is away.
     queue.on('error', () => undefined)
     const wakeAll = (): void => {
       for (const wake of this.#runs.values()) wake()
@@ -205,7 +207,7 @@ export class HostLink {
     })
     subscriber.subscribe(this.channel).then(wakeAll, () => undefined)
     const ready = queue.waitUntilReady()
-    // Who sends is told.
+    // The sender receives this error.
     ready.catch(() => undefined)
     this.#connections = {
       redis,

@@ -1,6 +1,6 @@
-/** Where a job and what belongs to it are in Redis: three keys of this package for each job, and its channels. */
+/** The Redis keys of a job: three keys of this package, and its channels. */
 
-/** A queue of BullMQ. */
+/** The prefix and name of a BullMQ queue. */
 export interface QueueName {
   readonly prefix: string
   readonly queue: string
@@ -9,20 +9,20 @@ export interface QueueName {
 /** The names that belong to one job. */
 export interface JobKeys {
   readonly id: string
-  /** What BullMQ's keys of the queue begin with: only scripts know more of them (`bullmq-layout.ts`). */
+  /** The prefix of BullMQ's keys of the queue. Only scripts use more of it (`bullmq-layout.ts`). */
   readonly queue: string
-  /** What its run and its host say to each other that is not a sequence: cancellation, questions, answers, sums. */
+  /** State that the run and its host exchange: cancellation, questions, answers, sums. */
   readonly agent: string
-  /** The stream of what its run writes and reports. */
+  /** The stream of the run's output and progress. */
   readonly up: string
   /** The stream of the messages to its run. */
   readonly down: string
 }
 
-/** How long what belongs to a job is kept, in seconds: so long its id is harmless, too. */
+/** How long the keys of a job are kept, in seconds. Adding its id again is a no-op for as long. */
 export const RETENTION_SECONDS = 86_400
 
-/** What BullMQ's keys of a queue begin with. */
+/** The prefix of BullMQ's keys of a queue. */
 export const queueKey = ({ prefix, queue }: QueueName): string => `${prefix}:${queue}`
 
 /** The keys of a job. */
@@ -32,8 +32,8 @@ export function jobKeys(name: QueueName, id: string): JobKeys {
   return { id, queue, agent: `${job}:agent`, up: `${job}:up`, down: `${job}:down` }
 }
 
-/** Where the workers of a queue hear which jobs have something new for them. */
+/** The channel that hints to the workers of a queue which jobs have news. */
 export const workersChannel = (name: QueueName): string => `${queueKey(name)}:agent-workers`
 
-/** Where one host hears which jobs have something new for it. */
+/** The channel that hints to one host which jobs have news. */
 export const hostChannel = (name: QueueName, host: string): string => `${queueKey(name)}:agent-host:${host}`

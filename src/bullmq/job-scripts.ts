@@ -3,8 +3,9 @@ import { bullmqLayout } from './bullmq-layout.js'
 import { script } from './script.js'
 
 /**
- * What a host has said to a run: the reason of a cancellation, why to conclude, answers as number and text, and the messages after one.
- * The messages up to that one have arrived: they are removed.
+ * Reads the host's messages to a run: the reason of a cancellation, why to conclude, answers as number and text, and the messages after a given one.
+ * Earlier
+ * messages have arrived, so they are removed.
  */
 const news = `
 local function news(agent, down, after)
@@ -27,8 +28,9 @@ end
 `
 
 /**
- * Publishes to the host of a job that it has ended; with its output when that is small enough and its run has said nothing before: then there is nothing left
- * to look for. `host` is the channel of the host that sent the job.
+ * Publishes the end of a job to its host, with the output when it is small and the run has sent no other news, so that the host need not read again.
+ * `host`
+ * is the channel of the host that sent the job.
  */
 export const ANNOUNCE = script(
   ['agent'],
@@ -44,8 +46,8 @@ return 1
 )
 
 /**
- * Begins a run on a worker: renews the lock of its job, and reads what its host has said by now.
- * @returns what `TAKE` does, or nothing when the job is another's.
+ * Starts a run on a worker: renews the lock of its job, and reads the messages of its host.
+ * @returns what `TAKE` returns, or an empty reply when another worker has the job.
  */
 export const BEGIN_RUN = script(
   ['agent', 'down'],
@@ -57,8 +59,9 @@ return news(agent, down, '0-0')
 )
 
 /**
- * Stores the cancellation of a run, and then tells the workers of it. No worker begins a run whose cancellation is stored, also when its job is added later.
- * @returns the state of the job; one that has ended is not cancelled.
+ * Stores the cancellation of a run, and then notifies the workers. No worker starts a run whose cancellation is stored, also when its job is added
+ * later.
+ * @returns the state of the job. A job that has ended is not cancelled.
  */
 export const CANCEL = script(
   ['agent'],
@@ -74,7 +77,7 @@ return state
 )
 
 /**
- * Finds the jobs of a queue whose workers have died: they are active, and their locks have expired.
+ * Finds the jobs of a queue whose workers are dead: active jobs whose locks have expired.
  * @returns their ids.
  */
 export const FIND_SILENT = script(
@@ -86,8 +89,8 @@ return bull.silent(queue)
 )
 
 /**
- * Takes the lock of a job whose worker has died, and notes why its run has failed. The job fails next, under this lock (`Job.moveToFailed`).
- * @returns 1, or 0 when there is nothing to give up.
+ * Takes the lock of a job whose worker is dead, and stores why its run failed. The caller then fails the job under this lock (`Job.moveToFailed`).
+ * @returns 1, or 0 when the job has a lock or has ended.
  */
 export const GIVE_UP = script(
   ['agent'],
@@ -101,8 +104,8 @@ return 1
 )
 
 /**
- * Takes the lock of a job back if it has expired.
- * @returns 1, or 0 when the job is not the token's any more.
+ * Takes back the lock of a job if it has expired.
+ * @returns 1, or 0 when the token no longer owns the job.
  */
 export const KEEP_LOCK = script(
   [],
@@ -113,8 +116,9 @@ return bull.keep(queue, id, token, lockMs) and 1 or 0
 )
 
 /**
- * Reads what is new of a run for its host. `after` is the last entry of `up` that the host has; `host` is its channel (empty: the one that the job names),
- * `seen` the sums that it has applied since its last look (empty: none).
+ * Reads the news of a run for its host. `after` is the last entry of `up` that the host has; `host` is its channel (empty: the one in the job), `seen`
+ * the
+ * sums that it has applied since its last read (empty: none).
  * @returns the state of the job; its output or why it failed; the details of a failure; entries of `up`; open questions as number and text; the sums of the
  * run, and those that a host has applied.
  */
@@ -142,7 +146,7 @@ return { state, ending, more[1] or '', entries, questions, more[2] or '', more[3
 )
 
 /**
- * Reads what a host has said to a run. `after` is the last message that the run has.
+ * Reads the messages of a host to a run. `after` is the last message that the run has.
  * @returns the reason of a cancellation, why to conclude, answers as number and text, and messages.
  */
 export const TAKE = script(
@@ -154,9 +158,10 @@ return news(agent, down, after)
 )
 
 /**
- * Says something to a run. `what` is `message`, `answer` or `wrapUp`; `number` is that of a question, or of a message and its sender. What is sent again,
- * since its answer was lost, is known by its number and changes nothing.
- * @returns 1 when it is stored, 0 when nobody waits for it, and -1 when there is no room.
+ * Sends a message, an answer or a request to conclude to a run. `what` is `message`, `answer` or `wrapUp`; `number` is that of a question, or of a
+ * message
+ * and its sender. A repeated request (because its reply was lost) is recognized by its number and changes nothing.
+ * @returns 1 when it is stored, 0 when the question is not open, and -1 when there is no room.
  */
 export const TELL = script(
   ['agent', 'down'],
@@ -185,10 +190,12 @@ return 1
 )
 
 /**
- * Writes what a run says, in its order, while its worker has the lock of its job. `write` is the number of this write: one that is sent again, since its
- * answer was lost, changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. What follows
- * are the items: what each is (`output`, `progress`, `set`, `delete`), its name and its text.
- * @returns 1, or 0 when the job is not the token's any more.
+ * Writes the news of a run in order, while its worker holds the lock of its job. `write` is the number of this write; a repeated write (because its
+ * reply
+ * was lost) changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. Further
+ * arguments
+ * are the items: their kind (`output`, `progress`, `set`, `delete`), name and text.
+ * @returns 1, or 0 when the token no longer owns the job.
  */
 export const WRITE = script(
   ['agent', 'up'],

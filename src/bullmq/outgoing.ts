@@ -1,22 +1,23 @@
 /**
- * What a run has said and Redis does not have yet, in its order. Redis may be away for long: of output and progress the oldest are dropped,
- * what is set or deleted is kept, since its number is bounded where it is made.
+ * The news of a run that Redis does not have yet, in order. When Redis is away for long, the oldest output and progress is dropped. Items that are set
+ * or
+ * deleted are kept, because their source limits their number.
  */
 import { partsOf } from '../text/cut-text.js'
 
-/** What an entry of a stream costs besides its text, in bytes. */
+/** The overhead of an entry of a stream, in bytes. */
 export const ENTRY_BYTES = 64
 
-/** The largest part of the output that is one entry, in bytes. */
+/** The maximum size of one entry of output, in bytes. */
 const PART_BYTES = 65_536
 
-/** What a run says that its host gets as an entry of a stream. */
+/** The kinds of news that the host receives as entries of a stream. */
 export type SaidText = 'output' | 'progress'
 
-/** One thing that a run says. */
+/** One item of news. */
 export interface OutgoingItem {
   readonly what: SaidText | 'set' | 'delete'
-  /** The name of what is set or deleted. */
+  /** The name of the item that is set or deleted. */
   readonly name: string
   readonly text: string
   readonly bytes: number
@@ -25,10 +26,10 @@ export interface OutgoingItem {
 export class Outgoing {
   readonly #maxBytes: number
   #items: OutgoingItem[] = []
-  /** Of output and progress. */
+  /** The bytes of output and progress. */
   #bytes = 0
 
-  /** @param maxBytes how much output and progress is kept */
+  /** @param maxBytes the limit for output and progress */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -47,14 +48,14 @@ export class Outgoing {
     this.#drop()
   }
 
-  /** Replaces a report that nobody has seen. */
+  /** Replaces a report that was not sent yet. */
   report(progress: string): void {
     if (this.#items.at(-1)?.what === 'progress') this.#replaceLast('progress', progress)
     else this.#push('progress', '', progress)
     this.#drop()
   }
 
-  /** Replaces what was set under this name and nobody has seen, in its place. */
+  /** Replaces the value of a name that was not sent yet, in its place. */
   set(name: string, text: string): void {
     const at = this.#items.findIndex((item) => item.what === 'set' && item.name === name)
     if (at === -1) this.#push('set', name, text)
@@ -65,7 +66,7 @@ export class Outgoing {
     this.#push('delete', name, '')
   }
 
-  /** Takes the oldest items: at least one, and more while they have at most this many bytes. */
+  /** Takes the oldest items: at least one, and more up to `maxBytes`. */
   take(maxBytes: number): OutgoingItem[] {
     let [count, bytes] = [0, 0]
     for (const item of this.#items) {

@@ -1,10 +1,10 @@
-/** What hosts and workers of one queue must agree on. */
+/** The settings that the hosts and workers of a queue must share. */
 import type { OptionType } from '../protocol/option-checks.js'
 
-/** How long after the death of a worker its tasks are given up, in ms. */
+/** The default of `lockMs`: the time after a worker's death until its tasks are given up, in ms. */
 export const DEFAULT_LOCK_MS = 15_000
 
-/** BullMQ's own: what dashboards look for. */
+/** BullMQ's own default, which dashboards expect. */
 export const DEFAULT_PREFIX = 'bull'
 
 /** The name of a queue. */
@@ -13,15 +13,15 @@ export const aQueueName: OptionType = {
   accepts: (value) => typeof value === 'string' && value !== '' && !value.includes(':'),
 }
 
-/** The parts of `lockMs`: a lock that nobody renews ends, is found at the next look, and its task has failed before all of it has passed. */
+/** Splits `lockMs` into its parts: the lock expires, the next check finds it, and the task has failed before `lockMs` is over. */
 export function lockTimes(lockMs: number) {
   const lockDuration = Math.ceil((lockMs * 2) / 3)
   return {
-    /** How long a worker that is silent has its jobs. */
+    /** How long the lock of a silent worker lasts, in ms. */
     lockDuration,
-    /** How often workers, and hosts, look for jobs that nobody has. */
+    /** The interval at which workers and hosts check for jobs of dead workers, in ms. */
     stalledInterval: Math.ceil(lockMs / 6),
-    /** How often a worker looks for what it was not told, such as a cancellation. */
+    /** The interval at which a worker polls for news that a hint did not announce, such as a cancellation, in ms. */
     pollMs: Math.ceil(lockDuration / 2),
   }
 }

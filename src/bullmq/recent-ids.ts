@@ -1,10 +1,10 @@
-/** The ids that were added last. */
+/** A bounded set of the ids that were added last. */
 export class RecentIds {
   readonly #most: number
-  /** The oldest first. */
+  /** In insertion order. */
   readonly #ids = new Set<string>()
 
-  /** @param most how many are known; the oldest are forgotten */
+  /** @param most the size of the set; the oldest ids are dropped */
   constructor(most: number) {
     this.#most = most
   }

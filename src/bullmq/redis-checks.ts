@@ -1,25 +1,25 @@
-/** Whether a Redis keeps what it has accepted: its version, and three of its settings. */
+/** Checks whether a Redis keeps accepted data: its version, and three of its settings. */
 import type { Redis } from 'ioredis'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
 
-/** What one look at a Redis has shown. */
+/** The result of one check. */
 export interface RedisFinding {
-  /** What was looked at. */
+  /** What was checked. */
   readonly check: 'access' | 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
-  /** `lossy`: accepted tasks can be lost, `detail` says which. `note`: what to know. `unusable`: it does not work at all. */
+  /** `lossy`: accepted tasks can be lost, as `detail` explains. `note`: for information. `unusable`: Redis cannot be used. */
   readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
-  /** The same in a sentence. */
+  /** The result as a sentence. */
   readonly detail: string
 }
 
-/** The oldest version that has all commands that are used here. Valkey says that it is Redis 7.2. */
+/** The oldest version that has all commands that this package uses. Valkey reports itself as Redis 7.2. */
 const LEAST_VERSION = [6, 2] as const
 
-/** What Redis answers to who may not use it: the password is missing or wrong, or the user may not run a command. */
+/** The errors of Redis for a missing or wrong password, and for a user without permission for a command. */
 const REFUSAL = /^(?:NOAUTH|WRONGPASS|NOPERM)\b/
 
-/** Looks at a Redis that is connected. Rejects when it does not answer. */
+/** Checks a connected Redis. Rejects when it does not answer. */
 export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
   let info: string
   try {
@@ -29,16 +29,16 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
     if (!REFUSAL.test(detail)) throw error
     return [{ check: 'access', state: 'unusable', detail: `It refuses this connection: ${detail}` }]
   }
-  // A hosted Redis may not allow it; nothing but the sync is missing then.
+  // A hosted Redis may not allow it. Then only this setting is unknown.
   const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
   return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')
 }
 
-/** What was logged. There are few, because a process uses few Redis. */
+/** The lines that were logged. There are few, because a process uses few servers. */
 const logged = new Set<string>()
 
 /**
- * Looks at a Redis before it is used, and logs what may be lost, or is not known: each line once in a process.
+ * Checks a Redis before it is used, and logs each risk once in a process.
  * @throws AgentTasksError with the code `REDIS_UNUSABLE`
  */
 export async function reportFindings(
@@ -56,9 +56,9 @@ export async function reportFindings(
 }
 
 /**
- * Judges what a Redis says about itself.
- * @param info the answer to `INFO`
- * @param fsync its setting `appendfsync`; empty when it is not known
+ * Judges the answers of a Redis.
+ * @param info the reply to `INFO`
+ * @param fsync the setting `appendfsync`; empty when it is unknown
  */
 export function judgeRedis(info: string, fsync: string): RedisFinding[] {
   const read = (field: string): string | undefined => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(info)?.[1]

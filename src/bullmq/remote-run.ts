@@ -1,4 +1,4 @@
-/** One run on a worker, as its host follows it: what Redis has of it is read again and again, and hints only hurry. */
+/** The host's side of a run on a worker. Polling reads everything from Redis; pub/sub is only a hint. */
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
@@ -13,16 +13,16 @@ import type { SaidText } from './outgoing.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
 
-/** The most entries that one look reads. */
+/** The maximum number of entries of one read. */
 const ENTRIES = 64
 
-/** How long a run that was aborted is followed while Redis is away, in ms. */
+/** How long an aborted run is followed while Redis is away, in ms. */
 const ABORTED_MS = 60_000
 
-/** The wait before something is said again that Redis did not take, in ms. */
+/** The wait before a message that Redis did not accept is sent again, in ms. */
 const TELL_AGAIN_MS = 200
 
-/** How one look has found the job. */
+/** The result of one read. */
 interface Look {
   readonly state: string
   readonly end: string
@@ -33,11 +33,11 @@ interface Look {
   readonly seen: string
 }
 
-/** What is followed. */
+/** Options of `followRun`. */
 export interface RemoteRunOptions {
   readonly link: HostLink
   readonly jobId: string
-  /** The channel on which the workers of its queue hear of it. */
+  /** The channel that hints to the workers of its queue. */
   readonly workers: string
   readonly input: RunInput
   readonly context: RunContext
@@ -46,7 +46,7 @@ export interface RemoteRunOptions {
 
 type Tell = readonly [what: 'message' | 'answer' | 'wrapUp', number: string, text: string]
 
-/** Sends a run, unless an earlier process has, and follows it to its end. */
+/** Sends a run, unless an earlier process has sent it, and follows it to its end. */
 export async function followRun(options: RemoteRunOptions): Promise<OutputObject> {
   return new RemoteRun(options).toEnd()
 }
@@ -55,15 +55,15 @@ class RemoteRun {
   readonly #options: RemoteRunOptions
   readonly #asked = new Map<string, AbortController>()
   #cursor = '0-0'
-  /** What the run has spent, as far as it was passed on; undefined until it is known what an earlier process passed on. */
+  /** The sums that were passed on to the task; undefined until it is known what an earlier process passed on. */
   #seen: Record<string, number> | undefined
-  /** The same as JSON, for the next process; empty when nothing was passed on. */
+  /** `#seen` as JSON, for the next process; empty when no sum was passed on. */
   #toStore = ''
   #isCancelStored = false
   #cancelledAt: number | undefined
   #wake: (() => void) | undefined
   #isAwake = false
-  /** As JSON; of a run that has completed, and has said nothing before. */
+  /** The output as JSON, when the hint that announced the completion carried it. */
   #output: string | undefined
   #lastError = ''
   #hasEnded = false
@@ -99,7 +99,7 @@ class RemoteRun {
       if (wrapUp.aborted) concludes()
       void this.#forwardMessages()
       for (;;) {
-        // Nothing is new of a job that was just sent.
+        // A job that was just sent has no news yet.
         if (isNew) await this.#hint()
         isNew = false
         if (this.#output !== undefined) return this.#read({ state: 'completed', end: this.#output, failure: '' })
@@ -124,7 +124,7 @@ class RemoteRun {
     return link.send(jobId, data, signal)
   }
 
-  /** One look, and what it leads to; undefined when Redis does not answer. */
+  /** Reads once and applies the news; undefined when Redis does not answer. */
   async #pass(): Promise<Look | undefined> {
     const { link, jobId, context, log } = this.#options
     try {
@@ -167,7 +167,7 @@ class RemoteRun {
       id: jobId,
       after: this.#cursor,
       seen: this.#toStore,
-      // A job that another process has sent does not know this one.
+      // A job that an earlier process sent has that process' channel.
       host: this.#options.context.durability?.isResumed === true ? link.channel : '',
       keptSeconds: RETENTION_SECONDS,
       mostEntries: ENTRIES,
@@ -185,7 +185,7 @@ class RemoteRun {
     return { state, end, failure, entries, questions, spent, seen: before }
   }
 
-  /** The job is not there: its host died before it was sent, or it is too long ago to know. */
+  /** The job does not exist: its host died before it was sent, or it was deleted long ago. */
   async #sendAgain(): Promise<void> {
     const { durability } = this.#options.context
     const isOld = durability === undefined || systemClock.now() - durability.startedAt > RETENTION_SECONDS * 1000
@@ -238,7 +238,7 @@ class RemoteRun {
       const question = parseOrUndefined(json) as TaskQuestionInput
       this.#options.context.ask(question, { signal: controller.signal }).then(
         (answer: TaskAnswer) => this.#tell(['answer', number, JSON.stringify(answer)]),
-        // It was withdrawn, or will not be answered.
+        // The question was withdrawn, or will not be answered.
         () => this.#tell(['answer', number, '']),
       )
     }
@@ -252,7 +252,7 @@ class RemoteRun {
     }
   }
 
-  /** Says something to the run; it is repeated until Redis has it, or the run has ended. */
+  /** Sends a message to the run. Repeats it until Redis accepts it or the run has ended. */
   async #tell([what, number, text]: Tell): Promise<void> {
     const { link, jobId, workers } = this.#options
     const { queue, agent, down } = link.keysOf(jobId)
@@ -272,13 +272,13 @@ class RemoteRun {
         const told = await link.run(TELL, { agent, down }, args)
         if (told !== -1) return
       } catch {
-        // The connection says itself that Redis is away.
+        // The connection reports that Redis is away.
       }
       await pause(TELL_AGAIN_MS)
     }
   }
 
-  /** Waits for a hint, or for the next look. */
+  /** Waits for a hint, or until the next read is due. */
   async #hint(): Promise<void> {
     if (this.#isAwake) return
     await new Promise<void>((resolve) => (this.#wake = resolve))

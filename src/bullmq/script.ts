@@ -1,13 +1,13 @@
-/** Scripts that Redis runs: each reads and changes several keys as one step. */
+/** Lua scripts, which Redis runs atomically on several keys. */
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
 /** A script in Lua. */
 export interface Script<Key extends string = string, Argument extends string = string> {
   readonly lua: string
-  /** What Redis knows it by. */
+  /** The digest by which Redis knows it. */
   readonly sha: string
-  /** The names of its keys and of its arguments, in its order. */
+  /** The names of its keys and of its arguments, in order. */
   readonly keys: readonly Key[]
   readonly args: readonly Argument[]
 }
@@ -15,7 +15,7 @@ export interface Script<Key extends string = string, Argument extends string = s
 /** A value for each name. */
 export type Named<Name extends string, Value> = Readonly<Record<Name, Value>>
 
-/** What an argument may be. */
+/** The types of an argument. */
 export type ScriptValue = string | number
 
 /**
@@ -36,9 +36,9 @@ const locals = (names: readonly string[], from: string): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${from}, 1, ${names.length})\n`
 
 /**
- * Runs a script. Scripts that must keep an order wait for each other: one that Redis does not know yet is sent a second time.
+ * Runs a script. Scripts that must keep their order wait for each other, because one that Redis does not know yet is sent twice.
  * @param further values after the named ones, where the script takes any number
- * @returns what it returns; rejects when Redis is away and the connection does not wait
+ * @returns the reply; rejects when Redis is away and the connection does not wait
  */
 export async function runScript<Key extends string, Argument extends string>(
   redis: Redis,

@@ -1,4 +1,4 @@
-/** A worker: runs the tasks that hosts send, anywhere. */
+/** A worker: runs the tasks that hosts send, on any machine. */
 import { Job, Worker } from 'bullmq'
 import { systemClock, clearLongTimeout, setLongTimeout } from '../clock.js'
 import { aRunnable, flatRunner } from '../engine/definition.js'
@@ -27,30 +27,30 @@ import { every } from './timing.js'
 import { interruptedError, readJobData } from './wire.js'
 import { WorkerRun, type WorkerInput } from './worker-run.js'
 
-/** How long a run may take to stop when a worker ends without it, in ms. */
+/** How long a run may take to stop when its worker closes, in ms. */
 const STOP_MS = 5000
 
-/** The largest output that is told to a host, in bytes; a larger one is read. */
+/** The maximum output that a hint carries, in bytes; the host reads a larger one. */
 const MAX_TOLD_BYTES = 16_384
 
-/** Of how many runs a worker knows that it has started them. */
+/** The number of started runs that a worker remembers. */
 const KNOWN_RUNS = 10_000
 
 const STARTED_BEFORE =
   'The worker had started this run before, and Redis has lost its job since. It is not run twice: launch the task again if its result is still needed.'
 
-/** What runs the tasks of a subagent: a definition, or only its function. A definition's retries and budgets are those of the host. */
+/** What runs the tasks of a subagent: a definition, or only its function. The host's settings for retries and budgets apply. */
 export type WorkerSubagent = Runner<WorkerInput>
 
 /** Options of `startWorker`. */
 export interface WorkerOptions extends RedisAccess {
-  /** What runs the tasks of each queue, by the name of the queue. */
+  /** The subagents, by the name of the queue. */
   readonly subagents: Readonly<Record<string, WorkerSubagent>>
-  /** How many tasks of each queue it runs at once. Default 1. */
+  /** The maximum number of tasks that run at once, for each queue. Default 1. */
   readonly concurrency?: number
-  /** How long after its death its tasks are given up, in ms; the same number at the hosts. Default 15000. */
+  /** The time after the worker's death until its tasks are given up, in ms. Hosts must use the same value. Default 15000. */
   readonly lockMs?: number
-  /** How long `drain` waits for what runs, in ms; then it is stopped, and is `INTERRUPTED`. Default Infinity. */
+  /** The time limit of `drain` for running tasks, in ms. After it they are stopped and fail with `INTERRUPTED`. Default Infinity. */
   readonly drainMs?: number
   /** The prefix of BullMQ's keys; the same at the hosts. Default `bull`. */
   readonly prefix?: string
@@ -65,22 +65,22 @@ const optionTypes: OptionTypes<WorkerOptions> = {
   prefix: aName,
 }
 
-/** A worker that runs. */
+/** A running worker. */
 export interface AgentWorker {
-  /** How many tasks it runs now. */
+  /** The number of tasks that run now. */
   readonly running: number
-  /** Takes nothing new, and resolves when what it runs has ended. Its connections are closed then. */
+  /** Accepts no further tasks. Resolves when the running ones have ended and the connections are closed. */
   drain(): Promise<void>
-  /** The same, but what runs is stopped at once, and is `INTERRUPTED`. */
+  /** As `drain`, but stops the running tasks at once; they fail with `INTERRUPTED`. */
   close(): Promise<void>
   /** `close`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /**
- * Starts a worker. Resolves when it is connected; it waits for a Redis that is not there yet.
- * @throws InvalidInputError for an invalid option, or a Redis without a password that other machines reach; AgentTasksError for a Redis that is
- *   too old (`REDIS_UNUSABLE`)
+ * Starts a worker. Resolves when it is connected; waits for a Redis that is not reachable yet.
+ * @throws InvalidInputError for an invalid option, or for a Redis without a password that other machines can reach; AgentTasksError for a Redis that is
+ * too old (`REDIS_UNUSABLE`)
  */
 export async function startWorker(options: WorkerOptions): Promise<AgentWorker> {
   checkOptions(options, optionTypes)
@@ -128,12 +128,12 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, lockMs: lockDuration, data, log })
         const key = `${queue}:${id}`
         if (!known.add(key)) {
-          // Redis has lost its job, and its host has sent it again. The first one finds that it has no lock any more.
+          // Redis has lost the job, and the host has sent it again. The first run finds that it no longer holds the lock.
           run.abort(interruptedError(STARTED_BEFORE))
           return run.run(runner)
         }
         runs.set(key, run)
-        // It was fetched while the worker began to end.
+        // The job was fetched while the worker began to close.
         if (stopped !== undefined) run.abort(stopped)
         try {
           return await run.run(runner)
@@ -146,7 +146,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         prefix,
         concurrency,
         lockDuration,
-        // Its own check would give up what runs when Redis was away: `giveUpDead` does not.
+        // BullMQ's own check would fail running jobs after Redis was away; `giveUpDead` does not.
         skipStalledCheck: true,
         maxStalledCount: 0,
         maxStartedAttempts: 1,
@@ -160,7 +160,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     worker.on('completed', announce)
     worker.on('failed', announce)
     worker.on('error', (error) => {
-      // The connections say themselves that Redis is away.
+      // The connections report that Redis is away.
       if (redis.status === 'ready') log(`Queue ${queue}: ${describeFailure(error)}`)
     })
     return worker
@@ -179,7 +179,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     }
   })
   const stop = (): void => {
-    stopped ??= interruptedError('The worker that ran this task was told to end.')
+    stopped ??= interruptedError('The worker that ran this task was asked to stop.')
     for (const run of runs.values()) run.abort(stopped)
   }
   let ending: Promise<void> | undefined

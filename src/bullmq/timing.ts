@@ -1,13 +1,13 @@
 /** Waits and time limits. */
 import { systemClock, unrefTimer, withTimeLimit } from '../clock.js'
 
-/** Resolves after so many ms. */
+/** Resolves after `ms` milliseconds. */
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     systemClock.setTimeout(resolve, ms)
   })
 
-/** Calls `run` again and again, until the returned function is called. It does not keep the process alive. */
+/** Calls `run` at an interval, until the returned function is called. Does not keep the process alive. */
 export function every(ms: number, run: () => void): () => void {
   let timer: unknown
   const next = (): void => {
@@ -21,7 +21,7 @@ export function every(ms: number, run: () => void): () => void {
   return () => systemClock.clearTimeout(timer)
 }
 
-/** Settles as the promise does, or rejects when the time has passed. */
+/** Settles as the promise does, or rejects after `ms` milliseconds. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   const late = (): never => {
     throw new Error('Redis did not answer in time.')

@@ -1,4 +1,4 @@
-/** What a host and a worker write for each other. */
+/** The data that a host and a worker exchange. */
 import { z } from 'zod'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunInput } from '../engine/runner.js'
@@ -8,13 +8,13 @@ import { lazily } from '../protocol/lazily.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
-/** The name of the jobs: what dashboards show. */
+/** The name of the jobs in dashboards. */
 export const JOB_NAME = 'run'
 
 /** The largest input of a run, in bytes of JSON (1 MiB). */
 const MAX_INPUT_BYTES = 1024 * 1024
 
-/** The largest output of a run, in bytes of JSON (64 MiB): as much as a store keeps of one task. */
+/** The maximum output of a run, in bytes of JSON (64 MiB), which equals the limit of a store for one task. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 /** The longest text of a failure, in characters. */
@@ -34,7 +34,7 @@ const jobDataSchema = lazily(() =>
 export type JobData = z.output<ReturnType<typeof jobDataSchema>>
 
 /**
- * What is sent of a run.
+ * Makes the data of a job from the input of a run.
  * @throws InvalidInputError for an input that is too large, or nested too deeply
  */
 export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
@@ -48,21 +48,21 @@ export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobDat
   return { input: { ...plain }, ...data }
 }
 
-/** Reads the data of a job. @throws for a job that no host has sent */
+/** Reads the data of a job. @throws for a job that was not sent by a host */
 export function readJobData(data: unknown): JobData {
   const parsed = jobDataSchema().safeParse(data)
   if (parsed.success) return parsed.data
   throw new Error('This job was not sent by agent-tasks, or by a version that this worker does not know.')
 }
 
-/** What a run returned, for the job. @throws Error when it is too large */
+/** Makes the return value of a job from the output of a run. @throws Error when it is too large */
 export function toReturnValue(value: unknown): OutputObject {
   const output = toOutput(value)
   if (jsonBytes(output, MAX_OUTPUT_BYTES) <= MAX_OUTPUT_BYTES) return output
   throw new Error(`The output of the run was too large to be sent: more than ${MAX_OUTPUT_BYTES} bytes.`)
 }
 
-/** What is sent of a failure: what policies and records read. */
+/** The parts of a failure that are sent: those that retry policies and records read. */
 const failureSchema = lazily(() =>
   z.object({
     error: z.string(),
@@ -77,7 +77,7 @@ const failureSchema = lazily(() =>
 
 const FAILURE_FIELDS = ['name', 'code', 'status', 'exitCode', 'signal', 'retryAfterMs'] as const
 
-/** A failure of a run as JSON. Never throws. */
+/** Writes a failure of a run as JSON. Never throws. */
 export function writeFailure(reason: unknown): string {
   const fields = Object.fromEntries(FAILURE_FIELDS.map((field) => [field, read(reason, field)]))
   const schema = failureSchema()
@@ -86,7 +86,7 @@ export function writeFailure(reason: unknown): string {
   return JSON.stringify(whole.success ? whole.data : { error })
 }
 
-/** The failure of a run on a worker, as its host sees it. */
+/** Reads the failure of a run on a worker. */
 export function readFailure(json: string, end: string): Error {
   const parsed = failureSchema().safeParse(parseOrUndefined(json))
   if (!parsed.success) return new Error(describeFailure(end))
@@ -94,7 +94,7 @@ export function readFailure(json: string, end: string): Error {
   return Object.assign(new Error(error), fields)
 }
 
-/** What a worker returned. @throws Error for what is no JSON */
+/** Reads the return value of a job. @throws Error for invalid JSON */
 export const readReturnValue = (json: string): OutputObject => toOutput(JSON.parse(json))
 
 /** JSON, or undefined. */
@@ -106,10 +106,10 @@ export function parseOrUndefined(json: string): unknown {
   }
 }
 
-/** The run has ended with its worker, or it is not known what became of it. */
+/** The error of a run that ended with its worker, or whose outcome is unknown. */
 export const interruptedError = (message: string): AgentTasksError => new AgentTasksError('INTERRUPTED', message)
 
-/** What the record of a task says whose worker has died. */
+/** The error message of a task whose worker has died. */
 export const WORKER_DIED =
   'The worker that ran this task ended before the task did. Launch it again if its result is still needed.'
 

@@ -1,4 +1,4 @@
-/** One run on a worker: what it says goes to Redis in its order, and what its host says is found there. */
+/** The worker's side of a run: writes its news to Redis in order, and reads the host's messages there. */
 import type { Redis } from 'ioredis'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/questions/inbox.js'
@@ -21,22 +21,22 @@ import { runScript } from './script.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
 
-/** How much of what a run writes is kept here while Redis is away, and there until its host has it, in bytes (1 MiB). */
+/** The limit for unsent output on the worker, and for unread output in Redis, in bytes (1 MiB). */
 const MAX_UP_BYTES = 1024 * 1024
 
-/** How much is written at once, in bytes (256 KiB). */
+/** The maximum size of one write, in bytes (256 KiB). */
 const WRITE_BYTES = 256 * 1024
 
-/** The most questions that a run may have open, and the largest of them in bytes. */
+/** The maximum number of open questions of a run, and the maximum size of one, in bytes. */
 const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
 
-/** The wait before a refused write is repeated, in ms: Redis may have no memory left. */
+/** The wait before a refused write is repeated, in ms. Redis may be out of memory. */
 const WRITE_AGAIN_MS = 1000
 
-/** The input of a run on a worker: as `launch` gives it, and as the tool `task` does. */
+/** The input of a run on a worker, in the shape of `launch` and of the tool `task`. */
 export type WorkerInput = RunInput & SubagentRequest
 
-/** What a run is started with. */
+/** Options of a run. */
 export interface WorkerRunOptions {
   readonly redis: Redis
   readonly keys: JobKeys
@@ -48,7 +48,7 @@ export interface WorkerRunOptions {
   readonly log: (line: string) => void
 }
 
-/** What a host has said: why to cancel, why to conclude, answers as number and text, and messages. */
+/** The messages of a host: why to cancel, why to conclude, answers as number and text, and messages. */
 type News = readonly [
   cancel: string | null,
   wrapUp: string | null,
@@ -69,14 +69,14 @@ export class WorkerRun {
   readonly #inbox = new Inbox()
   readonly #questions = new Map<number, OpenQuestion>()
   #asked = 0
-  /** Its lock lasted from then on for a whole lock's time. */
+  /** The lock was valid for its whole duration from this time. */
   #begunAt = performance.now()
   #spent: Record<string, number> = {}
   #lastMessage = '0-0'
   #isInboxFull = false
   #hasBegun = false
   #hasEnded = false
-  /** The lock is its own, as far as is known. */
+  /** Whether the worker still holds the lock, as far as it knows. */
   #isCurrent = true
   #writing: Promise<void> | undefined
   #writes = 0
@@ -90,7 +90,7 @@ export class WorkerRun {
     isolateAbortListeners(this.#wrapUp.signal, report)
   }
 
-  /** Runs it to its end. Rejects with the text of its failure; the details are stored before. */
+  /** Runs the task to its end. Rejects with the text of its failure, after the details are stored. */
   async run(runner: FlatRunner<WorkerInput>): Promise<OutputObject> {
     try {
       const input = toInput(this.#options.data)
@@ -108,24 +108,24 @@ export class WorkerRun {
     }
   }
 
-  /** Asks it to stop. */
+  /** Asks the run to stop. */
   abort(reason: unknown): void {
     this.#abort.abort(reason)
   }
 
-  /** Its lock may have ended, as when Redis was away: takes it back, unless the job was given up. Never rejects. */
+  /** Takes back the lock if it has expired, for example while Redis was away, unless the job was given up. Never rejects. */
   async keepLock(): Promise<void> {
     const { redis, keys, token, lockMs, log } = this.#options
     const { queue, id } = keys
     try {
       if ((await runScript(redis, KEEP_LOCK, {}, { queue, id, token, lockMs })) !== 1) this.#loseLock()
     } catch (error) {
-      // It is tried again with what it says next, and at its end.
+      // The next write, and the end, try it again.
       log(`Redis: ${describeFailure(error)}`)
     }
   }
 
-  /** The job is no longer its own: what it says changes nothing any more. */
+  /** The worker no longer owns the job. Its later news is dropped. */
   #loseLock(): void {
     if (!this.#isCurrent || this.#hasEnded) return
     this.#isCurrent = false
@@ -136,7 +136,7 @@ export class WorkerRun {
     this.abort(interruptedError('The worker was away for longer than its lock, or Redis has lost the job.'))
   }
 
-  /** Its host may have cancelled it, or given it up, before this worker had it: then it does not start. */
+  /** The host may have cancelled the task, or given it up, before this worker fetched it. Then it does not start. */
   async #begin(): Promise<void> {
     const { redis, keys, token, lockMs } = this.#options
     const { queue, id, agent, down } = keys
@@ -149,7 +149,7 @@ export class WorkerRun {
     if (this.#takeAgain) this.wake()
   }
 
-  /** Looks for what its host has said. Never rejects. */
+  /** Reads the host's messages. Never rejects. */
   wake(): void {
     if (this.#hasEnded) return
     if (!this.#hasBegun || this.#taking !== undefined) {
@@ -213,7 +213,7 @@ export class WorkerRun {
       owner: data.owner,
       attempt: data.attempt,
       ...defined({ trace: data.trace }),
-      // No store knows its programs, but they are ended when this process dies.
+      // No store records its programs, but they are ended when this process dies.
       durability: {
         folder: undefined,
         key: undefined,
@@ -242,7 +242,7 @@ export class WorkerRun {
   #messages(): AsyncIterable<string> {
     const iterator = this.#inbox.open()[Symbol.asyncIterator]()
     const next = (): Promise<IteratorResult<string>> => {
-      // There is room for those that did not fit.
+      // There is room again for messages that did not fit.
       if (this.#isInboxFull) this.wake()
       return iterator.next()
     }
@@ -317,7 +317,7 @@ export class WorkerRun {
   async #writeAll(): Promise<void> {
     const { redis, keys, token, lockMs, data, log } = this.#options
     while (!this.#outgoing.isEmpty && this.#isCurrent) {
-      // What is said in this tick is one write.
+      // Yields once, so that all news of this tick is one write.
       await Promise.resolve()
       const items = this.#outgoing.take(WRITE_BYTES)
       const said = items.flatMap(({ what, name, text }) => [what, name, text])
@@ -346,7 +346,7 @@ export class WorkerRun {
     }
   }
 
-  /** All that it has said is written, and it says nothing more. */
+  /** Writes the remaining news, and accepts no more. */
   async #end(): Promise<void> {
     while (this.#hasUnwritten && this.#isCurrent && this.#options.redis.status !== 'end') {
       this.#write()

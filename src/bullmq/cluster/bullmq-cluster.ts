@@ -1,4 +1,4 @@
-/** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, whose tasks stand in Redis. */
+/** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, with their tasks in Redis. */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { ClusterTasks } from '../../command-tasks/cluster-tasks.js'
@@ -22,20 +22,20 @@ import { withLimit } from './time-limit.js'
 
 /** Options of `bullmqCluster`. */
 export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
-  /** The name of the cluster: all nodes have the same; several clusters may share a Redis. Default `agent-tasks`. */
+  /** The name of the cluster. All nodes use the same name; several clusters may share a Redis. Default `agent-tasks`. */
   readonly name?: string
   /**
-   * The address that all nodes are behind, such as `https://tasks.example`: clients and workers are told to connect to it. Default: each node names its
-   * own.
+   * The address of the load balancer in front of all nodes, such as `https://tasks.example`. Clients and workers connect to it. Default: each node gives
+   * its own address.
    */
   readonly publicUrl?: string
-  /** At most so long after a node has died, in ms, what it had in flight has failed, and its instances are free. Default 15000. */
+  /** The time after a node's death until its running commands have failed and its instances can connect elsewhere, in ms. Default 15000. */
   readonly lockMs?: number
-  /** How long a submission may take while Redis is away, in ms; it is refused after that, and does not run. Default 5000. */
+  /** The time limit of a submission while Redis is away, in ms. After it the submission is refused and does not run. Default 5000. */
   readonly sendTimeoutMs?: number
 }
 
-/** What happens to the connections is in the log of the server. */
+/** The server's log reports connection changes, so the option `log` is left out. */
 const { log: _log, ...accessTypes } = redisAccessTypes
 
 const optionTypes: OptionTypes<BullmqClusterOptions> = {
@@ -47,8 +47,8 @@ const optionTypes: OptionTypes<BullmqClusterOptions> = {
 }
 
 /**
- * A cluster of task servers: for `startTaskServer({ cluster })`, which becomes one of them, and for hosts that use it (`tasks()`).
- * @throws InvalidInputError for an unknown or wrong option, and for a Redis without a password that other machines reach
+ * Creates a cluster of task servers, for `startTaskServer({ cluster })` and for hosts that use the cluster (`tasks()`).
+ * @throws InvalidInputError for an unknown or invalid option, and for a Redis without a password that other machines can reach
  */
 export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
   checkOptions(options, optionTypes)
@@ -66,19 +66,20 @@ export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
   }
 }
 
-/** What is done with a cluster. */
+/** A cluster of task servers. */
 export interface BullmqCluster extends TaskCluster {
   /**
-   * Its tasks, for a host that is none of its servers: the `taskManager` of `createAgentTasks`, of the tool `submit_commands`, and of the MCP servers. It
-   * connects when it is first used; `close` ends it.
+   * The tasks of the cluster, for a process that is not a cluster node. Use it as the `taskManager` of `createAgentTasks`, of the tool
+   * `submit_commands`, and
+   * of the MCP servers. It connects on first use; `close` ends it.
    */
   tasks(options?: {
-    /** Called with what happens to the connections, one line each. Default: `console.error`. */
+    /** Called with one line for each change of a connection. Default: `console.error`. */
     readonly log?: ((line: string) => void) | undefined
   }): ClusterTasks
 }
 
-/** How long a submission may take while Redis is away, in ms. */
+/** The default of `sendTimeoutMs`. */
 const DEFAULT_SEND_TIMEOUT_MS = 5000
 
 const httpUrl = z.url({ protocol: /^https?$/ })

@@ -1,23 +1,23 @@
 /**
- * The hub of a node (N3). A subscription begins after a place: what came between is read from Redis while what comes now waits, so that each subscriber
- * gets each event once and in order, on whichever node.
+ * The hub of a node (promise N3). A subscription starts at a place in the event log. Live events are held back while older ones are read from Redis, so
+ * that each subscriber gets each event once and in order, on any node.
  */
 import type { TaskEvent } from '../../task-backend/event-log.js'
 import { createHub, type Deliver, type EventSource, type Hub } from '../../task-backend/hub.js'
 
 export interface ClusterHubOptions {
   readonly source: EventSource
-  /** The events of a task after a place. */
+  /** Reads the events of a task after a place. */
   readonly read: (taskId: string, after: number) => Promise<readonly TaskEvent[]>
   readonly onError: (error: unknown) => void
 }
 
 export interface ClusterHub extends Hub {
-  /** Events may have been missed: subscribers of tasks read on from where they are, those of instances are told. */
+  /** Handles a possible gap: subscribers of tasks read on from their last place, subscribers of instances are notified of it. */
   catchUpAll(): void
 }
 
-/** For how many ended tasks a subscriber of instances remembers what it has seen: their ends may reach it in two ways. */
+/** The number of ended tasks that a subscriber of instances remembers, because an end may reach it in two ways. */
 const ENDED_SEEN = 256
 
 export function createClusterHub({ source, read, onError }: ClusterHubOptions): ClusterHub {
@@ -33,9 +33,9 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
     },
     catchUpAll: () => members.forEach((catchUp) => catchUp()),
     join: (deliver, maxSubscriptions, onMissed = () => undefined) => {
-      /** What comes now, of tasks whose earlier events are being read. */
+      /** Live events of tasks whose older events are being read. */
       const waiting = new Map<string, TaskEvent[]>()
-      /** The place of the last event that was delivered, of tasks that have not ended and of some that have. */
+      /** The place of the last delivered event, for tasks that run and for the most recently ended ones. */
       const seen = new Map<string, number>()
       const ended = new Set<string>()
       const followed = new Set<string>()
@@ -92,7 +92,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
           if (followed.has(taskId)) return true
           if (!subscriptions.addTask(taskId, after)) return false
           followed.add(taskId)
-          // It gets them all, and the place may be ahead of what it has got.
+          // A subscriber of the instance gets all of its events, and `seen` may be ahead of what it received.
           if (instanceId !== undefined && instances.has(instanceId)) return true
           seen.set(taskId, Math.max(after, seen.get(taskId) ?? 0))
           catchUp(taskId)

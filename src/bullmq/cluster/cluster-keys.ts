@@ -1,11 +1,11 @@
-/** The names of what a cluster keeps in Redis. All have one hash tag, so that a script may use several. */
+/** The names of the cluster's keys in Redis. All have one hash tag, so that a script may use several. */
 
 export interface ClusterKeys {
-  /** What BullMQ's keys begin with. */
+  /** The prefix of BullMQ's keys. */
   readonly prefix: string
-  /** What the cluster's own keys begin with. */
+  /** The prefix of the cluster's own keys. */
   readonly own: string
-  /** The stream of what happens: events of tasks, requests to cancel, new work, changes of instances. */
+  /** The stream of cluster events: events of tasks, requests to cancel, new work, changes of instances. */
   readonly feed: string
   /** The record of a task. */
   task(taskId: string): string
@@ -13,11 +13,11 @@ export interface ClusterKeys {
   log(taskId: string): string
   /** The name of the queue of an instance. */
   queue(instanceId: string): string
-  /** What BullMQ's keys of that queue begin with: only scripts know more of them (`bullmq-layout.ts`). */
+  /** The prefix of BullMQ's keys of that queue. Only scripts use more of it (`bullmq-layout.ts`). */
   queueKey(instanceId: string): string
 }
 
-/** @param name of the cluster: several may share a Redis */
+/** @param name the name of the cluster; several clusters may share a Redis */
 export function clusterKeys(name: string): ClusterKeys {
   const prefix = `{${name}}`
   const own = `${prefix}:cluster:`

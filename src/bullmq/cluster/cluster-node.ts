@@ -1,4 +1,4 @@
-/** One node of a cluster: connects its instances, runs their tasks, and looks after what nodes that died have left (N1, N4). */
+/** One node of a cluster: connects its instances, runs their tasks, and cleans up after dead nodes (promises N1 and N4). */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock, type LongTimer } from '../../clock.js'
@@ -38,30 +38,30 @@ export interface ClusterNodeOptions {
   readonly limits: ServerConfig['tasks']
   readonly clock: Clock
   readonly log: Log
-  /** After this time, in ms, what a node had in flight when it died has failed. */
+  /** The time after a node's death until its running commands fail, in ms. */
   readonly lockMs: number
 }
 
-/** A submission that was not answered is given up after this time, in ms. */
+/** The time after which an unconfirmed submission is given up, in ms. */
 const JOIN_MS = 10_000
-/** How long the welcome of an instance waits at most for its claim, in ms: Redis may be away. */
+/** The time limit for claiming an instance before it is welcomed, in ms. Redis may be away. */
 const ANNOUNCE_MS = 1000
-/** How long an instance that has connected may take to tell its tools, in ms. */
+/** The time limit for a new instance to list its tools, in ms. */
 const TOOLS_MS = 10_000
 
 export class ClusterNode {
   readonly id = randomUUID()
   readonly #options: ClusterNodeOptions
-  /** How long a lock, and the sign of life of a node, lasts. */
+  /** How long a lock and a node's heartbeat last, in ms. */
   readonly #lifeMs: number
   readonly #tickMs: number
   readonly #queues = new Map<string, InstanceQueue>()
   /** The lanes of the instances that are connected here. */
   readonly #lanes = new Map<string, InstanceLane>()
-  /** Lanes of connections that have ended, whose last task is being written. */
+  /** Lanes of closed connections whose last task is still being written. */
   readonly #closing = new Set<InstanceLane>()
   readonly #pending = new Set<Promise<unknown>>()
-  /** The claims of instances that have just connected. */
+  /** The pending claims of newly connected instances. */
   readonly #connecting = new Map<string, Promise<unknown>>()
   readonly #stopListening: readonly (() => void)[]
   #timer: LongTimer | undefined
@@ -76,13 +76,13 @@ export class ClusterNode {
     this.#tickMs = stalledInterval
     const { instances } = options
     this.#stopListening = [
-      // A worker that connects has shown its secret.
+      // A worker that connects has already proved its secret.
       instances.onConnect((id) => this.#connected(id)),
       instances.onDisconnect((id) => void this.#track(this.#release(id))),
     ]
   }
 
-  /** Says that it lives, and goes on saying so. */
+  /** Sends the first heartbeat and starts the timer for the next ones. */
   async start(): Promise<void> {
     await this.#options.redis.renew(this.id, this.#lifeMs, [], [])
     this.#plan()
@@ -103,23 +103,23 @@ export class ClusterNode {
     return queue
   }
 
-  /** There may be work for an instance. */
+  /** Looks for work for an instance. */
   wake(instanceId: string): void {
     this.#lanes.get(instanceId)?.wake()
   }
 
-  /** A task is to be cancelled. */
+  /** Cancels a task that runs here. */
   cancel(taskId: string, why: string): void {
     const run = this.#runs().find((one) => one.taskId === taskId)
     if (run !== undefined) this.#options.tasks.cancelTask(taskId, why === '' ? undefined : why)
   }
 
-  /** A node has claimed or lost an instance. */
+  /** Notes that a node has claimed or lost an instance. */
   noteInstance(instanceId: string, node: string): void {
     if (this.#lanes.has(instanceId) && node !== this.id) void this.#tick()
   }
 
-  /** Nobody waits for an instance any more. */
+  /** Drops an instance that no task or connection needs any longer. */
   forget(instanceId: string): void {
     if (this.#lanes.has(instanceId)) return
     const queue = this.#queues.get(instanceId)
@@ -144,16 +144,16 @@ export class ClusterNode {
     throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, `Instance id ${preview(instanceId)} is in use: ${why}.`)
   }
 
-  /** A worker says hello: its registration is in Redis, and an earlier connection may be on any node. */
+  /** Looks up a worker that reconnects. Its registration is in Redis, and its previous connection may be on any node. */
   async find(instanceId: string, secret: string): Promise<void> {
-    // It drains: another node takes the worker.
+    // A draining node accepts no workers; another node will.
     if (this.#isHeld) throw new Error('This node is about to end.')
     const { redis, instances, clock, limits } = this.#options
     const { secret: digest, registration, epoch } = await redis.instance(instanceId)
     if (digest === undefined || !timingSafeEqual(digestOf(secret), Buffer.from(digest, 'hex'))) return
     if (instances.get(instanceId) !== undefined) {
       if (this.#lanes.get(instanceId)?.epoch === Number(epoch)) return
-      // Another node has had it since.
+      // The worker has connected to another node since.
       await instances.disconnect(instanceId, 'It has connected to another node since.')
     }
     const worker = { id: instanceId, secretSha256: digest, registration: toRegistration(registration) }
@@ -164,13 +164,13 @@ export class ClusterNode {
     })
   }
 
-  /** Resolves when the other nodes know an instance that has connected here, or when that takes long. */
+  /** Resolves when the other nodes know the instance, or after `ANNOUNCE_MS`. */
   async announced(instanceId: string): Promise<void> {
     const claim = this.#connecting.get(instanceId)
     if (claim !== undefined) await settledWithin(claim, this.#options.clock, ANNOUNCE_MS)
   }
 
-  /** Starts no further task; resolves when none runs here, or all that ran past `drainMs` were cancelled. */
+  /** Starts no further task. Resolves when no task runs here; tasks that exceed `drainMs` are cancelled. */
   async drain(drainMs: number): Promise<void> {
     const { clock, tasks } = this.#options
     this.#isHeld = true
@@ -179,11 +179,11 @@ export class ClusterNode {
     const idle = Promise.all(lanes.map((lane) => lane.idle))
     if (drainMs > 0) await settledWithin(idle, clock, drainMs)
     for (const { taskId } of this.#runs()) tasks.cancelTask(taskId, 'the server is shutting down')
-    // Their ends are written before the node leaves; while Redis is away, that is for the others to do.
+    // The node writes the ends of its tasks before it leaves. While Redis is away, the other nodes do it later.
     await settledWithin(idle, clock, this.#lifeMs)
   }
 
-  /** Leaves the cluster. What it still has is for the others. */
+  /** Leaves the cluster. Other nodes take over its remaining tasks. */
   async close(): Promise<void> {
     const { clock, redis } = this.#options
     this.#isHeld = true
@@ -219,13 +219,13 @@ export class ClusterNode {
     return [...this.#lanes.values(), ...this.#closing].flatMap(({ run }) => run ?? [])
   }
 
-  /** The instance is this node's from now on. Unless it is taken, one that another node has stays there. */
+  /** Claims the instance for this node. With `isTaken` false, an instance that is connected to another node stays there. */
   async #claim(instanceId: string, isTaken: boolean): Promise<void> {
     const { redis, keys, instances, tasks, clock, log } = this.#options
     const entry = instances.get(instanceId)
     if (entry === undefined || !this.#mayHave(entry)) return
     const { kind, instance } = entry
-    // Redis may have been away for a while: the instance may have connected elsewhere by now.
+    // Redis may have been away, and the instance may have connected elsewhere since.
     const epoch = await redis.nextEpoch()
     if (!this.#mayHave(entry)) return
     // Empty fields replace those of an earlier connection.
@@ -270,7 +270,7 @@ export class ClusterNode {
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
   }
 
-  /** Whether an instance may be this node's: it is connected here, and this node does not end. */
+  /** Whether this node may own the instance: it is connected here, and the node is not closing. */
   #mayHave(entry: InstanceEntry): boolean {
     return this.#options.instances.get(entry.id) === entry && entry.isConnected && !this.#isHeld
   }
@@ -317,12 +317,12 @@ export class ClusterNode {
     const held = lanes.map(({ instanceId: id, epoch }) => ({ id, epoch }))
     const answers = await redis.renew(this.id, this.#lifeMs, held, runs)
     for (const [index, lane] of lanes.entries()) {
-      // It may not have been told.
+      // This node may have missed the hint about new work.
       if (answers[index] === 'work') lane.wake()
       if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       const { instanceId } = lane
-      // This node was silent for too long. Whoever has the instance now keeps it.
+      // This node was silent for too long. If another node owns the instance now, it keeps it.
       const isFree = answers[index] === 'lost'
       void this.#track(
         isFree ? this.#claim(instanceId, false) : instances.disconnect(instanceId, 'It is connected to another node.'),
@@ -335,7 +335,7 @@ export class ClusterNode {
     }
   }
 
-  /** Instances of this process that another node had: one that is free is taken. */
+  /** Claims instances of this process whose previous node has released them. */
   async #standBy(): Promise<void> {
     const { instances } = this.#options
     for (const { id, isConnected } of instances.list()) {
@@ -345,7 +345,7 @@ export class ClusterNode {
 
   async #sweep(): Promise<void> {
     const { redis, limits } = this.#options
-    // One node looks for all: half of the time that each of them waits is enough for the next one, if this one dies.
+    // One node surveys for all of them. Half the waiting time lets another node take over if this one dies.
     const againMs = Math.floor(this.#tickMs / 2)
     for (const stray of await redis.survey(limits.instanceGraceMs, JOIN_MS, limits.retentionMs, againMs)) {
       if (stray.kind === 'stalled') await this.#settleStalled(stray)
@@ -376,7 +376,7 @@ export class ClusterNode {
     }
   }
 
-  /** Submissions whose node died before it answered: nobody was told of them. Their jobs find no task. */
+  /** Gives up submissions whose node died before it answered. The client received no answer, and the jobs find no task. */
   async #settleJoining({ ids }: Stray): Promise<void> {
     for (const id of ids) await this.#options.redis.abandon(id, JOIN_MS)
   }

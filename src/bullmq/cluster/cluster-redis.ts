@@ -9,33 +9,33 @@ import { SUMMARY_FIELDS, toSummary, toTask, type ClusterTask, type Fields } from
 /** How long the events of an ended task are kept, in ms. */
 const LOG_MS = 300_000
 
-/** What a task writes at once. */
+/** What one write of a running task changes. */
 export interface TaskWrite {
   readonly fields: Fields
-  /** The places of reports that are dropped. */
+  /** The places of dropped reports. */
   readonly dropped: readonly number[]
   /** The events, each with its place. */
   readonly events: readonly { readonly seq: number; readonly json: string }[]
   readonly isEnd: boolean
-  /** What it holds more than before, in bytes. */
+  /** The number of bytes that it adds. */
   readonly bytes: number
 }
 
-/** What nobody looks after. */
+/** Work without an owner, found by a survey. */
 export interface Stray {
   readonly kind: 'stalled' | 'awaited' | 'joining'
   readonly instanceId: string
-  /** A job, or tasks. */
+  /** The id of one job, or the ids of tasks. */
   readonly ids: readonly string[]
 }
 
-/** What hosts have to know of the limits of the servers. */
+/** The limits of the servers that hosts have to respect. */
 export type TaskLimits = Pick<ServerConfig['tasks'], 'maxQueueSize' | 'maxTaskBytes' | 'maxBytes' | 'maxRetained'>
 
-/** What became of a job that was fetched. */
+/** The outcome of starting a fetched job. */
 type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
-/** An instance as lists show it. */
+/** An instance in a list. */
 export interface ListedInstance {
   readonly id: string
   readonly kind: string
@@ -62,7 +62,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     read: async (taskId: string): Promise<ClusterTask | undefined> =>
       toTask(taskId, await redis.hgetall(keys.task(taskId))),
 
-    /** A task, and its events after a place, as they were at one moment. */
+    /** Reads a task and its events after a place, atomically. */
     readWithLog: async (taskId: string, after: number) => {
       const [record, log] = (await redis
         .multi()
@@ -91,11 +91,11 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     abandon: async (taskId: string, leastAgeMs = 0): Promise<boolean> =>
       (await run(scripts.ABANDON, { task: taskId, leastAgeMs })) === 1,
 
-    /** @param queue BullMQ's, which the task is a job of */
+    /** @param queue the BullMQ queue of the job */
     begin: (taskId: string, queue: string, token: string, epoch: number, at: number) =>
       run(scripts.BEGIN, { id: taskId, queue, token, epoch, at }) as Promise<Beginning>,
 
-    /** @param queue BullMQ's, which the task is a job of */
+    /** @param queue the BullMQ queue of the job */
     record: (taskId: string, queue: string, token: string, write: TaskWrite) => {
       const { isEnd, bytes, dropped } = write
       const fields = flat(write.fields)
@@ -124,10 +124,10 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     askCancel: async (taskId: string, why: string): Promise<boolean> =>
       (await run(scripts.ASK_CANCEL, { task: taskId, reason: why })) === 1,
 
-    /** The epoch of a connection, later than all before it. */
+    /** Returns the epoch for a new connection. Epochs only grow. */
     nextEpoch: () => redis.incr(`${keys.own}epoch`),
 
-    /** Resolves with the epoch, or with the node that has the instance, or had it later. */
+    /** Resolves with the epoch, or with the node that owns the instance or owned it later. */
     claim: async (instanceId: string, node: string, epoch: number, isForced: boolean, at: number, fields: Fields) => {
       const args = { inst: instanceId, node, epoch, force: isForced ? 1 : 0, at }
       const [isClaimed, holder] = (await run(scripts.CLAIM, args, flat(fields))) as [number, string]
@@ -137,7 +137,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     describe: (instanceId: string, epoch: number, tools: string) =>
       run(scripts.DESCRIBE, { inst: instanceId, epoch, tools }),
 
-    /** What is known of an instance. */
+    /** The stored fields of an instance. */
     instance: (instanceId: string): Promise<Fields> => redis.hgetall(`${keys.own}inst:${instanceId}`),
 
     instances: async (): Promise<ListedInstance[]> => {
@@ -182,17 +182,17 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       }))
     },
 
-    /** What a setting of the whole cluster is; the first node decides. */
+    /** Reads a setting that all nodes share. The first node that starts sets it. */
     shared: async (name: string, value: string): Promise<string> => {
       await redis.set(`${keys.own}${name}`, value, 'NX')
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
 
-    /** What the servers allow, for hosts: the last one that has started decides. */
+    /** Publishes the limits of the servers for hosts. The server that started last sets them. */
     setLimits: ({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained }: TaskLimits) =>
       redis.set(`${keys.own}limits`, JSON.stringify({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained })),
 
-    /** The same; undefined when no server has started yet. */
+    /** Reads those limits; undefined until a server has started. */
     limits: async (): Promise<TaskLimits | undefined> => {
       const json = await redis.get(`${keys.own}limits`)
       return json === null ? undefined : (JSON.parse(json) as TaskLimits)
@@ -218,7 +218,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
 
     leave: (node: string) => run(scripts.LEAVE, { node }),
 
-    /** @param againMs for so long nobody else looks; 0: look in any case */
+    /** @param againMs how long other surveys are suppressed, in ms; 0 surveys in any case */
     survey: async (graceMs: number, joinMs: number, retentionMs: number, againMs = 0): Promise<Stray[]> => {
       const args = { prefix: keys.prefix, graceMs, joinMs, retentionMs, againMs }
       const found = (await run(scripts.SURVEY, args)) as string[]
@@ -229,11 +229,11 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       }))
     },
 
-    /** Takes the lock of a job of an instance that runs, and that no connection has. */
+    /** Takes the lock of a running job whose instance has no connection. */
     seize: async (instanceId: string, jobId: string, token: string, lifeMs: number): Promise<boolean> =>
       (await runScript(redis, scripts.SEIZE, {}, { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs })) === 1,
 
-    /** Takes the lock of a job that runs from an earlier connection of its instance. */
+    /** Takes the lock of a running job from an earlier connection of its instance. */
     seizeFromEarlier: async (instanceId: string, jobId: string, token: string, lifeMs: number, epoch: number) => {
       const args = { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs, inst: instanceId, epoch }
       return (await run(scripts.SEIZE_FROM_EARLIER, args)) === 1
@@ -243,7 +243,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
   }
 }
 
-/** An event as it is kept. */
+/** A stored event. */
 export interface KeptEvent {
   readonly seq: number
   readonly json: string

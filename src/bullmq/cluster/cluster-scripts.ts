@@ -2,9 +2,7 @@
 import { bullmqLayout } from '../bullmq-layout.js'
 import { script } from '../script.js'
 
-/**
- * What the scripts of a cluster share. Times are those of Redis, so that the clocks of the nodes do not matter.
- */
+/** Code that the scripts of a cluster share. They use the time of Redis, so that clock differences between nodes do not matter. */
 const cluster = `
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + math.floor(t[2] / 1000) end
 -- The same name as in cluster-keys.ts.
@@ -51,7 +49,7 @@ end
 `
 
 /**
- * Gives up a task that did not become a job, and that was not answered yet.
+ * Gives up a task that has no job yet and whose submission was not answered.
  * @returns 1, or 0 when it is confirmed, begun, or younger than `leastAgeMs`.
  */
 export const ABANDON = script(
@@ -66,9 +64,10 @@ return 1
 )
 
 /**
- * Takes a task, if there is room; it becomes a job next. `asked` is the instance that the client named (empty: any), `key` its idempotency key (empty: none).
- * @returns a code, and then the task, its instance and its position. KNOWN: the key was used for this task; JOINING: and it is not confirmed yet; REUSED: the
- * key was used for another task.
+ * Accepts a task if there is room; the caller adds its job next. `asked` is the instance that the client named (empty: any), `key` its idempotency key
+ * (empty: none).
+ * @returns a code, and then the task, its instance and its position. KNOWN: the key was used for this task; JOINING: as KNOWN, but not confirmed yet; REUSED:
+ * the key was used for another task.
  */
 export const ACCEPT = script(
   ['own'],
@@ -114,9 +113,7 @@ return {'OK', id, inst, depth + 1}
 `,
 )
 
-/**
- * A job has left the queue of an instance by other means than its end: there may be work.
- */
+/** Publishes that a job left an instance's queue without ending, so that the next one can start. */
 export const ANNOUNCE_WORK = script(
   ['own'],
   ['inst'],
@@ -143,9 +140,9 @@ return 1
 )
 
 /**
- * Starts a task that was fetched. Nothing of it has run when this does not return `run`.
- * @returns `run`; `joining` when its submission is not confirmed yet; `stale` when the instance has another connection; `unlocked` when the lock of its job is
- * not the token's; `begun` when it was started under another token; `over` or `gone` when there is nothing to start.
+ * Starts a fetched task. Unless it returns `run`, no command of the task has started.
+ * @returns `run`; `joining` when its submission is not confirmed yet; `stale` when the instance has another connection; `unlocked` when the token does not hold
+ * the lock of the job; `begun` when it was started under another token; `over` or `gone` when there is no task to start.
  */
 export const BEGIN = script(
   ['own'],
@@ -164,8 +161,9 @@ return 'run'
 )
 
 /**
- * Makes an instance one of a node, unless a later connection of it was. `force` is 1 to take it from another node. What follows are its fields and values.
- * @returns 1, or 0 and the node that has it.
+ * Makes a node the owner of an instance, unless a later connection exists. `force` is 1 to take it from another node. Further arguments are fields and
+ * values.
+ * @returns 1, or 0 and the node that owns it.
  */
 export const CLAIM = script(
   ['own'],
@@ -187,7 +185,7 @@ return {1, ''}
 )
 
 /**
- * The task is a job now: its submission may be answered.
+ * Confirms a submission: the task is a job now, and the client may receive its id.
  * @returns 1, or 0 when it was given up meanwhile.
  */
 export const CONFIRM = script(
@@ -202,9 +200,7 @@ return 1
 `,
 )
 
-/**
- * Stores the tools of an instance, under the epoch of its connection.
- */
+/** Stores the tools of an instance, under the epoch of its connection. */
 export const DESCRIBE = script(
   ['own'],
   ['inst', 'epoch', 'tools'],
@@ -215,7 +211,7 @@ return redis.call('HSET', own..'inst:'..inst, 'tools', tools)
 )
 
 /**
- * Ends a task that has not begun. What follows are the fields and their values.
+ * Ends a task that has not begun. Further arguments are fields and values.
  * @returns 1, or 0 when it has begun or ended.
  */
 export const END_QUEUED = script(
@@ -234,9 +230,7 @@ return 1
 `,
 )
 
-/**
- * A node has ended.
- */
+/** Removes a node that closes. */
 export const LEAVE = script(
   ['own'],
   ['node'],
@@ -246,7 +240,7 @@ return redis.call('DEL', own..'node:'..node)
 )
 
 /**
- * An instance has lost its connection to a node.
+ * Records that an instance lost its connection to a node.
  * @returns 1, or 0 when it has another connection.
  */
 export const LOSE = script(
@@ -262,9 +256,10 @@ return 1
 )
 
 /**
- * Writes events of a running task, and what they change of its record. What follows are the fields and their values (`fieldParts` in all), the places of
- * reports to drop (`drops`), and then the place and the message of each event.
- * @returns `ok`; `over` when the task has ended; `stale` when the lock of its job is not the token's.
+ * Writes events of a running task and the changes to its record. Further arguments are the fields and values (`fieldParts` in all), the places of
+ * reports
+ * to drop (`drops`), and then the place and the message of each event.
+ * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job.
  */
 export const RECORD = script(
   ['own'],
@@ -297,8 +292,9 @@ return 'ok'
 )
 
 /**
- * Registers a worker, which connects later. `secret` is the digest of its secret; at most `most` are registered and not connected, if fewer are connected.
- * @returns `OK`, `IN_USE`, `AWAITED`, or how many are not connected when there is no room.
+ * Registers a worker, which connects later. `secret` is the digest of its secret. `most` limits how many may be registered without a connection, unless
+ * more are connected.
+ * @returns `OK`, `IN_USE`, `AWAITED`, or the number of unconnected registrations when there is no room.
  */
 export const REGISTER = script(
   ['own'],
@@ -319,9 +315,10 @@ return 'OK'
 )
 
 /**
- * A node lives, and holds its instances and its locks. What follows are the id, the epoch and the queue of each instance (`instances` in all), and then the
- * task, its queue and the token of each run.
- * @returns for each instance `ok`, `work` when tasks wait for it, `lost`, or `taken` by another node; for each run `+` and why it is to be cancelled, `ok`, or
+ * Renews a node's heartbeat, its instances and its locks. Further arguments are the id, the epoch and the queue of each instance (`instances` in all),
+ * and
+ * then the task, its queue and the token of each run.
+ * @returns for each instance `ok`, `work` when tasks wait for it, `lost`, or `taken` by another node; for each run `+` and the reason to cancel it, `ok`, or
  * `lost`.
  */
 export const RENEW = script(
@@ -364,7 +361,7 @@ return bull.replace(queue, id, token, lifeMs) and 1 or 0
 )
 
 /**
- * Takes the lock of a job that no living connection has.
+ * Takes the lock of a job whose connection is dead.
  * @returns 1, or 0 when it has ended or is locked.
  */
 export const SEIZE = script(
@@ -376,9 +373,10 @@ return bull.seize(queue, id, token, lifeMs) and 1 or 0
 )
 
 /**
- * Finds what nobody looks after, forgets instances that did not come back, and tasks that ended long ago. The next look within `againMs` finds nothing (0: it
- * does). `prefix` is that of the queues.
- * @returns for each finding `stalled`, the instance and the job; `awaited`, the instance and its tasks; `joining`, nothing and the tasks.
+ * Finds work without an owner, and deletes instances that did not come back and tasks that ended long ago. A survey within `againMs` of the last one
+ * finds
+ * none (0: it does). `prefix` is the prefix of the queues.
+ * @returns for each finding `stalled`, the instance and the job; `awaited`, the instance and its tasks; `joining`, an empty text and the tasks.
  */
 export const SURVEY = script(
   ['own'],

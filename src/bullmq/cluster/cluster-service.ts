@@ -30,30 +30,30 @@ export interface ClusterServiceOptions {
   readonly queueOf: (instanceId: string) => InstanceQueue
   readonly isDraining: () => boolean
   readonly now: () => number
-  /** Begins to wait for the end of a task; call it before what ends it. */
+  /** Starts waiting for the end of a task. Call it before the request that ends the task. */
   readonly expectEnd: (taskId: string) => ExpectedEnd
-  /** Rejects a promise that takes longer than Redis may be away. */
+  /** Rejects a promise that takes longer than the time limit for Redis. */
   readonly inTime: <T>(promise: Promise<T>) => Promise<T>
   readonly onError: (error: unknown) => void
 }
 
-/** The end of a task that is about to come. */
+/** The end of a task that is expected. */
 export interface ExpectedEnd {
-  /** Resolves when this node has told its subscribers of it, or when it does not come. */
+  /** Resolves when this node has notified its subscribers of the end, or when the end does not come. */
   readonly told: Promise<void>
-  /** Nobody waits for it any longer. */
+  /** Stops waiting. */
   stop(): void
 }
 
-/** How many tasks a list reads at once. */
+/** The number of tasks that a list reads at once. */
 const BATCH = 200
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
   const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options
-  /** The last submission to each instance: the next one waits, so that tasks keep the order of the requests of one client. */
+  /** The last submission to each instance. The next one waits for it, so that the tasks of one client keep the order of its requests. */
   const last = new Map<string, Promise<unknown>>()
 
-  /** The task becomes a record, then a job, and counts when both are there: whoever dies between leaves what nobody was told of. */
+  /** The task becomes a record, then a job, and counts once both exist. A crash in between leaves only an unacknowledged task. */
   async function accept(message: TaskSubmitMessage, idempotencyKey: string | undefined): Promise<Submitted> {
     const read = readSubmission(message)
     if ('error' in read) return read
@@ -73,7 +73,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       { queue: limits.maxQueueSize, bytes: limits.maxBytes },
     )
     const giveUp = (error: unknown): never => {
-      // Redis may still take it: nobody was told of it, and it does not run before it is confirmed.
+      // Redis may still accept it. The client received no answer, and an unconfirmed task does not run.
       void accepting.then(([late, id]) => late === 'OK' && redis.abandon(id)).catch(() => undefined)
       throw error
     }
@@ -84,9 +84,9 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, known))
     }
     if (code !== 'OK' && code !== 'JOINING') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
-    // Also for one whose first node has died before it was confirmed: the same job again changes nothing.
+    // Adds the job also when the first node died before it confirmed the task. Adding the same id again is a no-op.
     await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
-    // However long it takes: whether the task counts is known when Redis has answered.
+    // Without a time limit: only the answer of Redis shows whether the task counts.
     return (await redis.confirm(taskId)) ? { taskId, queuePosition: position } : NOT_STORED
   }
 
@@ -127,7 +127,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
   async function cancelQueued(found: ClusterTask): Promise<boolean> {
     const { task, message } = endTask(found, (ended) => void ended.cancel(undefined), now())
     if (!(await redis.endQueued(task.id, toJson(eventWithInlineResults(message)), endFields(task)))) return false
-    // If it was fetched meanwhile, whoever has it finds that it is over.
+    // If the job was fetched meanwhile, its node finds that the task has ended.
     await queueOf(task.instanceId)
       .remove(task.id)
       .catch(() => undefined)

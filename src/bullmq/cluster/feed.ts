@@ -1,4 +1,4 @@
-/** What happens in the cluster, read from one stream by each node: nothing is missed while Redis is away, and nothing comes twice. */
+/** The events of the cluster, read by each node from one stream. No event is missed while Redis is away, and no event is delivered twice. */
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
 import { pause } from '../timing.js'
@@ -10,18 +10,18 @@ export interface FeedEntry {
 }
 
 export interface FeedOptions {
-  /** A connection for the feed alone: it waits in Redis for what comes next. */
+  /** A connection for the feed alone, because its reads block. */
   readonly redis: Redis
   readonly stream: string
   /** Called with each entry; the next one waits for the promise. Must not reject. */
   readonly onEntry: (entry: FeedEntry) => Promise<void> | void
-  /** Entries were removed before this node has read them. */
+  /** Called when entries were trimmed before this node read them. */
   readonly onGap: () => void
   readonly log: (line: string) => void
 }
 
 export interface Feed {
-  /** Reads from now on. */
+  /** Starts reading at the end of the stream. */
   start(): Promise<void>
   close(): void
 }
@@ -74,7 +74,7 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
     },
     close: () => {
       closing.abort()
-      // While Redis is away, a read that waits is never answered.
+      // A blocked read is never answered while Redis is away.
       redis.disconnect()
     },
   }

@@ -1,4 +1,6 @@
-/** The tasks of a cluster, for a host that is none of its servers (N3, N7). What Redis has is read; what the servers do with it is theirs. */
+/**
+ * The tasks of a cluster, for a process that is not a cluster node (promises N3 and N7). It reads from Redis, and leaves running tasks to the servers.
+ */
 import type { Redis } from 'ioredis'
 import { systemClock } from '../../clock.js'
 import type { ClusterTasks, FollowOptions } from '../../command-tasks/cluster-tasks.js'
@@ -33,15 +35,15 @@ export interface HostedTasksOptions {
   readonly log: ((line: string) => void) | undefined
 }
 
-/** How often a task that is followed is looked at in any case, in ms: it may be forgotten before its end was read. */
+/** How often a followed task is read without a hint, in ms, because its record may be deleted before its end was read. */
 const LOOK_MS = 5000
-/** How long to wait before Redis is asked again, in ms. */
+/** The wait before Redis is tried again, in ms. */
 const RETRY_MS = 200
-/** How long `close` waits for what is to be cancelled, in ms. */
+/** The time limit of `close` for pending cancellations, in ms. */
 const CLOSE_MS = 2000
-/** The most queues that are kept, each for an instance. */
+/** The maximum number of open queues, one for each instance. */
 const MAX_QUEUES = 100
-/** The most ended tasks that are kept, and what they may have together, in bytes of JSON. */
+/** The limits of the ended tasks that are kept: their number, and their bytes of JSON. */
 const MAX_ENDED = 50
 const MAX_ENDED_BYTES = 32 * 1024 * 1024
 
@@ -60,7 +62,7 @@ export class HostedTasks implements ClusterTasks {
   readonly #closing = new AbortController()
   readonly #cancelling = new Map<string, Promise<boolean>>()
   readonly #limits = { ...resolveServerConfig({ options: {}, env: {} }).tasks }
-  /** The oldest first. */
+  /** In order of their ends, oldest first. */
   readonly #ended = new Map<string, { readonly task: EndedTask; readonly bytes: number }>()
   #parts: Parts | undefined
   #isChecked: Promise<void> | undefined
@@ -179,11 +181,11 @@ export class HostedTasks implements ClusterTasks {
     try {
       const { service } = await this.#openAtLast()
       const cancelled = await service.cancel(taskId)
-      // The server that runs it has been asked to.
+      // The server that runs it has received the request.
       return cancelled.success || cancelled.code === 'NOT_STORED'
     } catch {
       if (this.#isClosed) return false
-      // The connection says itself that Redis is away.
+      // The connection reports that Redis is away.
       await pause(RETRY_MS)
       return this.#cancel(taskId)
     }
@@ -201,7 +203,7 @@ export class HostedTasks implements ClusterTasks {
     }
   }
 
-  /** Rejects when Redis does not answer in time; the next call tries it again. */
+  /** Opens the connections. Rejects when Redis does not answer in time; the next call tries again. */
   async #open(): Promise<Parts> {
     this.#closing.signal.throwIfAborted()
     const parts = (this.#parts ??= this.#connect())
@@ -216,7 +218,7 @@ export class HostedTasks implements ClusterTasks {
     return parts
   }
 
-  /** The same, however long it takes. */
+  /** Opens the connections, without a time limit. */
   async #openAtLast(): Promise<Parts> {
     for (;;) {
       try {
@@ -268,7 +270,7 @@ export class HostedTasks implements ClusterTasks {
         inTime: this.#inTime,
         cursors: createCursors(),
         isDraining: () => this.#isClosed,
-        // A host is told of an end where it follows the task.
+        // The host is notified of an end where it follows the task.
         expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),
         now: () => systemClock.now(),
         onError: (error) => log(`The cluster: ${describeFailure(error)}`),

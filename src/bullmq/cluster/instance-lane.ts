@@ -1,6 +1,7 @@
 /**
- * The tasks of an instance that is connected to this node, under one epoch: fetches one job at a time from the instance's queue and runs it here (N1). The
- * local lane starts it when the call before it has settled, or its grace has passed (S5).
+ * The tasks of an instance that is connected to this node, under one epoch. It fetches one job at a time from the instance's queue and runs it here
+ * (promise
+ * N1). The local lane starts a command when the previous call has settled, or its grace period is over (promise S5).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
@@ -14,7 +15,7 @@ import { TaskRun } from './task-run.js'
 import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import { toJson } from '../../http/json.js'
 
-/** How long to wait for the confirmation of a submission, in ms, before it is looked at again. */
+/** The wait before an unconfirmed submission is checked again, in ms. */
 const JOIN_PAUSE_MS = 5
 
 export interface InstanceLaneOptions {
@@ -23,7 +24,7 @@ export interface InstanceLaneOptions {
   readonly node: string
   readonly queue: InstanceQueue
   readonly redis: ClusterRedis
-  /** What BullMQ's keys of that queue begin with. */
+  /** The prefix of BullMQ's keys of that queue. */
   readonly queueKey: string
   readonly lockMs: number
   readonly tasks: TaskManager
@@ -57,12 +58,12 @@ export class InstanceLane {
     return this.#run
   }
 
-  /** Resolves when nothing runs and nothing is fetched any more; call `hold` or `close` first. */
+  /** Resolves when no task runs and no fetch is pending; call `hold` or `close` first. */
   get idle(): Promise<void> {
     return this.#idle
   }
 
-  /** Fails what an earlier connection of the instance has left, and begins to fetch. */
+  /** Fails the running task of an earlier connection, and starts fetching. */
   async open(): Promise<void> {
     const { queue, redis, lockMs } = this.#options
     await queue.prepare()
@@ -76,7 +77,7 @@ export class InstanceLane {
     this.wake()
   }
 
-  /** There may be work. */
+  /** Looks for work. */
   wake(): void {
     this.#hasNews = true
     if (this.#isFetching || this.#isClosed || this.#isHeld || !this.#isOpen) return
@@ -91,12 +92,12 @@ export class InstanceLane {
       })
   }
 
-  /** Fetches nothing more; what runs goes on. */
+  /** Stops fetching. A running task continues. */
   hold(): void {
     this.#isHeld = true
   }
 
-  /** The instance is not connected here any more. */
+  /** Closes the lane because the instance has disconnected. */
   close(): void {
     this.#isClosed = true
   }
@@ -115,11 +116,11 @@ export class InstanceLane {
     const { redis } = this.#options
     const id = job.id ?? ''
     const state = await this.#begin(id)
-    // Redis was away, or its submission took long to be confirmed: whoever looks after stray jobs puts it back.
+    // Redis was away, or the confirmation took long. A survey puts the job back.
     if (state === 'unlocked') return
     if (state === 'stale') {
       this.#isClosed ||= !this.#isHeld
-      // To the head: the next connection of the instance takes it.
+      // Back to the head of the queue, for the next connection of the instance.
       await job.moveToWait(this.token).catch(() => undefined)
       await redis.announceWork(this.instanceId)
       return
@@ -202,7 +203,7 @@ interface Fence {
   readonly now: () => number
 }
 
-/** Ends a task whose connection is gone while it ran; as cancelled if that was asked for. */
+/** Ends a task whose connection was lost while it ran, as cancelled if a cancellation was requested. */
 async function endStray(found: ClusterTask, { redis, queue, token, now }: Fence, why: string): Promise<void> {
   const { task, message } = endTask(
     found,
@@ -217,8 +218,8 @@ async function endStray(found: ClusterTask, { redis, queue, token, now }: Fence,
 }
 
 /**
- * Settles a job that is active, and whose connection is gone; the lock is held by `token`. A task that has begun fails, for it may have had effects (N4); one
- * that has not goes back to the head of its queue.
+ * Settles an active job whose connection is gone; `token` holds its lock. A task that has begun fails, because it may have had effects (promise N4). One
+ * that has not begun goes back to the head of its queue.
  */
 export async function settleStray(
   job: Job<TaskJob>,
@@ -236,7 +237,7 @@ export async function settleStray(
   await redis.announceWork(instanceId)
 }
 
-/** Takes a job out of the queue. Whoever has its lock now does it otherwise. */
+/** Removes a job from the queue. If another token holds its lock, its owner removes it. */
 async function finishJob(job: Job<TaskJob>, token: string): Promise<void> {
   await job.moveToCompleted(null, token, false).catch(() => undefined)
 }

@@ -1,33 +1,33 @@
-/** The queue of an instance in BullMQ, fetched by hand: all queues of a node share one connection. */
+/** The BullMQ queue of an instance. Jobs are fetched by hand, so that all queues of a node share one connection. */
 import { createRedisBackend, Queue, Worker, type Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 
-/** What a job says. The task itself is a record of the cluster. */
+/** The data of a job. The task itself is a record of the cluster. */
 export interface TaskJob {
   readonly task: string
 }
 
 export interface InstanceQueue {
-  /** Sees to it that at most one job is active. */
+  /** Limits the queue to one active job. */
   prepare(): Promise<unknown>
-  /** Puts a task at the end; again under the same id it changes nothing. */
+  /** Adds a task to the end of the queue. Adding the same id again is a no-op. */
   add(taskId: string, name: string): Promise<unknown>
-  /** Fetches the next job, and locks it. Undefined when there is none, or one is active. */
+  /** Fetches and locks the next job. Undefined when there is none, or one is active. */
   next(token: string): Promise<Job<TaskJob> | undefined>
-  /** The jobs that are active: at most one. */
+  /** The active jobs: at most one. */
   active(): Promise<Job<TaskJob>[]>
   job(taskId: string): Promise<Job<TaskJob> | undefined>
-  /** Removes a job that waits; one that is active stays. */
+  /** Removes a waiting job. An active one stays. */
   remove(taskId: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Jobs that have ended are kept for a day, for dashboards. */
+/** Ended jobs are kept for a day, for dashboards. */
 const KEEP = { age: 86_400, count: 100 }
-/** BullMQ's own events are for dashboards, too: those of the cluster are in its feed. */
+/** BullMQ's own events are only for dashboards; the cluster has its feed. */
 const MAX_EVENTS = 100
 
-/** @param lockMs how long a lock lasts */
+/** @param lockMs how long a lock lasts, in ms */
 export function createInstanceQueue(
   name: string,
   { redis, prefix, lockMs, onError }: { redis: Redis; prefix: string; lockMs: number; onError: (error: Error) => void },
@@ -41,7 +41,7 @@ export function createInstanceQueue(
   const worker = new Worker<TaskJob>(
     name,
     null,
-    // No connection of its own: it never waits in Redis.
+    // It shares a connection, because it never uses a blocking command.
     { ...options, autorun: false, lockDuration: lockMs },
     (queueName, backendOptions) => createRedisBackend(queueName, backendOptions, {}),
   )

@@ -1,8 +1,8 @@
-/** The instances of a cluster, as they are listed. */
+/** The list of a cluster's instances. */
 import type { InstanceSummary } from '../../protocol/rest.js'
 import type { ClusterRedis } from './cluster-redis.js'
 
-/** The most that all tools may have in one answer, in bytes of JSON. */
+/** The limit for the tools in one response, in bytes of JSON. */
 const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export async function listInstances(redis: ClusterRedis): Promise<InstanceSummary[]> {

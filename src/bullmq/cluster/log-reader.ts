@@ -1,4 +1,4 @@
-/** Reads the events of some tasks as they are written, for a host: one connection waits in Redis for those of all. */
+/** Reads the events of followed tasks as they are written, for a host. One blocking connection serves all of them. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
@@ -8,25 +8,25 @@ import { toEvents, type KeptEvent } from './cluster-redis.js'
 
 /** How long one read waits, in ms. */
 const BLOCK_MS = 5000
-/** The most events of a task that one read returns. */
+/** The maximum number of events of a task that one read returns. */
 const BATCH = 200
 /** How long to wait after a failure, in ms. */
 const RETRY_MS = 100
-/** How long what wakes the reader is kept, in ms. */
+/** How long an entry of the wake-up stream is kept, in ms. */
 const BELL_MS = 60_000
 
 interface Reading {
-  /** The place of the last event that was told. */
+  /** The place of the last delivered event. */
   last: number
   readonly tell: (event: KeptEvent) => void
 }
 
 export interface LogReaderOptions {
-  /** For all that does not wait. */
+  /** For commands that do not block. */
   readonly connection: Redis
-  /** For what waits. */
+  /** For blocking reads. */
   readonly reading: Redis
-  /** The events of a task after a place. */
+  /** Reads the events of a task after a place. */
   readonly read: (taskId: string, after: number) => Promise<readonly KeptEvent[]>
   readonly keys: ClusterKeys
   readonly log: (line: string) => void
@@ -34,7 +34,7 @@ export interface LogReaderOptions {
 
 export class LogReader {
   readonly #options: LogReaderOptions
-  /** A stream that wakes the reader: it is to wait for another task. */
+  /** A stream that interrupts the blocking read, so that it can include another task. */
   readonly #bell: string
   #rung = '0-0'
   readonly #tasks = new Map<string, Set<Reading>>()
@@ -46,7 +46,7 @@ export class LogReader {
     this.#bell = `${options.keys.own}bell:${randomUUID()}`
   }
 
-  /** Tells of each event of a task, in order, from the first that is kept. Returns a function that ends it. */
+  /** Calls `tell` with each event of a task in order, from the first stored one. Returns a function that stops it. */
   follow(taskId: string, tell: (event: KeptEvent) => void): () => void {
     const one: Reading = { last: 0, tell }
     const all = this.#tasks.get(taskId) ?? new Set()
@@ -59,7 +59,7 @@ export class LogReader {
     }
   }
 
-  /** Tells of what is there by now. */
+  /** Delivers the events that are stored by now. */
   async catchUp(taskId: string): Promise<void> {
     this.#tell(taskId, await this.#options.read(taskId, this.#placeOf(taskId)))
   }
@@ -109,7 +109,7 @@ export class LogReader {
     }
   }
 
-  /** All that follow a task have what is before this place. */
+  /** Every follower of the task has received the events before this place. */
   #placeOf(taskId: string): number {
     return Math.min(...Array.from(this.#tasks.get(taskId) ?? [], ({ last }) => last))
   }

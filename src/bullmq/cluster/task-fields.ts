@@ -18,11 +18,11 @@ export interface ClusterTask {
   readonly place: number
   /** The place of its last event. */
   readonly seq: number
-  /** Why it is to be cancelled, if it is. */
+  /** The reason of a requested cancellation. */
   readonly cancel: string | undefined
 }
 
-/** What a submission is kept as. */
+/** The stored form of a submission. */
 export const submissionField = ({
   name,
   intention,
@@ -31,7 +31,7 @@ export const submissionField = ({
 }: Omit<SubmittedTask, 'id' | 'createdAt'>): string =>
   JSON.stringify({ name, intention, commands, ...defined({ metadata }) })
 
-/** What lists show of a submission. */
+/** The part of a submission that lists show. */
 export const summaryField = ({
   name,
   intention,
@@ -67,7 +67,7 @@ export function toSummary(id: string, values: readonly (string | null)[]): TaskS
   }
 }
 
-/** Undefined when there is no such task. */
+/** Reads a task; undefined when there is no such task. */
 export function toTask(id: string, fields: Fields): ClusterTask | undefined {
   const { record, instanceId = '', status, startedAt, completedAt, duration, error, cancel } = fields
   if (record === undefined) return undefined
@@ -94,13 +94,13 @@ export function toTask(id: string, fields: Fields): ClusterTask | undefined {
   return { task, submitted, place: Number(fields['place']), seq: Number(fields['seq']), cancel }
 }
 
-/** What has become of one command. */
+/** The stored state of one command. */
 export function commandField({ commands }: Task, index: number): Fields {
   const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
   return { [`c${index}`]: JSON.stringify({ status, startedAt, completedAt, result, error }) }
 }
 
-/** How a task stands, without its commands. */
+/** The stored state of a task, without its commands. */
 export const statusFields = ({
   status,
   startedAt,
@@ -116,7 +116,7 @@ export const statusFields = ({
   ...(error !== undefined && { error: JSON.stringify(error) }),
 })
 
-/** The fields of a task that has ended, with those of the commands that its end has skipped while they ran. */
+/** The fields of a task that has ended, including the running commands that its end has skipped. */
 export const endFields = (task: Task): Fields => ({
   ...statusFields(task),
   ...Object.fromEntries(
@@ -126,13 +126,13 @@ export const endFields = (task: Task): Fields => ({
   ),
 })
 
-/** How a task ends that runs nowhere: the same machine decides as for one that runs. */
+/** Ends a task that does not run, with the same state machine as a running one. */
 export function endTask(
   { task, submitted, place }: ClusterTask,
   end: (task: CommandTask) => void,
   now: number,
 ): { readonly task: Task; readonly message: TaskCompleteMessage } {
-  // The clock of the node that has started it may be ahead of this one's.
+  // The clock of the node that started it may be ahead of this one's.
   const at = Math.max(now, task.startedAt ?? task.createdAt)
   const ref = createActor(commandTaskMachine, { input: { totalCommands: submitted.commands.length } }).start()
   let message: TaskCompleteMessage | undefined

@@ -1,4 +1,4 @@
-/** A task that runs on this node: writes what happens to it, in order, as long as this node holds its lock (N1). */
+/** A task that runs on this node: writes its events in order, while this node holds the lock (promise N1). */
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../protocol/command-tasks.js'
 import { isReport, KeptReports } from '../../command-tasks/kept-reports.js'
 import { resultBytes } from '../../command-tasks/task-bytes.js'
@@ -7,27 +7,27 @@ import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import type { TaskWrite } from './cluster-redis.js'
 import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
 
-/** The most events that wait to be written, besides starts and ends of commands. */
+/** The maximum number of events that wait to be written, besides starts and ends of commands. */
 const MAX_WAITING_REPORTS = 100
 
 export interface TaskRunOptions {
   readonly taskId: string
-  /** What BullMQ's keys of its queue begin with. */
+  /** The prefix of BullMQ's keys of its queue. */
   readonly queue: string
   readonly token: string
   readonly write: (write: TaskWrite) => Promise<'ok' | 'over' | 'stale'>
-  /** Another connection has the task, or it has ended: nothing of it counts any longer. */
+  /** Called when another connection has the task, or it has ended. Later events of this run are dropped. */
   readonly onLost: () => void
 }
 
-/** How a run has ended for this node. */
+/** How a run ended on this node. */
 export type RunEnd = 'ended' | 'lost'
 
 export class TaskRun {
   readonly taskId: string
   readonly queue: string
   readonly token: string
-  /** Resolves when its end is written, or when another connection has it. */
+  /** Resolves when the end is written, or when another connection has the task. */
   readonly settled: Promise<RunEnd>
   readonly #options: TaskRunOptions
   #settle: (end: RunEnd) => void = () => undefined
@@ -38,12 +38,12 @@ export class TaskRun {
   #isEnd = false
   #isWriting = false
   #isOver = false
-  /** The reports that are kept, by their places. */
+  /** The stored reports, by place. */
   readonly #reports = new KeptReports<{ readonly seq: number }>(({ seq }) => this.#dropped.push(seq))
   #dropped: number[] = []
   #waitingReports = 0
 
-  /** @param seq the place of its last event */
+  /** @param seq the place of the last event of the task */
   constructor(options: TaskRunOptions, seq: number) {
     const { taskId, queue, token } = options
     this.taskId = taskId
@@ -54,11 +54,11 @@ export class TaskRun {
     this.settled = new Promise((resolve) => (this.#settle = resolve))
   }
 
-  /** A command has started, reported or ended. */
+  /** Writes that a command has started, reported progress or ended. */
   progress(message: TaskProgressMessage, task: Task | undefined): void {
     if (this.#isOver) return
     if (isReport(message)) {
-      // The reader is as late as Redis: it loses reports, never a start or an end.
+      // When Redis falls behind, reports are dropped, but never a start or an end.
       if (this.#waitingReports >= MAX_WAITING_REPORTS) return
       this.#waitingReports += 1
       this.#reports.add({ seq: this.#seq + 1 }, message)
@@ -69,7 +69,7 @@ export class TaskRun {
     this.#append(message)
   }
 
-  /** The task has ended. */
+  /** Writes the end of the task. */
   complete(message: TaskCompleteMessage, task: Task): void {
     if (this.#isOver) return
     this.#isEnd = true
@@ -77,7 +77,7 @@ export class TaskRun {
     this.#append(message)
   }
 
-  /** Another connection has it. */
+  /** Another connection has the task. */
   lose(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -96,7 +96,7 @@ export class TaskRun {
 
   async #write(): Promise<void> {
     this.#isWriting = true
-    // In a later microtask: what one change has caused is one write.
+    // Yields once, so that all events of one change become one write.
     await Promise.resolve()
     while (this.#events.length > 0 && !this.#isOver) {
       const write: TaskWrite = {

@@ -1,8 +1,8 @@
-/** How long a request waits for a Redis that is away. */
+/** The time limit of requests while Redis is away. */
 import { elapsedMs, withTimeLimit, type Clock } from '../../clock.js'
 import { AgentTasksError } from '../../errors.js'
 
-/** A promise that takes longer is rejected: Redis is away. */
+/** Returns a function that rejects a promise which takes longer, because Redis is away. */
 export function withLimit(clock: Clock, ms: number) {
   return <T>(promise: Promise<T>): Promise<T> => {
     const since = elapsedMs(clock)
