@@ -1,4 +1,4 @@
-/** One write at a time for all users of a store: what arrives meanwhile is the next write. */
+/** Serializes the writes of a store: changes that arrive during a write are combined into the next one. */
 import type { StoreChange } from '../store/store.js'
 
 interface Waiting {
@@ -8,8 +8,8 @@ interface Waiting {
 }
 
 /**
- * @param write writes all changes in order, or rejects when it has written none
- * @returns the same for callers that do not wait for each other. When changes of several callers are refused together, those of each are tried alone
+ * @param write writes all changes in order, or rejects when it has written no change
+ * @returns a write function for concurrent callers. When changes of several callers are refused together, those of each caller are tried alone
  */
 export function commitQueue(
   write: (changes: readonly StoreChange[]) => Promise<void>,

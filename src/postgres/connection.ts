@@ -1,38 +1,38 @@
-/** One connection to the server, made when it is needed, and made again when it breaks. */
+/** One connection to the server. It opens on first use, and again after it broke. */
 import { StoreError } from '../store/store-errors.js'
 import { isAnswer, NotConnectedError } from './postgres-failure.js'
 
-/** A connection to PostgreSQL, as `pg` and PGlite have it. */
+/** A connection to PostgreSQL: the part of `pg` and PGlite that is used here. */
 export interface PostgresClient {
   /** Runs a statement with the values of its parameters. Rejects with `severity: 'ERROR'` when the server refuses it. */
   query(text: string, values?: unknown[]): Promise<{ readonly rows: readonly unknown[] }>
   /** Ends the connection. */
   end(): Promise<void>
-  /** Calls a listener when the connection has ended, also when it breaks. Without this method the next statement finds it out. */
+  /** Adds a listener for the end of the connection, also when it breaks. Without this method, the next statement detects it. */
   on?(event: 'end', listener: () => void): unknown
 }
 
-/** Where the server is, as `pg` takes it; its further options may be given too (https://node-postgres.com/apis/client). */
+/** The address of the server, in the form of `pg`. Further options of `pg` are passed on (https://node-postgres.com/apis/client). */
 export interface PostgresAddress {
-  /** Its name or address. Default `localhost`. */
+  /** The host name or address. Default `localhost`. */
   readonly host?: string
   /** Default 5432. */
   readonly port?: number
-  /** Default: the name of the user. */
+  /** The database. Default: the name of the user. */
   readonly database?: string
-  /** Default: the user of this process. */
+  /** The user. Default: the user of this process. */
   readonly user?: string
-  /** The password, or a function that gets it for each connection. */
+  /** The password, or a function that returns it for each connection. */
   readonly password?: string | (() => string | Promise<string>)
   /** Options of TLS, or true. */
   readonly ssl?: boolean | object
   readonly [option: string]: unknown
 }
 
-/** A row that the server has sent. */
+/** A row of a result. */
 export type Row = Readonly<Record<string, unknown>>
 
-/** How long connecting and a statement may take, in ms: a connection that says nothing is taken for broken. */
+/** The time limits for connecting and for a statement, in ms. A connection that exceeds one is treated as broken. */
 const LIMITS = { connectionTimeoutMillis: 10_000, query_timeout: 30_000 } as const
 
 /** Connects with `pg`. */
@@ -40,7 +40,7 @@ export async function connectWithPg(address: string | PostgresAddress): Promise<
   const { Client } = await loadPg()
   const given = typeof address === 'string' ? { connectionString: address } : address
   const client = new Client({ ...LIMITS, keepAlive: true, application_name: 'agent-tasks', ...given })
-  // It ends after that.
+  // Without a listener, an error event after that would end the process.
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -64,7 +64,7 @@ async function loadPg() {
 export class Connection {
   readonly #connect: () => Promise<PostgresClient>
   #client: Promise<PostgresClient> | undefined
-  /** The last statement; it never rejects. A client takes one at a time. */
+  /** The last statement; it never rejects. A client runs one at a time. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(connect: () => Promise<PostgresClient>) {
@@ -72,8 +72,8 @@ export class Connection {
   }
 
   /**
-   * Runs a statement, after the earlier ones.
-   * @throws NotConnectedError if it was not sent; an error of the server, if the server refused it; any other error if nobody knows what became of it
+   * Runs a statement after the earlier ones.
+   * @throws NotConnectedError if it was not sent; the server's error if the server refused it; any other error if its outcome is unknown
    */
   query(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const running = this.#last.then(() => this.#run(text, values))
@@ -114,13 +114,13 @@ export class Connection {
     try {
       await (await connecting)?.end()
     } catch {
-      // It was broken already.
+      // The connection was broken already.
     }
   }
 
   #drop(connecting: Promise<PostgresClient>): void {
     this.#forget(connecting)
-    // Ending a connection that says nothing may take as long as it likes.
+    // Not awaited, because ending a broken connection may hang.
     connecting.then((client) => client.end()).catch(() => undefined)
   }
 

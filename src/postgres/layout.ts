@@ -1,19 +1,19 @@
-/** The schema of a store: creates it, or checks that it is one of this package. */
+/** Creates the schema of a store, or checks that it belongs to this package. */
 import { StoreError } from '../store/store-errors.js'
 import type { Connection } from './connection.js'
 import { LAYOUT_TABLE, LAYOUT_VERSION, type Statements } from './statements.js'
 
 /**
- * Creates the schema, or its tables in an empty one, unless they exist, or brings an older layout to the present one. Of hosts that do so at once one waits for the other.
- * @param name what errors call the store
- * @throws StoreError for a schema that has tables of something else, or of a later version; nothing has changed then
+ * Creates the schema or its tables if they are missing, or migrates an older layout. Hosts that do so at the same time wait for each other.
+ * @param name the name of the store in errors
+ * @throws StoreError for a schema with other tables, or of a later version; it is left unchanged
  */
 export async function prepareSchema(
   connection: Connection,
   statements: Statements,
   { schema, name }: { readonly schema: string; readonly name: string },
 ): Promise<void> {
-  // A schema of this layout needs no rights to create anything.
+  // With a current layout, the user needs no rights to create tables.
   if ((await layoutOf(connection, statements, { schema, name })) === LAYOUT_VERSION) return
   await connection.query('BEGIN')
   try {
@@ -32,7 +32,7 @@ export async function prepareSchema(
 }
 
 /**
- * The layout of a schema; 0 where it has no tables.
+ * The layout version of a schema; 0 without tables.
  * @throws StoreError as `prepareSchema` does
  */
 export async function layoutOf(

@@ -1,14 +1,14 @@
-/** Writes of the present owner of a store. */
+/** Writes rows on behalf of the current owner of a store. */
 import type { StoreChange } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { isAnswer, NotConnectedError, toStoreError } from './postgres-failure.js'
 import { lostError, pause, readOwner, type PossessionOptions, type Tenure } from './possession.js'
 import { toArrays } from './rows.js'
 
-/** How long a write whose fate is unknown waits to be sent again, in ms: first, and at most. */
+/** The wait before a write with an unknown outcome is sent again, in ms: first and maximum. */
 const AGAIN_MS = { first: 50, most: 2000 } as const
 
-/** How many numbers a write has used up: none yet; its own; or one more, for the statement that keeps it from being committed later. */
+/** How many numbers a write has used up: none; its own; or one more, for the statement that prevents a later commit of it. */
 const USED = { none: 0, written: 1, fenced: 2 } as const
 
 export class OwnedRows {
@@ -24,12 +24,12 @@ export class OwnedRows {
     this.#batch = batch
   }
 
-  /** Aborted when another has taken over. */
+  /** Aborted when another process has taken over. */
   get lost(): AbortSignal {
     return this.#lost.signal
   }
 
-  /** Nothing is written any more. */
+  /** Ends the ownership. Later writes fail. */
   lose(why: string): StoreError {
     const error = lostError(this.#options.name, why)
     this.#lost.abort(error)
@@ -38,12 +38,12 @@ export class OwnedRows {
 
   /**
    * Writes all changes, one write at a time.
-   * @throws StoreError: nothing was written
+   * @throws StoreError when no change was written
    */
   async write(changes: readonly StoreChange[]): Promise<void> {
     const { connection, statements, session, leaseMs, name, clock } = this.#options
     const values = [session, leaseMs, this.#epoch, this.#batch, ...toArrays(changes, name)]
-    // Once a write was sent without an answer, it may have been committed, or may be still.
+    // After a write without a reply, the server may have committed it, or may still do so.
     let isUnknown = false
     let refusal: unknown
     for (let wait: number = AGAIN_MS.first; ; wait = Math.min(wait * 2, AGAIN_MS.most)) {
@@ -66,14 +66,14 @@ export class OwnedRows {
     }
   }
 
-  /** Goes on to the next free number. @throws StoreError for a write that the server has refused, and that can have no effect any more */
+  /** Moves on to the next free number. @throws StoreError for a refused write that can have no effect any more */
   #isWritten(used: number, refusal: unknown): boolean {
     this.#batch += used
     if (used === USED.fenced) throw toStoreError(this.#options.name, refusal)
     return used === USED.written
   }
 
-  /** Finds out why a write had no effect. @throws StoreError when this is not the owner any more */
+  /** Finds out why a write had no effect. @throws StoreError when another process owns the store */
   async #numbersUsed(isUnknown: boolean): Promise<number> {
     const owner = await readOwner(this.#options)
     if (owner === undefined) throw this.lose('its owner row was removed')
@@ -86,7 +86,9 @@ export class OwnedRows {
     )
   }
 
-  /** The server refuses what was sent before without an answer: keeps the earlier one from being committed later, unless it is committed already. */
+  /**
+   * Used when the server refuses a write whose earlier attempt had no reply: prevents a later commit of that attempt, unless it is committed already.
+   */
   async #fence(): Promise<number> {
     const { connection, statements, session } = this.#options
     try {

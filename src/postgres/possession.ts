@@ -1,6 +1,6 @@
 /**
- * The possession of a store: a row with an epoch and the time at which it expires, by the clock of the server. Each owner has an epoch of its own, and
- * writes under it alone, so that one that was stopped for longer than its lease writes nothing after another has taken over.
+ * The ownership of a store: a row with an epoch and an expiry time, by the clock of the server. Each owner has its own epoch and writes only under it.
+ * A process that was stopped for longer than its lease therefore writes nothing after another one has taken over.
  */
 import { hostname } from 'node:os'
 import { unrefTimer, type Clock } from '../clock.js'
@@ -8,7 +8,7 @@ import { StoreError, StoreInUseError } from '../store/store-errors.js'
 import type { Connection, Row } from './connection.js'
 import type { Statements } from './statements.js'
 
-/** The longest wait between two looks at a lease that is about to expire, in ms. */
+/** The maximum wait between two checks of an expiring lease, in ms. */
 const LOOK_MS = 1000
 
 export interface PossessionOptions {
@@ -17,18 +17,18 @@ export interface PossessionOptions {
   readonly session: string
   readonly leaseMs: number
   readonly clock: Clock
-  /** What errors call the store. */
+  /** The name of the store in errors. */
   readonly name: string
 }
 
-/** Which owner this is, and the number of its next write. */
+/** The epoch of this owner, and the number of its next write. */
 export interface Tenure {
   readonly epoch: number
   readonly batch: number
 }
 
 /**
- * Takes possession. While a lease of another owner has not expired, it waits: its owner may have died.
+ * Takes ownership. While another owner's lease has not expired it waits, because that owner may be dead.
  * @throws StoreInUseError when that owner renews its lease
  */
 export async function takePossession(options: PossessionOptions): Promise<Tenure> {
@@ -48,16 +48,16 @@ export async function takePossession(options: PossessionOptions): Promise<Tenure
   }
 }
 
-/** The row of the present owner; undefined before the first one. */
+/** The row of the current owner; undefined before the first one. */
 export async function readOwner({ connection, statements, session }: PossessionOptions): Promise<Row | undefined> {
   const [owner] = await connection.query(statements.owner, [session])
   return owner
 }
 
 /**
- * Renews the lease until the returned function is called. What fails is tried again: as long as nobody has taken over, the store is possessed, also
+ * Renews the lease until the returned function is called. A failed renewal is repeated: until another process takes over, this one owns the store, also
  * after an outage of the server.
- * @param onLost called once, when another owner has taken over
+ * @param onLost called once, when another process has taken over
  */
 export function keepPossession(options: PossessionOptions, epoch: number, onLost: () => void): () => void {
   const { connection, statements, session, leaseMs, clock } = options

@@ -1,4 +1,4 @@
-/** Errors of PostgreSQL, in the words of this package (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** Maps errors of PostgreSQL to errors of this package (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 import { StoreError, type StoreErrorCode } from '../store/store-errors.js'
 
 const REASONS: Readonly<Record<string, readonly [StoreErrorCode, string]>> = {
@@ -15,21 +15,22 @@ const REASONS: Readonly<Record<string, readonly [StoreErrorCode, string]>> = {
   '57P03': ['STORE_UNAVAILABLE', 'the server is starting or ending'],
 }
 
-/** Reasons of errors without an answer of the server. */
+/** The messages for errors without a reply of the server. */
 const NO_ANSWER: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at this address',
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name of the host cannot be looked up now',
 }
 
-/** There is no connection, for the reason `cause`: the statement was not sent. */
+/** There is no connection, for the reason in `cause`. The statement was not sent. */
 export class NotConnectedError extends Error {
   override readonly name = 'NotConnectedError'
 }
 
 /**
- * Whether an error is the answer of the server to a statement, which had no effect then. An error with which the server ends the connection is none:
- * the statement may have been committed before.
+ * Whether an error is the server's reply to a statement, which then had no effect. An error that ends the connection is not a reply, because the
+ * statement
+ * may have been committed before it.
  */
 export function isAnswer(error: unknown): boolean {
   return (error as { readonly severity?: unknown } | null)?.severity === 'ERROR'

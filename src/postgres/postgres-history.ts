@@ -21,13 +21,13 @@ export interface HistoryOptions {
   readonly statements: Statements
   readonly session: string
   readonly clock: Clock
-  /** What errors call the store. */
+  /** The name of the store in errors. */
   readonly name: string
   readonly limits: Required<RetentionLimits>
 }
 
 export function postgresHistory({ connection, statements, session, clock, name, limits }: HistoryOptions): TaskHistory {
-  // The first task that a process adds causes a sweep: some processes add only a few.
+  // The first task that a process adds starts a sweep, because some processes add only a few.
   let sinceSweep: number = SWEEP.every
   const run = async (text: string, values: unknown[]): Promise<readonly Row[]> => {
     try {
@@ -50,7 +50,7 @@ export function postgresHistory({ connection, statements, session, clock, name, 
   }
   return {
     add: async (tasks) => {
-      // One statement adds each id once.
+      // An insert may contain each id only once.
       const last = new Map(tasks.map((task) => [`${task.kind} ${task.id}`, task]))
       await run(statements.history.add, [session, ...toColumns([...last.values()])])
       sinceSweep += last.size
@@ -67,7 +67,7 @@ export function postgresHistory({ connection, statements, session, clock, name, 
   }
 }
 
-/** @throws StoreError for a row that is not what was written */
+/** @throws StoreError for a row that differs from what was written */
 export function toPastTask({ id, body, checksum }: Row, name: string): PastTask {
   if (typeof body === 'string' && crc32(body) === checksum) return JSON.parse(body) as PastTask
   throw new StoreError('STORE_DAMAGED', `${name}: the row ${JSON.stringify(id)} of the history is damaged.`)
@@ -84,7 +84,7 @@ function toColumns(tasks: readonly PastTask[]): unknown[][] {
   return Array.from({ length: 10 }, (_, column) => rows.map((row) => row[column]))
 }
 
-/** The values of the query after the session; null for what is not asked for. */
+/** The query's values after the session; null where the query does not restrict a column. */
 export function toConditions(
   { kind, owner, name, status, text, before, limit }: PastTaskQuery,
   earliest: number,

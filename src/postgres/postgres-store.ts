@@ -1,8 +1,9 @@
 /**
- * A store in PostgreSQL: it outlives the machine of its owner.
+ * A store in PostgreSQL, which survives the loss of its owner's machine.
  *
- * A write that was sent when the connection broke may have been committed or not. It is sent again under the same number until that is known; a number
- * that has been used has no effect. So a write that resolves is stored, and one that rejects is not.
+ * When the connection breaks during a write, its outcome is unknown. It is then sent again under the same number until the outcome is known; a used
+ * number has
+ * no effect. So a write that resolves is stored, and one that rejects is not.
  */
 import { systemClock, type Clock } from '../clock.js'
 import {
@@ -27,20 +28,20 @@ import { keepPossession, takePossession, type PossessionOptions } from './posses
 import { toContents } from './rows.js'
 import { statementsFor } from './statements.js'
 
-/** Where a store is, and whose. */
+/** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /**
-   * The URL of the database (`postgres://…`), options of `pg`'s `Client`, or a function that connects, such as one that asks for a token first. The function
-   * is called for each new connection.
+   * The URL of the database (`postgres://…`), options of `pg`'s `Client`, or a function that connects, for example one that fetches a token first. It is
+   * called for each new connection.
    */
   readonly connection: string | PostgresAddress | (() => Promise<PostgresClient>)
-  /** The schema with the tables; it is created when it does not exist. Default `agent_tasks`. */
+  /** The schema of the tables. It is created if it does not exist. Default `agent_tasks`. */
   readonly schema?: string
-  /** Which tasks of the schema these are: each session has one owner at a time. Default `default`. */
+  /** The session within the schema. Each session has one owner at a time. Default `default`. */
   readonly session?: string
-  /** How long the store stays possessed after its owner has died, in ms; the owner renews that in time. Default 15000, at least 500. */
+  /** How long the store stays reserved after its owner died, in ms. A live owner renews the lease in time. Default 15000, at least 500. */
   readonly leaseMs?: number
-  /** How much of the history is kept. `maxTasks: 0`: there is none. */
+  /** The limits of the history. `maxTasks: 0` turns it off. */
   readonly retention?: RetentionLimits
   /** Default: the platform's clock. */
   readonly clock?: Clock
@@ -77,8 +78,9 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
 }
 
 /**
- * Creates a store in a schema of PostgreSQL. Nothing is opened before `openStore`. Goals, outputs and errors of tasks are stored; values of environment
- * variables are not. It has no files: programs that survive their host need another store.
+ * Creates a store in a schema of PostgreSQL. It connects in `openStore`. Goals, outputs and errors of tasks are stored; values of environment variables
+ * are
+ * not. It has no files, so `survivesHost` programs need another store.
  * @throws InvalidInputError, InvalidSettingError
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {
@@ -89,7 +91,7 @@ export function postgresStore(options: PostgresStoreOptions): RemoteStore {
   return { name, connect: () => connect(options, name) }
 }
 
-/** The schema of a store, which nobody possesses yet. It connects with the first statement. @throws InvalidInputError, InvalidSettingError */
+/** Prepares access to a schema, without owning a session. It connects with the first statement. @throws InvalidInputError, InvalidSettingError */
 export function connectSchema(options: PostgresStoreOptions) {
   checkOptions(options, optionTypes)
   const { connection, schema = DEFAULTS.schema } = options
@@ -101,7 +103,7 @@ export function connectSchema(options: PostgresStoreOptions) {
   }
 }
 
-/** What errors call a store, or all of a schema. */
+/** The name of a store or a whole schema in errors. */
 function nameOf({ connection, schema = DEFAULTS.schema }: PostgresStoreOptions, session?: string): string {
   const place = session === undefined ? `schema ${schema}` : `schema ${schema}, session ${session}`
   return `${addressOf(connection)} (${place})`
@@ -160,16 +162,16 @@ function toOpenStore(options: PossessionOptions, rows: OwnedRows, epoch: number,
   }
 }
 
-/** The next owner need not wait. */
+/** Lets the next owner start at once. */
 async function release({ connection, statements, session }: PossessionOptions, epoch: number): Promise<void> {
   try {
     await connection.query(statements.release, [session, epoch])
   } catch {
-    // The lease expires.
+    // Otherwise the lease expires.
   }
 }
 
-/** Host, port and database, without the user and the password. */
+/** Host, port and database, without user and password. */
 function addressOf(connection: PostgresStoreOptions['connection']): string {
   if (typeof connection === 'function') return 'PostgreSQL'
   if (typeof connection !== 'string') {

@@ -1,4 +1,4 @@
-/** Reads a store without possessing it, also while its owner runs. Nothing is changed. */
+/** Reads a store without owning it, also while its owner runs. Changes nothing. */
 import type { StoreContents } from '../store/store.js'
 import { StoreError } from '../store/store-errors.js'
 import { layoutOf } from './layout.js'
@@ -9,24 +9,24 @@ import { LAYOUT_VERSION } from './statements.js'
 import { toStoreError } from './postgres-failure.js'
 import { toContents } from './rows.js'
 
-/** The tasks of one session, as they are stored. */
+/** The tasks of one session, as stored. */
 export interface StoredPostgresSession {
   /** Its name. */
   readonly session: string
-  /** Which process has it now. */
+  /** The process that owns it now. */
   readonly holder: string | undefined
-  /** What it holds, or why it cannot be read. */
+  /** Its content, or the reason why it cannot be read. */
   readonly read: { readonly contents: StoreContents } | { readonly error: Error }
 }
 
 /**
- * Reads the sessions of a schema, or the one of `options.session`.
- * @throws StoreError if the server cannot be reached, or the schema is none of this package
+ * Reads the sessions of a schema, or only `options.session`.
+ * @throws StoreError if the server cannot be reached, or the schema does not belong to this package
  */
 export async function readPostgresStore(options: PostgresStoreOptions): Promise<readonly StoredPostgresSession[]> {
   const { connection, statements, schema, name } = connectSchema(options)
   try {
-    // The first owner creates it.
+    // The schema is empty: its first owner creates the tables.
     if ((await layoutOf(connection, statements, { schema, name })) === 0) return []
     const sessions = await connection.query(statements.sessions)
     const read = async (session: string): Promise<StoredPostgresSession['read']> => {
@@ -53,7 +53,7 @@ export async function readPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 /**
- * Reads the history of all sessions of a schema, or of that of `options.session`.
+ * Reads the history of all sessions of a schema, or only of `options.session`.
  * @throws as `readPostgresStore`
  */
 export async function readPostgresHistory(

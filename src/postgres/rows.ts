@@ -1,4 +1,4 @@
-/** Changes of a store as the arrays of a statement, and its rows back. */
+/** Converts changes of a store to arrays for a statement, and rows back. */
 import { crc32 } from 'node:zlib'
 import { parseRow, textOf } from '../store/row-text.js'
 import { STORE_TABLES, type StoreChange, type StoreContents } from '../store/store.js'
@@ -6,7 +6,7 @@ import { rowError, StoreError } from '../store/store-errors.js'
 import type { Row } from './connection.js'
 
 /**
- * The last change of each row, as arrays: kinds and ids of what is removed, then kinds, ids, places, bodies and checksums of what is put.
+ * The last change of each row, as arrays: kinds and ids of removed rows, then kinds, ids, places, bodies and checksums of written ones.
  * @throws StoreError with `row`, for a value that JSON cannot hold
  */
 export function toArrays(changes: readonly StoreChange[], name: string): unknown[][] {
@@ -23,7 +23,7 @@ export function toArrays(changes: readonly StoreChange[], name: string): unknown
   return arrays
 }
 
-/** @throws StoreError `STORE_DAMAGED` when a row is not what was written */
+/** @throws StoreError `STORE_DAMAGED` when a row differs from what was written */
 export function toContents(rows: readonly Row[], name: string): StoreContents {
   const contents = Object.fromEntries(STORE_TABLES.map((table) => [table, [] as unknown[]]))
   for (const { kind, id, body, checksum } of rows) {
@@ -49,7 +49,7 @@ function toBody({ table, put }: Put, name: string): string {
   }
 }
 
-/** Rows are read in this order. */
+/** The sort key of a row. */
 function placeOf(row: Put['put']): number {
   if ('seq' in row) return row.seq
   if ('at' in row) return row.at

@@ -1,6 +1,6 @@
 /**
- * The tables of a schema, and the statements on them. Each statement is complete by itself and names its schema, so that a pooler may run each on another
- * connection. A write is one statement: one round trip, and one commit.
+ * The tables of a schema, and the statements on them. Each statement is independent and names its schema, so that a pooler may run each on another
+ * connection. A write is one statement, and so one round trip and one commit.
  */
 
 /** The version of the layout. */
@@ -24,14 +24,14 @@ export function statementsFor(name: string) {
       WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relname`,
     version: `SELECT version FROM ${schema}.${LAYOUT_TABLE}`,
     createSchema: `CREATE SCHEMA ${schema}`,
-    /** What leads from each layout to the next: the first of them to layout 1. */
+    /** The migrations: the first creates layout 1, each further one leads to the next layout. */
     layouts: [
       [
         `CREATE TABLE ${schema}.${LAYOUT_TABLE} (version int NOT NULL)`,
         `INSERT INTO ${schema}.${LAYOUT_TABLE} VALUES (${LAYOUT_VERSION})`,
         `CREATE TABLE ${schema}.owners (
         session text PRIMARY KEY, epoch bigint NOT NULL, batch bigint NOT NULL, expires_at timestamptz NOT NULL, holder text NOT NULL)`,
-        // A text, because jsonb refuses \u0000.
+        // A text column, because jsonb refuses \u0000.
         `CREATE TABLE ${schema}.rows (
         session text NOT NULL, kind text NOT NULL, id text NOT NULL, seq double precision NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
         PRIMARY KEY (session, kind, id))`,
@@ -40,7 +40,7 @@ export function statementsFor(name: string) {
         view(schema, 'deliveries', 'deliveries', ['owner', 'state', 'at', 'taskIds']),
       ],
       [
-        // Lexemes are made here, so that all stores find the same.
+        // The words are computed by this package, so that all stores find the same tasks.
         `CREATE TABLE ${schema}.history (
         session text NOT NULL, kind text NOT NULL, id text NOT NULL, owner text NOT NULL, name text NOT NULL, status text NOT NULL,
         completed_at double precision NOT NULL, bytes int NOT NULL, words tsvector NOT NULL, body text NOT NULL, checksum bigint NOT NULL,
@@ -65,7 +65,7 @@ export function statementsFor(name: string) {
     renew: `UPDATE ${schema}.owners SET expires_at = ${after('$2')} WHERE session = $1 AND epoch = $3 RETURNING 1 AS one`,
     /** $1 session, $2 epoch. */
     release: `UPDATE ${schema}.owners SET expires_at = clock_timestamp() WHERE session = $1 AND epoch = $2`,
-    /** $1 session, $2 epoch, $3 batch. What was sent under this batch number, and may still be on its way, has no effect any more. A write adds 1. */
+    /** $1 session, $2 epoch, $3 batch. Invalidates the batch number, so that a write which may still be on its way has no effect. A write adds 1. */
     fence: `UPDATE ${schema}.owners SET batch = batch + 2 WHERE session = $1 AND epoch = $2 AND batch = $3`,
 
     /** Those who have or had an owner, with the one of now. */
@@ -117,13 +117,13 @@ const historyStatements = (schema: string) => ({
     WHERE h.session = $1 AND h.kind = gone.kind AND h.id = gone.id`,
 })
 
-/** So many ms from now, by the clock of the server. */
+/** The given number of ms from now, by the clock of the server. */
 const after = (ms: string): string => `clock_timestamp() + ${ms}::float8 * interval '1 millisecond'`
 
-/** A NUL and half of a pair of surrogates, which JSON may have and a text of PostgreSQL may not. People see a replacement character. */
+/** Replaces a NUL and lone surrogates, which JSON allows and a text of PostgreSQL does not. The views show a replacement character. */
 const READABLE = String.raw`regexp_replace(body, '\\u(0000|d[89a-f][0-9a-f]{2})', '\\ufffd', 'g')::json`
 
-/** Rows as columns, for people. Values are JSON, as in the rows. */
+/** A view of rows as columns, for people. Values are JSON, as in the rows. */
 function view(schema: string, name: string, kind: string, fields: readonly string[]): string {
   const columns = fields.map((field) => `body -> '${field}' AS ${toSnakeCase(field)}`)
   return `CREATE VIEW ${schema}.${name} AS SELECT session, id, ${columns.join(', ')}

@@ -1,13 +1,13 @@
-/** URLs of stores, as the command line and configurations have them. */
+/** URLs of stores, for the command line and configuration files. */
 import { InvalidSettingError } from '../errors.js'
 import type { PostgresStoreOptions } from './postgres-store.js'
 
-/** Whether a text is the URL of a PostgreSQL, and not the path of a file. */
+/** Whether a text is a PostgreSQL URL, and not a file path. */
 export const isPostgresUrl = (text: string): boolean => /^postgres(ql)?:\/\//i.test(text)
 
 /**
- * Reads a URL. Besides what `pg` takes, it may have the parameters `schema` and `session`.
- * @param setting what errors call it. They do not show the URL, which may have a password
+ * Parses a URL. Besides the parameters of `pg`, it may have `schema` and `session`.
+ * @param setting the name of the setting in errors, which never show the URL because it may contain a password
  * @throws InvalidSettingError
  */
 export function parsePostgresUrl(

@@ -1,4 +1,4 @@
-/** `agent-tasks/store`: stores, which keep tasks and what is owed for them when the process ends. */
+/** `agent-tasks/store`: stores that keep tasks and undelivered results when the process ends. */
 export { memoryStore } from './memory-store.js'
 export type { MemoryStore } from './memory-store.js'
 export { openStore } from './open-store.js'

@@ -1,12 +1,12 @@
-/** What becomes of the users of a store that is lost while it is open. */
+/** Handles the loss of an open store. */
 import type { Store } from './store.js'
 
-/** Why tasks are cancelled then. */
+/** The cancellation reason of tasks whose store is lost. */
 export const STORE_LOST_REASON = 'the store was lost'
 
 /**
- * Calls `onLost` when a store is lost, at once if it is.
- * @returns ends that
+ * Calls `onLost` when the store is lost, or at once if it is lost already.
+ * @returns a function that stops watching
  */
 export function whenLost({ lost }: Pick<Store, 'lost'>, onLost: (reason: unknown) => void): () => void {
   if (lost === undefined) return () => undefined

@@ -1,4 +1,4 @@
-/** A store without a disk, for tests: it outlives its owner, not the process. */
+/** A store in memory, for tests. It survives its owner, but not the process. */
 import { STORE_TABLES, type LocalStore, type StoreChange, type StoreContents, type StoreTable } from './store.js'
 import { systemClock } from '../clock.js'
 import { memoryHistory } from './history/memory-history.js'
@@ -7,9 +7,9 @@ import { rowError, StoreError, StoreInUseError } from './store-errors.js'
 
 /** A store in memory. */
 export interface MemoryStore extends LocalStore {
-  /** What is stored now. */
+  /** Returns what is stored now. */
   contents(): StoreContents
-  /** A store with the same content that nobody owns: what a new process would find if this one were killed now. */
+  /** Returns a copy without an owner, which is what a new process would find if this one were killed now. */
   copy(): MemoryStore
 }
 
@@ -47,7 +47,7 @@ function createMemoryStore(rows: Rows, past: Map<string, string>): MemoryStore {
     // eslint-disable-next-line @typescript-eslint/require-await -- what it throws rejects
     write: async (changes) => {
       if (!isOpen) throw new StoreError('STORE_CLOSED', `${NAME} is not open.`)
-      // All of it is converted first: a value that JSON cannot represent must not leave half a batch.
+      // Convert everything first: a value that JSON cannot represent must not leave half a batch.
       for (const change of changes.map(toText)) {
         if (change.text === undefined) rows[change.table].delete(change.id)
         else rows[change.table].set(change.id, change.text)

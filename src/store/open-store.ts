@@ -1,25 +1,25 @@
-/** Opening a store before its first manager is created: a store on a server needs a connection for that. */
+/** Opens a store before its first manager is created, because a store on a server needs a connection first. */
 import { InvalidInputError } from '../errors.js'
 import type { Store, StoreContents } from './store.js'
 
-/** A store that is open: managers take it. Its first user gets what it held. */
+/** An open store, which managers take. Its first user receives its content. */
 export type OpenStore = Store
 
 /** A store on a server. */
 export interface RemoteStore {
-  /** What errors call it. */
+  /** Its name in errors. */
   readonly name: string
   /**
-   * Takes possession of the store and reads it.
-   * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read. Nothing has changed then
+   * Takes ownership of the store and reads it.
+   * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read, in which case it is left unchanged
    */
   connect(): Promise<OpenStore>
 }
 
 /**
- * Opens a store. A store on a server must be opened before a manager can use it; any other may be.
- * @returns the open store. Who gives it to no manager closes it
- * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read; InvalidInputError for what is no store
+ * Opens a store. A store on a server must be opened before a manager can use it; for other stores this is optional.
+ * @returns the open store. Close it yourself if no manager uses it
+ * @throws StoreInUseError while another process owns it; StoreError if it cannot be reached or read; InvalidInputError for a value that is not a store
  */
 export async function openStore(store: Store | RemoteStore): Promise<OpenStore> {
   if (isRemote(store)) return store.connect()
@@ -32,7 +32,7 @@ export async function openStore(store: Store | RemoteStore): Promise<OpenStore> 
     directory: store.directory,
     lost: store.lost,
     history: store.history,
-    // Whoever asks again opens what is open.
+    // Opening an open store again returns the same.
     open: () => {
       const first = contents ?? store.open()
       contents = undefined

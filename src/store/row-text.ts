@@ -1,9 +1,9 @@
-/** Rows of a store as text, in a form that every database can hold. */
+/** Converts rows of a store to text that every database can hold. */
 
-/** A NUL ends a text in some databases, and others refuse it: ids and names are stored with the escapes of JSON, which change nothing in ordinary ones. */
+/** Some databases end a text at a NUL, others refuse it. Ids and names are stored with JSON's escapes, which leave ordinary texts unchanged. */
 export const textOf = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-/** What has the text of a row; undefined for what no store has written, whatever its checksum is. */
+/** Parses the text of a row; undefined for a text that no store has written, whatever its checksum is. */
 export function parseRow(body: string): { readonly id: string } | undefined {
   try {
     const row = JSON.parse(body) as unknown

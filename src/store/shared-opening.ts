@@ -1,7 +1,4 @@
-/**
- * One store may keep the background tasks and the command tasks of a process, each in tables of their own: it is opened once, and closed when
- * nobody uses it any longer.
- */
+/** A store may serve the async tasks and the command tasks of one process, each in its own tables. It is opened once, and closed by its last user. */
 import { STORE_TABLES, type Store, type StoreContents, type StoreTable } from './store.js'
 import { StoreInUseError } from './store-errors.js'
 
@@ -11,10 +8,10 @@ const TABLES = {
   'command tasks': ['commandTasks', 'commands', 'instances', 'featureStates'],
 } as const satisfies Readonly<Record<string, readonly StoreTable[]>>
 
-/** Each user has features of its own in it. */
+/** Both users have rows in it. */
 const SHARED: StoreTable = 'featureStates'
 
-/** Who uses a store. */
+/** The users of a store. */
 export type StoreUser = keyof typeof TABLES
 
 /** The rows of one user. */
@@ -22,27 +19,27 @@ export type ContentsOf<User extends StoreUser> = Pick<StoreContents, (typeof TAB
 
 /** A store that is open for one of its users. */
 export interface OpenedStore<User extends StoreUser> {
-  /** What the store held of it when it was opened; it is not kept here. */
+  /** The content that belongs to this user, as of the opening. */
   readonly contents: ContentsOf<User>
-  /** Ends the use; the last user closes the store. */
+  /** Ends the use. The last user closes the store. */
   readonly close: () => void | Promise<void>
 }
 
 interface Opening {
-  /** The rows of those who have not used it yet. */
+  /** The rows of users that have not started yet. */
   readonly rows: Map<StoreTable, readonly unknown[]>
-  /** Whoever has used the store since it was opened: its contents are out of date for them. */
+  /** The users since the store was opened. Its initial content is out of date for them. */
   readonly users: Set<StoreUser>
   count: number
 }
 
 const openings = new WeakMap<Store, Opening>()
 
-/** @throws StoreInUseError while another one of its kind, or another process, uses the store; StoreError if it cannot be read */
+/** @throws StoreInUseError while another user of this kind, or another process, uses the store; StoreError if it cannot be read */
 export function useStore<User extends StoreUser>(store: Store, user: User): OpenedStore<User> {
   const opening = openings.get(store) ?? open(store)
   if (opening.users.has(user)) {
-    // The store knows its name.
+    // The store's own error names it.
     store.open()
     throw new StoreInUseError('The store', undefined)
   }

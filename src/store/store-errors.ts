@@ -4,11 +4,12 @@ import { preview } from '../text/preview.js'
 import type { StoreTable } from './store.js'
 
 /**
- * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is no store of this package. `STORE_DAMAGED`: its
- * content is not what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
- * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or cut while it was open, or another process has taken over the store of a
- * server. `STORE_UNAVAILABLE`: no SQLite that is safe to use, or no connection to the server.
- * `STORE_CLOSED`: it is not open. `STORE_FAILED`: anything else; `cause` has the reason.
+ * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is not a store of this package. `STORE_DAMAGED`: its
+ * content differs from what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
+ * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or truncated while it was open, or another process has taken over the
+ * store
+ * on a server. `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server.
+ * `STORE_CLOSED`: it is not open. `STORE_FAILED`: any other reason, see `cause`.
  */
 export type StoreErrorCode =
   | 'STORE_IN_USE'
@@ -22,11 +23,11 @@ export type StoreErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_FAILED'
 
-/** A store cannot be opened, read or written. What it holds is unchanged. */
+/** A store cannot be opened, read or written. Its content is unchanged. */
 export class StoreError extends AgentTasksError {
   override readonly name: string = 'StoreError'
   declare readonly code: StoreErrorCode
-  /** The row that cannot be written as it is; undefined where no row is the reason. */
+  /** The row that cannot be written; undefined if the error has another reason. */
   readonly row: StoreRow | undefined
 
   constructor(code: StoreErrorCode, message: string, options?: ErrorOptions & { readonly row?: StoreRow }) {
@@ -37,9 +38,9 @@ export class StoreError extends AgentTasksError {
 
 /** A row of a store. */
 export interface StoreRow {
-  /** The table that holds it. */
+  /** Its table. */
   readonly table: StoreTable
-  /** Its id in the table: that of a task, a delivery or an owner. */
+  /** Its id in the table, such as that of a task, a delivery or an owner. */
   readonly id: string
 }
 
@@ -53,10 +54,10 @@ export function rowError(file: string, row: StoreRow, cause: unknown): StoreErro
 /** Another process owns the store. */
 export class StoreInUseError extends StoreError {
   override readonly name = 'StoreInUseError'
-  /** The process that owns it; undefined if it could not be found out. */
+  /** The process that owns it; undefined if it is unknown. */
   readonly pid: number | undefined
 
-  /** @param other who owns it, and what else can be used, in words */
+  /** @param other the owner and the alternatives, in words */
   constructor(store: string, pid: number | undefined, other?: { readonly owner: string; readonly instead: string }) {
     const { owner, instead } = other ?? {
       owner: pid === undefined ? 'another process' : `process ${pid}`,

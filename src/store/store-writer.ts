@@ -1,46 +1,47 @@
 /**
- * Writes changes to a store, one write after the other: what changes in one tick, or during a write, is one write. A write that fails is reported and
- * repeated until it succeeds, with everything that was changed meanwhile.
+ * Writes changes to a store, one write after the other. The changes of one tick, or those during a write, become one write. A failed write is reported
+ * and
+ * repeated until it succeeds, together with all later changes.
  */
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'
 import { StoreError, type StoreRow } from './store-errors.js'
 
-/** When a write that failed is repeated, in ms: first, and at most. */
+/** The wait before a failed write is repeated, in ms: first and maximum. */
 const RETRY_MS = { first: 100, most: 30_000 } as const
 
-/** What has changed since the last write. */
+/** The changes since the last write. */
 export interface PendingChanges {
-  /** Whether nothing has to be written now. */
+  /** Whether there is no change to write. */
   readonly isEmpty: () => boolean
-  /** Takes what is to be written, with what only goes along. `stored` or `refused` follows. */
+  /** Takes the pending changes, and those that are only written along with others. `stored` or `refused` follows. */
   readonly take: () => readonly StoreChange[]
-  /** What was taken is stored. */
+  /** The taken changes are stored. */
   readonly stored: () => void
-  /** What was taken could not be stored: it is pending again, unless it has changed since. */
+  /** The taken changes could not be stored. They are pending again, unless they have changed since. */
   readonly refused: () => void
-  /** From now on only what is needed of a row is to be written, because the store cannot hold it. False when there is no less of it. */
+  /** The store cannot hold the row: from now on only its necessary parts are written. Returns false when it cannot be reduced. */
   readonly reduce: (row: StoreRow) => boolean
 }
 
-/** What waits for a write. */
+/** A wait for a write. */
 export interface StoreWait {
-  /** All that was changed before the wait began is stored. */
+  /** All changes from before the wait are stored. */
   readonly onStored: () => void
   /**
-   * It could not be stored, and the wait has ended; what is still pending is written later. A wait with this function ends with the first write
-   * of what was changed before it. One without it goes on.
+   * The changes could not be stored and the wait has ended; pending changes are written later. A wait with this function ends with the first write
+   * of the changes from before it. A wait without it continues.
    */
   readonly onRefused?: (error: StoreError) => void
-  /** The row that the wait is for: when the store cannot hold it, this wait alone is refused. It must not be pending after that. */
+  /** The row of the wait. If the store cannot hold it, only this wait is refused. The row must not be pending after that. */
   readonly row?: StoreRow
 }
 
-/** Where what is notified of changes waits until they are stored. */
+/** Holds notifications back until the changes they are about are stored. */
 export interface HeldNotifications {
-  /** Runs a change: what it notifies follows it. */
+  /** Runs a change whose notifications are held back. */
   readonly batch: (change: () => void) => void
-  /** What waits now is released by the next `release`. */
+  /** The next `release` releases the notifications that wait now. */
   readonly mark: () => void
   readonly release: () => void
 }
@@ -50,19 +51,19 @@ export interface StoreWriterOptions {
   readonly pending: PendingChanges
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** Marked before each write, and released after it, when its waits have ended. These end in one batch. */
+  /** Marked before each write, and released in one batch after it, when its waits have ended. */
   readonly outbox: HeldNotifications
 }
 
 export class StoreWriter {
   readonly #options: StoreWriterOptions
-  /** They wait for the next write. */
+  /** The waits for the next write. */
   #waits: StoreWait[] = []
-  /** The present write; it never rejects. */
+  /** The current write; it never rejects. */
   #writing: Promise<void> | undefined
   #isScheduled = false
   #isClosed = false
-  /** How long the last write that failed has waited, or waits, to be repeated, in ms; 0 when none has failed since one succeeded. */
+  /** The wait before the next attempt, in ms; 0 after a successful write. */
   #retryMs = 0
   #retryTimer: unknown
 
@@ -70,38 +71,38 @@ export class StoreWriter {
     this.#options = options
   }
 
-  /** Whether a write has failed and has not succeeded since. */
+  /** Whether the last write has failed. */
   get isFailing(): boolean {
     return this.#retryMs > 0
   }
 
-  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
+  /** Whether everything is stored. Otherwise a write is under way or follows at the end of this tick. */
   isSettled(): boolean {
     if (this.#isStored) return true
     if (!this.isFailing) this.flush()
     return false
   }
 
-  /** Waits until what has changed by now is stored. */
+  /** Waits until the changes so far are stored. */
   after(wait: StoreWait): void {
     this.#waits.push(wait)
     if (!this.isFailing || wait.onRefused !== undefined) this.flush()
   }
 
-  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
+  /** Resolves when the changes so far are stored. Rejects with StoreError when they cannot be stored now. */
   stored(): Promise<void> {
     if (this.#isStored) return Promise.resolve()
     return new Promise((onStored, onRefused) => this.after({ onStored, onRefused }))
   }
 
-  /** Writes what is pending, and nothing more afterwards. What cannot be written is lost. Resolves when that is over; never rejects. */
+  /** Writes the pending changes, and stops. Changes that cannot be written are lost. Never rejects. */
   async close(): Promise<void> {
     await this.#idle()
     this.#stopRetrying()
     this.#isClosed = true
   }
 
-  /** Ends the present write, then writes the rest. */
+  /** Awaits the current write, then writes the rest. */
   async #idle(): Promise<void> {
     for (let isLast = false; !isLast || this.#writing !== undefined;) {
       if (this.#writing === undefined) {
@@ -116,7 +117,7 @@ export class StoreWriter {
     return this.#writing === undefined && this.#options.pending.isEmpty()
   }
 
-  /** Writes what is pending at the end of this tick, or after the present write. */
+  /** Writes the pending changes at the end of this tick, or after the current write. */
   flush(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
@@ -131,7 +132,7 @@ export class StoreWriter {
     if (this.#writing === undefined) this.#write(pending.isEmpty() ? [] : pending.take())
   }
 
-  /** @param changes what was taken */
+  /** @param changes the taken changes */
   #write(changes: readonly StoreChange[]): void {
     const { outbox } = this.#options
     const waits = this.#waits.splice(0)
@@ -149,7 +150,7 @@ export class StoreWriter {
   #store(changes: readonly StoreChange[]): Promise<void> {
     try {
       if (this.#isClosed) throw new StoreError('STORE_CLOSED', 'The store was closed.')
-      // A store in JavaScript may return nothing.
+      // A store written in JavaScript may return undefined.
       return Promise.resolve(this.#options.store.write(changes))
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
@@ -193,7 +194,7 @@ export class StoreWriter {
     this.#call(waits.map(({ onStored }) => onStored))
   }
 
-  /** One that throws must not keep the others waiting. */
+  /** A callback that throws must not affect the others. */
   #call(ends: readonly (() => void)[]): void {
     const { outbox, report } = this.#options
     if (ends.length === 0) return
@@ -208,7 +209,7 @@ export class StoreWriter {
     })
   }
 
-  /** Leaves out the row that is the reason of a failure, or a part of it, so that it does not keep the others from being written. */
+  /** Leaves out the row that caused a failure, or a part of it, so that it does not block the others. */
   #leaveOut(error: unknown): boolean {
     const row = error instanceof StoreError ? error.row : undefined
     if (row === undefined) return false
@@ -219,7 +220,7 @@ export class StoreWriter {
     return isLeftOut
   }
 
-  /** Ends those of some waits that can be refused. Returns whether there was one. */
+  /** Refuses the matching waits that can be refused. Returns whether there was one. */
   #refuse(error: StoreError, isMeant: (wait: StoreWait) => boolean): boolean {
     const isRefused = (wait: StoreWait): boolean => wait.onRefused !== undefined && isMeant(wait)
     const refused = this.#waits.filter(isRefused)
@@ -242,7 +243,7 @@ export class StoreWriter {
       this.#retryTimer = undefined
       this.#writePending()
     }
-    // What is lost is not written again.
+    // A lost store is not written again.
     if (store.lost?.aborted === true) return
     this.#retryTimer = clock.setTimeout(retry, this.#retryMs, { name: 'retry of a write' })
   }

@@ -1,6 +1,6 @@
 /**
- * The port of durability: where tasks, and what is owed for them, are kept so that they survive the process. `sqliteStore` and
- * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks an implementation of your own.
+ * The port of durability: keeps tasks and their undelivered results, so that they survive the process. `sqliteStore` and
+ * `memoryStore` implement it; `storeContract` of `agent-tasks/testing` checks your own implementation.
  */
 import type { QuestionRef } from '../../machines/owed-questions.js'
 import type { DeliveryStatus } from '../../machines/records.js'
@@ -14,13 +14,13 @@ export type StoredJson = Readonly<Record<string, unknown>>
 export interface StoredTask {
   /** Unique among the stored tasks. */
   readonly id: string
-  /** To whom its end is delivered. */
+  /** The owner that receives its end. */
   readonly owner: string
   /** Its status. */
   readonly status: AsyncTaskStatus
   /** The state of the message about its end. */
   readonly delivery: DeliveryStatus
-  /** Which run of it this is: 1 for the first. */
+  /** The number of its run; 1 for the first. */
   readonly attempt: number
   /** The sequence number of its last change. */
   readonly seq: number
@@ -28,27 +28,27 @@ export interface StoredTask {
   readonly launchedAt: number
   /** When it ended, in ms since the epoch. */
   readonly completedAt?: number
-  /** When its time limit passes, in ms since the epoch. */
+  /** Its deadline, in ms since the epoch. */
   readonly deadlineAt?: number
   /** The record of the task. */
   readonly record: StoredJson
-  /** What is needed to run it again while it runs, and to find its program. */
+  /** The data that a repeated run needs, and that finds its program. */
   readonly run?: StoredJson
 }
 
-/** A message with results. It is stored before it is sent, and removed when its owner has confirmed it or given it back. */
+/** A message with results. It is stored before it is sent, and removed when its owner has confirmed or returned it. */
 export interface StoredDelivery {
-  /** The delivery id: never used for another message. */
+  /** The delivery id, which is never reused. */
   readonly id: string
-  /** To whom the message is sent. */
+  /** The owner that receives it. */
   readonly owner: string
-  /** `sent`: nobody knows whether it arrived. `accepted`: the host accepted it, and has not confirmed it yet. */
+  /** `sent`: its arrival is unknown. `accepted`: the host has accepted it, but not confirmed it yet. */
   readonly state: 'sent' | 'accepted'
   /** When it was sent, in ms since the epoch. */
   readonly at: number
   /** The tasks whose results it carries. */
   readonly taskIds: readonly string[]
-  /** The questions of durable tasks that it asks; absent when there are none. */
+  /** The questions of durable tasks in it; absent without any. */
   readonly questions?: readonly QuestionRef[]
 }
 
@@ -66,9 +66,9 @@ export interface StoredCommandTask {
   readonly createdAt: number
   /** When it ended, in ms since the epoch. */
   readonly completedAt?: number
-  /** The record of the task; what became of its commands is in rows of their own. */
+  /** The record of the task. The outcomes of its commands are in separate rows. */
   readonly record: StoredJson
-  /** The request that submitted it, for a caller who repeats it. */
+  /** The request that submitted it, for repeated requests with the same idempotency key. */
   readonly submission?: StoredJson
 }
 
@@ -80,7 +80,7 @@ export interface StoredCommand {
   readonly taskId: string
   /** Its place among the commands of its task, from 0. */
   readonly index: number
-  /** How it ended: its status, its times, and its result or error. */
+  /** Its status, its times, and its result or error. */
   readonly outcome: StoredJson
 }
 
@@ -90,17 +90,17 @@ export interface StoredInstance {
   readonly id: string
   /** The SHA-256 of its secret, in hexadecimal. */
   readonly secretSha256: string
-  /** What it said about itself. */
+  /** The data that it registered with. */
   readonly registration: StoredJson
 }
 
-/** What a feature keeps besides tasks, such as a schedule. */
+/** The state of a feature besides tasks, such as a schedule. */
 export interface StoredFeatureState {
-  /** Unique among all of them; it begins with the name of the feature. */
+  /** Unique among all features; it begins with the name of the feature. */
   readonly id: string
   /** The name of the feature. */
   readonly feature: string
-  /** What it keeps. */
+  /** Its data. */
   readonly data: StoredJson
 }
 
@@ -108,7 +108,7 @@ export interface StoredFeatureState {
 export interface StoreTables {
   /** Background tasks. */
   readonly tasks: StoredTask
-  /** Messages that are not confirmed. */
+  /** Unconfirmed messages. */
   readonly deliveries: StoredDelivery
   /** Command tasks. */
   readonly commandTasks: StoredCommandTask
@@ -116,54 +116,54 @@ export interface StoreTables {
   readonly commands: StoredCommand
   /** Remote workers. */
   readonly instances: StoredInstance
-  /** What features keep besides tasks. */
+  /** The state of features. */
   readonly featureStates: StoredFeatureState
 }
 
 /** The name of a table. */
 export type StoreTable = keyof StoreTables
 
-/** A change of one row. `put` replaces the row of the same id, or adds it; removing an id that is not stored does nothing. */
+/** A change of one row. `put` adds or replaces a row; removing an id that is not stored is a no-op. */
 export type StoreChange = {
   readonly [Table in StoreTable]:
     { readonly table: Table; readonly put: StoreTables[Table] } | { readonly table: Table; readonly remove: string }
 }[StoreTable]
 
-/** Everything that is stored; tasks and command tasks are in the order of `seq`. */
+/** The whole content of a store. Tasks and command tasks are in the order of `seq`. */
 export type StoreContents = { readonly [Table in StoreTable]: readonly StoreTables[Table][] }
 
 /** Keeps tasks on a disk, or elsewhere. */
 export interface Store {
-  /** What errors call it, such as the path of its file. Default: "the store". */
+  /** Its name in errors, such as the path of its file. Default: "the store". */
   readonly name?: string | undefined
-  /** A folder of the store's own, for the files of programs that survive their host; undefined where there is none. */
+  /** A folder for the files of `survivesHost` programs; undefined without one. */
   readonly directory?: string | undefined
   /**
-   * Takes possession of the store and reads it. A store has one owner at a time, until `close` or the end of the process.
-   * @throws StoreInUseError while another process owns it; StoreError if it cannot be read. Nothing has changed then
+   * Takes ownership of the store and reads it. A store has one owner at a time, until `close` or the end of the process.
+   * @throws StoreInUseError while another process owns it; StoreError if it cannot be read. It is left unchanged then
    */
   open(): StoreContents
   /**
-   * Writes all changes, in their order, or none of them. Resolves when they are safe. One user of a store calls it again only when it has settled; two
+   * Writes all changes in order, or no change at all. Resolves when they are durable. A user of a store calls it again after it has settled; two
    * users may call it at the same time.
-   * @throws StoreError: it rejects only when nothing was written. If a row is the reason, because JSON or the store cannot hold it, `row` names it: a
-   *   manager writes the rest again, with less of that row
+   * @throws StoreError: it rejects only when no change was written. If one row is the cause, because JSON or the store cannot hold it, `row` names it, and the
+   * manager writes the rest again with a reduced row
    */
   write(changes: readonly StoreChange[]): Promise<void>
-  /** Aborted when the store is lost for good, such as to another owner; its reason is the StoreError. Absent where that is never known. */
+  /** Aborts when the store is lost for good, for example to another owner; its reason is the StoreError. Absent for stores that cannot detect it. */
   readonly lost?: AbortSignal | undefined
-  /** What has become of the tasks that no manager keeps any longer. Absent where nothing of them is kept. */
+  /** The tasks that a manager no longer keeps. Absent without a history. */
   readonly history?: TaskHistory | undefined
-  /** Ends the possession, at the latest when it resolves. Closing again does nothing. */
+  /** Ends the ownership, at the latest when it resolves. Closing again is a no-op. */
   close(): void | Promise<void>
 }
 
-/** A store in this process or on its disk: its possession has ended when `close` returns. */
+/** A store in this process or on its disk. Its ownership has ended when `close` returns. */
 export interface LocalStore extends Store {
   close(): void
 }
 
-/** A store in a file: its changes are safe when a write returns. */
+/** A store in a file. Changes are durable when a write returns. */
 export interface FileStore extends LocalStore {
   /** Writes as `write` does. @throws what `write` rejects with */
   writeNow(changes: readonly StoreChange[]): void

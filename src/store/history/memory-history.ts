@@ -1,4 +1,4 @@
-/** A history without a disk. */
+/** A history in memory. */
 import {
   excessOf,
   byEnd,
@@ -11,7 +11,7 @@ import {
 } from './task-history.js'
 import { haveWords, wordsIn, wordsOf } from './search-words.js'
 
-/** Creates an empty history in memory. @param tasks what it holds, by kind and id, as JSON text */
+/** Creates an empty history in memory. @param tasks its content by kind and id, as JSON text */
 export function memoryHistory(
   limits: Required<RetentionLimits>,
   now: () => number,
@@ -46,7 +46,7 @@ export function memoryHistory(
 
 const keyOf = (kind: PastTask['kind'], id: string): string => `${kind} ${id}`
 
-/** Whether a task is wanted. */
+/** Whether a task matches a query. */
 export function matches({ kind, owner, name, status, text, before }: PastTaskQuery): (task: PastTask) => boolean {
   const wanted = text === undefined ? [] : wordsOf(text)
   return (task) =>

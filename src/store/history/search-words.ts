@@ -1,6 +1,6 @@
 /** The words by which a past task is found. */
 
-/** What is searched of a task: so many characters of its texts, and so many different words of at most so many characters. */
+/** The limits of the index for a task: characters of its texts, different words, and characters of a word. */
 const SEARCHED = { chars: 50_000, words: 2000, wordChars: 64 } as const
 
 const WORD = /[\p{L}\p{N}]+/gu
@@ -30,9 +30,9 @@ export function wordsIn(record: unknown): string[] {
   return wordsOf(texts.join(' '))
 }
 
-/** Whether a word that is searched stands for all words that begin with it: the beginnings of shorter ones are too many. */
+/** Whether a searched word also matches longer words that begin with it. Short beginnings would match too many. */
 export const isBeginning = (wanted: string): boolean => wanted.length >= 3
 
-/** Whether each of the wanted words is a word, or the beginning of one. */
+/** Whether each wanted word is one of the words, or the beginning of one. */
 export const haveWords = (words: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((start) => words.some((word) => (isBeginning(start) ? word.startsWith(start) : word === start)))

@@ -1,7 +1,8 @@
 /**
- * A history in an SQLite file of its own, beside the store: a store that is opened reads what is owed, however long its history is. Several processes may use
- * the file at once, as those of one session do. What was added survives the end of the process; the last of it may be lost when the system crashes
- * (`synchronous=NORMAL`: https://sqlite.org/pragma.html#pragma_synchronous), as nothing of it is owed.
+ * A history in its own SQLite file beside the store, so that opening a store stays fast however long the history is. Several processes of a session may
+ * use
+ * the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones (`synchronous=NORMAL`:
+ * https://sqlite.org/pragma.html#pragma_synchronous), which is acceptable because no result in the history is owed.
  */
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -24,7 +25,7 @@ import { isBeginning, wordsIn, wordsOf } from './search-words.js'
 const APPLICATION_ID = 0x61677468
 const LAYOUT_VERSION = 1
 
-/** How long a process waits for another one that writes, in ms. */
+/** How long a process waits for another writer, in ms. */
 const BUSY_MS = 5000
 
 const TABLES = `
@@ -36,20 +37,20 @@ const TABLES = `
 
 type Value = string | number | null
 
-/** A history in a file, which is created with its first task. */
+/** A history in a file, which the first added task creates. */
 export interface SqliteHistory extends TaskHistory {
-  /** It may be used again. */
+  /** Closes the file. The next call opens it again. */
   close(): void
 }
 
 /**
- * Creates a history in a file. Nothing is opened before it is used.
- * @param now the present time, in ms since the epoch
+ * Creates a history in a file, which is opened on first use.
+ * @param now returns the current time, in ms since the epoch
  */
 export function sqliteHistory(file: string, limits: Required<RetentionLimits>, now: () => number): SqliteHistory {
   let open: OpenHistory | undefined
   const opened = (): OpenHistory => (open ??= new OpenHistory(file, limits, now))
-  /** There is nothing in a file that does not exist. */
+  /** A file that does not exist is an empty history. */
   const reading = <Result>(read: (history: OpenHistory) => Result, empty: Result): Promise<Result> =>
     attempt(file, () => (open === undefined && !existsSync(file) ? empty : read(opened())))
   return {
@@ -73,7 +74,7 @@ async function attempt<Result>(file: string, run: () => Result): Promise<Result>
 }
 
 /**
- * Reads a history, also while others write it. Nothing is changed; there is nothing in a file that does not exist.
+ * Reads a history, also while others write it. Changes nothing. A file that does not exist is an empty history.
  * @throws StoreError
  */
 export function readSqliteHistory(file: string, query: PastTaskQuery): Promise<readonly PastTask[]> {
@@ -82,7 +83,7 @@ export function readSqliteHistory(file: string, query: PastTaskQuery): Promise<r
     const database = openDatabase(file, { readOnly: true })
     try {
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`)
-      // The process that was to create its tables has died.
+      // A process died before it created the tables.
       if (readPragma(database, 'page_count') === 0) return []
       checkLayout(database, file)
       return findTasks(database, file, query, 0)
@@ -195,7 +196,7 @@ class OpenHistory {
       try {
         this.#database.exec('ROLLBACK')
       } catch {
-        // SQLite has rolled back already, as it does on a full disk.
+        // SQLite has already rolled back, for example because the disk is full.
       }
       throw error
     }
@@ -207,7 +208,7 @@ function toTask({ id, body, sum }: Readonly<Record<string, unknown>>, file: stri
   throw new StoreError('STORE_DAMAGED', `${file}: the row ${JSON.stringify(id)} of the history is damaged.`)
 }
 
-/** @param earliest tasks that ended before are too old, in ms since the epoch */
+/** @param earliest older ends are left out, in ms since the epoch */
 function findTasks(database: Database, file: string, query: PastTaskQuery, earliest: number): PastTask[] {
   const { where, values } = conditionsOf(query, earliest)
   const text = `SELECT id, body, sum FROM tasks WHERE ${where.join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT ?`
@@ -240,7 +241,7 @@ function conditionsOf(
   return { where, values }
 }
 
-/** SQLite would create it readable for everybody. */
+/** SQLite would create the file readable for everybody. */
 function createFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))
@@ -264,7 +265,7 @@ function checkLayout(database: Database, file: string): void {
   }
 }
 
-/** Creates the tables, or checks that they are ours. */
+/** Creates the tables, or checks that they belong to this package. */
 function prepare(database: Database, file: string): void {
   database.exec('BEGIN IMMEDIATE')
   try {

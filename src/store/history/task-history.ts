@@ -1,4 +1,4 @@
-/** The history of a store: tasks that have ended, and that no manager keeps any longer. Nothing of it is owed to anybody. */
+/** The history of a store: ended tasks that a manager no longer keeps. Their results are not owed to any owner. */
 import { InvalidInputError } from '../../errors.js'
 
 /** A task of the history. */
@@ -7,21 +7,21 @@ export interface PastTask {
   readonly id: string
   /** `task`: a background task. `command task`: a task of commands on an instance. */
   readonly kind: 'task' | 'command task'
-  /** To whom it belonged; of a command task the instance. */
+  /** The owner; for a command task the instance. */
   readonly owner: string
-  /** The name of its subagent; of a command task its name. */
+  /** The name of its subagent; for a command task its name. */
   readonly name: string
-  /** How it ended. */
+  /** The terminal status. */
   readonly status: string
   /** When it ended, in ms since the epoch. */
   readonly completedAt: number
-  /** Whether the record was too large, and has only a part. */
+  /** Whether the record was too large and was shortened. */
   readonly isCut?: boolean
   /** The record of the task. */
   readonly record: Readonly<Record<string, unknown>>
 }
 
-/** A place in the history, which is read from the latest end to the earliest. */
+/** A place in the history, which is sorted from the latest end to the earliest. */
 export interface HistoryPlace {
   /** When the task ended, in ms since the epoch. */
   readonly completedAt: number
@@ -29,47 +29,47 @@ export interface HistoryPlace {
   readonly id: string
 }
 
-/** Which past tasks are wanted. */
+/** A query of the history. */
 export interface PastTaskQuery {
-  /** Their kind. */
+  /** The kind of task. */
   readonly kind: PastTask['kind']
-  /** To whom they belonged; of command tasks the instance. */
+  /** The owner; for command tasks the instance. */
   readonly owner?: string | undefined
-  /** The name of their subagent; of command tasks their name. */
+  /** The name of the subagent; for command tasks the name of the task. */
   readonly name?: string | undefined
-  /** How they ended. */
+  /** The terminal status. */
   readonly status?: string | undefined
-  /** Each of its words of three characters and more is the beginning of a word of the task; each shorter one is a word of it. */
+  /** A search text. A word of three characters or more matches the beginnings of words, a shorter one matches whole words. All words must match. */
   readonly text?: string | undefined
-  /** Only what ended before this place. */
+  /** Only tasks that ended before this place. */
   readonly before?: HistoryPlace | undefined
-  /** The most tasks to return. */
+  /** The maximum number of tasks to return. */
   readonly limit: number
 }
 
-/** Keeps past tasks, within limits: the earliest are dropped. */
+/** Keeps past tasks within limits; the earliest are dropped. */
 export interface TaskHistory {
   /** Adds tasks, or replaces those of the same kind and id. @throws StoreError */
   add(tasks: readonly PastTask[]): Promise<void>
-  /** The task of an id. @throws StoreError */
+  /** Returns the task with this id. @throws StoreError */
   find(kind: PastTask['kind'], id: string): Promise<PastTask | undefined>
-  /** The latest of the tasks that match, the latest first. @throws StoreError */
+  /** Returns the latest matching tasks, the latest first. @throws StoreError */
   query(query: PastTaskQuery): Promise<readonly PastTask[]>
 }
 
-/** How much of the history is kept. All of it is about: it is swept now and then. */
+/** The limits of a history. They are approximate, because sweeps run only now and then. */
 export interface RetentionLimits {
-  /** The most tasks; 0 for no history. Default 10000. */
+  /** The maximum number of tasks; 0 for no history. Default 10000. */
   readonly maxTasks?: number
-  /** How long ago a task may have ended, in ms. Default 604800000 (7 days). */
+  /** The maximum age of a task's end, in ms. Default 604800000 (7 days). */
   readonly maxAgeMs?: number
-  /** The most bytes of their records. Default 268435456 (256 MiB). */
+  /** The maximum size of all records, in bytes. Default 268435456 (256 MiB). */
   readonly maxBytes?: number
 }
 
 const DEFAULT_LIMITS = { maxTasks: 10_000, maxAgeMs: 7 * 86_400_000, maxBytes: 256 * 1024 * 1024 } as const
 
-/** So many tasks are added between two sweeps, and so many are dropped by one at most. */
+/** The number of added tasks between two sweeps, and the maximum number of tasks that one sweep drops. */
 export const SWEEP = { every: 100, most: 1000 } as const
 
 /** The limits with their defaults. @throws InvalidInputError */
@@ -89,7 +89,7 @@ export function retentionLimits(given: RetentionLimits = {}): Required<Retention
   return { ...DEFAULT_LIMITS, ...given }
 }
 
-/** How many of the earliest tasks are to go. @param earliest those, the earliest first */
+/** The number of earliest tasks to drop. @param earliest the earliest tasks, in order */
 export function excessOf(
   earliest: readonly { readonly completedAt: number; readonly bytes: number }[],
   total: { readonly tasks: number; readonly bytes: number },

@@ -1,9 +1,9 @@
-/** What a process takes over of what an earlier one of its session has left. */
+/** Decides which tasks of an earlier process its successor takes over. */
 import { hasEnded } from '../../../machines/task-status.js'
 import type { PastTask, TaskHistory } from '../history/task-history.js'
 import type { StoreContents, StoredTask } from '../store.js'
 
-/** What a store holds without the tasks that are not kept, and these. */
+/** Splits the content of a store into what is kept and the tasks that are not. */
 export function withoutOld(
   all: StoreContents,
   isKept: (task: StoredTask) => boolean,
@@ -16,13 +16,13 @@ export function withoutOld(
   }
 }
 
-/** Adds tasks that are not taken over to the history. What cannot be added is not in it: nobody is owed anything of it. */
+/** Adds tasks that are not taken over to the history. A failure is ignored, because their results are not owed. */
 export function addToHistory(history: TaskHistory | undefined, tasks: readonly StoredTask[]): void {
   if (tasks.length === 0) return
   history?.add(tasks.map(toPastRow)).catch(() => undefined)
 }
 
-/** A stored task that has ended, as the history has it. */
+/** Converts a stored task that has ended to a row of the history. */
 export function toPastRow({ id, owner, status, completedAt = 0, record }: StoredTask): PastTask {
   const { subagentName } = record
   const name = typeof subagentName === 'string' ? subagentName : ''

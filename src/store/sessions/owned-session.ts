@@ -1,11 +1,11 @@
-/** A session whose store has one owner at a time, and so needs no files: a store that was opened before. */
+/** A session in a store with one owner at a time, such as one on a server. It needs no files. */
 import type { OpenStore } from '../open-store.js'
 import type { StoreChange, StoredTask } from '../store.js'
 import { addToHistory, withoutOld } from './kept-tasks.js'
 import type { SessionOfStore } from './session-store.js'
 
 /**
- * The store of the only process of a session.
+ * Wraps the store of a session's only process.
  * @param isKept as for `sessionStore`
  */
 export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boolean): SessionOfStore {
@@ -23,7 +23,7 @@ export function ownedSession(store: OpenStore, isKept: (task: StoredTask) => boo
     open: () => {
       const { kept, dropped } = withoutOld(store.open(), isKept)
       for (const { id } of kept.tasks) earlierTasks.add(id)
-      // What cannot be removed now is dropped by the next process.
+      // If removing them fails now, the next process drops them.
       if (dropped.length > 0) write(dropped.map(({ id }) => ({ table: 'tasks', remove: id }))).catch(() => undefined)
       addToHistory(store.history, dropped)
       return kept

@@ -30,13 +30,13 @@ const LOCK_MS = 10_000
 /** The longest file with a session key, in bytes (1 MiB). */
 const KEY_BYTES = 1024 * 1024
 
-/** What belongs to a store, in the order in which it is removed: a log without its database would be taken for that of the next one. */
+/** The files of a store in the order of their removal. SQLite would apply a log without its database to the next one. */
 const SUFFIXES = ['', '-wal', '-shm', '-new', '-owner', '-owner.new', '-lock'] as const
 
 /** The name of everything that belongs to a session key. */
 export const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 16)
 
-/** The files of a session in a folder, which is created when it is locked. */
+/** The files of a session in a folder. Locking creates the folder. */
 export function sessionFolder(path: string, key: string): SessionFiles {
   const folder = resolve(path)
   const hash = hashOf(key)
@@ -80,7 +80,7 @@ export function sessionFolder(path: string, key: string): SessionFiles {
 
 /** A session key that a folder has files of. */
 export interface ListedSession {
-  /** Undefined if the file that says so is missing. */
+  /** Undefined if the file that names it is missing. */
   readonly key: string | undefined
   readonly files: readonly string[]
 }
@@ -112,7 +112,7 @@ export function listHistories(path: string): readonly { readonly key: string | u
   })
 }
 
-/** Removes the histories of sessions that have no other file, and that nobody has written for so long that all of it is too old. */
+/** Removes the histories of sessions without other files, once every entry is too old. */
 function removeOldHistories(folder: string): void {
   const names = readdirSync(folder)
   for (const name of names) {
@@ -140,7 +140,7 @@ function checkFolder(folder: string): void {
 function writeKey(folder: string, key: string): void {
   const file = keyFile(folder, hashOf(key))
   if (readKey(file) === key) return
-  // By rename: a reader never finds half of it, and no link is followed.
+  // By rename, so that a reader never finds half a file, and a link is not followed.
   rmSync(`${file}.new`, { force: true })
   writeFileSync(`${file}.new`, JSON.stringify({ session: key }), { mode: 0o600, flag: 'wx' })
   renameSync(`${file}.new`, file)
@@ -159,11 +159,11 @@ function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // There is none, or a program has files in it.
+    // The folder does not exist, or a program has files in it.
   }
 }
 
-/** A file of the session that cannot be used stops it: whatever it holds is owed, and nobody would be told. */
+/** An unusable file of the session stops it, because its results would otherwise be lost without notice. */
 function withAdvice(store: FileStore, key: string): FileStore {
   return {
     ...store,

@@ -1,11 +1,11 @@
 /**
- * The store of one session: of all processes with the same session key, one after another or at the same time. Each process owns a file of its
- * own. It starts with one that nobody owns, or a new one, and moves what the other files that nobody owns hold into it.
+ * The store of one session: of all processes with the same session key, one after another or at the same time. Each process owns one file. It starts
+ * with a file that has no owner, or a new one, and moves the content of other files without owner into it.
  *
- * 1. Files are opened, created and removed under the lock of their folder. So one process adopts all that nobody owns, and no file is removed
- *    that another process is about to open.
- * 2. What is moved is written to the new file first, then removed from the old one. After a crash in between both have it, and the
- *    next process, which adopts both, finds the same ids.
+ * 1. Files are opened, created and removed under the lock of their folder. So one process adopts all files without an owner, and no file is removed
+ * that another process is about to open.
+ * 2. Content that moves is first written to the new file, then removed from the old one. After a crash in between both files have it, and the
+ * next process, which adopts both, finds the same ids.
  * 3. Only an empty file is removed, by its owner.
  */
 
@@ -17,35 +17,35 @@ import { addToHistory, withoutOld } from './kept-tasks.js'
 
 /** The files of one session key. */
 export interface SessionFiles {
-  /** What became of the tasks of all processes of the session. They share it. */
+  /** The history that all processes of the session share. */
   readonly history?: SqliteHistory | undefined
-  /** The folder for the files of programs. All processes of the session share it, since a running program's files cannot move. */
+  /** The folder for the files of programs. All processes of the session share it, because the files of a running program cannot move. */
   readonly directory: string | undefined
   /**
    * Keeps other processes from opening, creating and removing files.
-   * @returns ends that
+   * @returns a function that releases the lock
    * @throws StoreError
    */
   lock(): () => void
   /** The numbers of the files, in order. */
   numbers(): readonly number[]
-  /** A number that no file has. */
+  /** A free number. */
   nextNumber(): number
-  /** The store in a file, which is created when it is opened. */
+  /** The store in a file. Opening it creates the file. */
   store(number: number): FileStore
-  /** Removes a file that nobody owns. */
+  /** Removes a file without an owner. */
   remove(number: number): void
 }
 
 /** The store of one process of a session. */
 export interface SessionOfStore extends Store {
-  /** The ids of the tasks that were there when it was opened: an earlier process of the session left them. */
+  /** The ids of the tasks that an earlier process of the session left in it. */
   readonly earlierTasks: ReadonlySet<string>
-  /** Writes nothing any more: for the next process, what runs now is interrupted, as if this one had been killed. */
+  /** Stops all writes. The next process then sees the running tasks as interrupted, as if this process had been killed. */
   seal(): void
 }
 
-/** The same in files. */
+/** A session's store in files. */
 export interface SessionStore extends SessionOfStore, LocalStore {
   close(): void
 }
@@ -58,8 +58,7 @@ interface OwnedFile {
 
 /**
  * Creates the store of a process.
- * @param isKept whether a task that an earlier process left is taken over; it is asked about tasks that have ended, and are in no message that is not
- *   confirmed
+ * @param isKept whether a task of an earlier process is taken over. It is called for ended tasks that are not in an unconfirmed message
  */
 export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => boolean): SessionStore {
   const earlierTasks = new Set<string>()
@@ -109,7 +108,7 @@ export function sessionStore(files: SessionFiles, isKept: (task: StoredTask) => 
   }
 }
 
-/** Takes possession of every file that nobody owns. @throws StoreError for a file that cannot be read; then none is possessed */
+/** Takes ownership of every file without an owner. @throws StoreError for a file that cannot be read; then no file is owned */
 function adopt(files: SessionFiles): OwnedFile[] {
   const adopted: OwnedFile[] = []
   for (const number of files.numbers()) {
@@ -131,7 +130,7 @@ function create(files: SessionFiles): OwnedFile {
   return { number, store, contents: store.open() }
 }
 
-/** Moves everything into the own file, without what is not kept. @throws StoreError; nothing is lost, and no file is possessed */
+/** Moves all content into the own file, except what is not kept. @throws StoreError; no content is lost, and no file is owned */
 function gather(
   files: SessionFiles,
   own: OwnedFile,
@@ -148,7 +147,7 @@ function gather(
     ]
     if (changes.length > 0) own.store.writeNow(changes)
     for (const other of others) {
-      // Should removing the file fail, nobody finds its content a second time.
+      // If removing the file fails, its content is not found a second time.
       other.store.writeNow(removals(other.contents))
       open.delete(other)
       other.store.close()
@@ -161,7 +160,7 @@ function gather(
   }
 }
 
-/** The rows of several files. Of two rows with the same id the one with the later change counts. */
+/** The rows of several files. Of two rows with the same id, the one with the later change wins. */
 function union(contents: readonly StoreContents[]): StoreContents {
   const seqOf = (row: object): number => ('seq' in row && typeof row.seq === 'number' ? row.seq : 0)
   const merged = STORE_TABLES.map((table) => {
@@ -181,7 +180,7 @@ const puts = (contents: StoreContents): StoreChange[] =>
 const removals = (contents: StoreContents): StoreChange[] =>
   STORE_TABLES.flatMap((table) => contents[table].map(({ id }) => ({ table, remove: id }) as StoreChange))
 
-/** Keeps the names of the rows that are stored. */
+/** Updates the set of stored rows. */
 function note(rows: Set<string>, changes: readonly StoreChange[]): void {
   for (const change of changes) {
     if ('put' in change) rows.add(`${change.table} ${change.put.id}`)
@@ -194,7 +193,7 @@ function closeAndRemove(files: SessionFiles, store: LocalStore, number: number):
   try {
     unlock = files.lock()
   } catch {
-    // An empty file does no harm: the next process of the session uses it.
+    // An empty file is harmless: the next process of the session uses it.
   }
   store.close()
   if (unlock === undefined) return

@@ -1,8 +1,8 @@
-/** The SQLite that is used: Node's own where it is safe, else the package `@photostructure/sqlite`, which has the same interface. */
+/** Selects SQLite: Node's own where it is safe, otherwise the package `@photostructure/sqlite`, which has the same interface. */
 import { createRequire } from 'node:module'
 import { StoreError } from '../store-errors.js'
 
-/** What is used of a database, in Node's words (https://nodejs.org/api/sqlite.html). */
+/** The part of a database's interface that is used (https://nodejs.org/api/sqlite.html). */
 export interface Database {
   exec(sql: string): void
   prepare(sql: string): Statement
@@ -26,7 +26,7 @@ interface Driver {
  */
 const SAFE_VERSION = [3, 51, 3] as const
 
-/** What is installed where Node's own SQLite is missing or not safe. */
+/** The package to install where Node's own SQLite is missing or not safe. */
 export const SQLITE_PACKAGE = '@photostructure/sqlite'
 
 let loaded: Driver | undefined
@@ -40,7 +40,7 @@ export function openDatabase(file: string, options: { readonly readOnly?: boolea
   return new loaded.DatabaseSync(file, options)
 }
 
-/** Whether stores need `SQLITE_PACKAGE` in this Node. */
+/** Whether stores need `SQLITE_PACKAGE` on this version of Node. */
 export function needsSqlitePackage(): boolean {
   const version = process.versions['sqlite']
   return version === undefined || !isSafe(version)

@@ -1,4 +1,4 @@
-/** Brings a file of an older layout to the present one. */
+/** Migrates a file from an older layout to the current one. */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import type { Database } from './driver.js'
 
@@ -11,8 +11,8 @@ export const MIGRATIONS: readonly ((database: Database) => void)[] = [
 ]
 
 /**
- * Puts a copy aside, at `FILE-layout-N`, and migrates the file in one transaction.
- * @returns whether there was anything to do
+ * Saves a copy as `FILE-layout-N`, and migrates the file in one transaction.
+ * @returns whether a migration was necessary
  */
 export function migrate(
   database: Database,
@@ -23,11 +23,11 @@ export function migrate(
   const steps = migrations.slice(from - 1)
   if (steps.length === 0) return false
   const copy = `${file}-layout-${from}`
-  // What an earlier attempt left that did not get as far as the transaction.
+  // A leftover of an earlier attempt that failed before the transaction.
   rmSync(copy, { force: true })
   // SQLite would create it readable for everybody.
   closeSync(openSync(copy, 'wx', 0o600))
-  // SQLite makes the copy: one made with fs would miss the write-ahead log, and drop the locks of this process.
+  // SQLite makes the copy, because a copy made with fs would miss the write-ahead log and drop the locks of this process.
   database.prepare('VACUUM INTO ?').run(copy)
   database.exec('BEGIN IMMEDIATE')
   try {

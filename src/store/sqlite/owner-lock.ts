@@ -1,9 +1,10 @@
 /**
- * Who owns a store file. The lock is a transaction on a database of its own, `FILE-lock`: the system ends it with the process, whichever way
- * that ends, and readers of the store need not care. `FILE-owner` names the process: a store whose `FILE-lock` was removed by hand has an owner as
- * long as that process runs.
+ * The ownership of a store file. The lock is a transaction on a separate database, `FILE-lock`. The system releases it when the process ends for any
+ * reason, and readers of the store are not affected. `FILE-owner` names the process, so that a store whose `FILE-lock` was removed by hand still has an
+ * owner
+ * while that process runs.
  *
- * Nothing may open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
+ * Do not open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
  */
 import { closeSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readRegular } from '../../regular-file.js'
@@ -13,28 +14,28 @@ import { openDatabase, type Database } from './driver.js'
 import { resultCode, SQLITE } from './sqlite-failure.js'
 import { realPath, refuseLink } from './store-file.js'
 
-/** How long another process may hold the lock while it finds out that the store has an owner, in ms. */
+/** How long another process may hold the lock while it detects that the store has an owner, in ms. */
 const BUSY_MS = 200
 
-/** How often an owner is looked up again, in ms. */
+/** The interval at which the owner is checked, in ms. */
 const POLL_MS = 10
 
-/** The longest `FILE-owner`, in bytes: a path has at most a few thousand. */
+/** The maximum size of `FILE-owner`, in bytes. Paths have at most a few thousand. */
 const OWNER_BYTES = 65_536
 
-/** What `FILE-owner` says. */
+/** The content of `FILE-owner`. */
 interface Owner extends ProgramIdentity {
   /** The path of the store. */
   readonly file: string
 }
 
-/** The locks that this process holds. A database that is collected as garbage loses its lock. */
+/** The locks that this process holds. They are referenced here because a garbage-collected database loses its lock. */
 const held = new Set<Database>()
 
 /**
- * Becomes the owner of a store.
+ * Makes this process the owner of a store.
  * @param busyMs how long to wait for another owner, in ms
- * @returns ends the ownership
+ * @returns a function that releases the ownership
  * @throws StoreInUseError when there is an owner
  */
 export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
@@ -54,7 +55,7 @@ export function lockStore(file: string, busyMs: number = BUSY_MS): () => void {
   const owner = `${file}-owner`
   try {
     refuseOwner(file, busyMs)
-    // By rename: a reader never finds half of it. A link that someone has put there is removed, and not followed.
+    // By rename, so that a reader never finds half a file. A planted link is replaced, not followed.
     rmSync(`${owner}.new`, { force: true })
     writeFileSync(`${owner}.new`, JSON.stringify({ ...identityOf(process.pid), file: realPath(file) }), {
       mode: 0o600,
@@ -86,7 +87,7 @@ function createLock(lock: string): void {
   }
 }
 
-/** Refuses a store whose owner has lost the lock, and runs. A process that was killed loses its lock a moment before it has ended. */
+/** Refuses a store whose owner has lost the lock but still runs. A killed process loses its lock a moment before it ends. */
 function refuseOwner(file: string, busyMs: number): void {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {
     const pid = runningOwnerOf(file)
@@ -96,7 +97,7 @@ function refuseOwner(file: string, busyMs: number): void {
   }
 }
 
-/** The process that owns a store, if it runs. */
+/** The process that owns a store, if it is running. */
 export function runningOwnerOf(file: string): number | undefined {
   const owner = ownerOf(file)
   return owner !== undefined && stateOf(owner) === 'alive' ? owner.pid : undefined
@@ -106,7 +107,7 @@ export function runningOwnerOf(file: string): number | undefined {
 function ownerOf(file: string): Owner | undefined {
   try {
     const owner = JSON.parse(readRegular(`${file}-owner`, OWNER_BYTES) ?? '') as Owner
-    // A copy of a store has no owner.
+    // In a copy of a store, `FILE-owner` names the original.
     return owner.file === realPath(file) ? owner : undefined
   } catch {
     return undefined

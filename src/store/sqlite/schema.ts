@@ -1,7 +1,7 @@
 /**
- * The tables of a store file. Each row is kept whole, as JSON, with a checksum; the other columns are there for people who query the file.
+ * The tables of a store file. Each row is stored whole, as JSON with a checksum; the other columns are for people who query the file.
  *
- * A new version of the layout gets a new number and a migration that leads to it.
+ * A new layout needs a new number and a migration to it.
  */
 import { crc32 } from 'node:zlib'
 import type { StoreTable, StoreTables } from '../store.js'
@@ -13,17 +13,17 @@ import { MIGRATIONS } from './migrations.js'
 /** In the header of every store file (https://sqlite.org/pragma.html#pragma_application_id): "agtk". */
 export const APPLICATION_ID = 0x6167746b
 
-/** The version of the layout, in the header as well. */
+/** The layout version, which is also in the header. */
 export const LAYOUT_VERSION = MIGRATIONS.length + 1
 
 type Value = string | number | null
 
 interface TableLayout<Row> {
   readonly name: string
-  /** Columns besides `id`, `body` and `sum`, with what they show of a row. */
+  /** The columns besides `id`, `body` and `sum`, with the value of each. */
   readonly columns: Readonly<Record<string, (row: Row) => Value>>
   readonly order: string
-  /** The first layout that has it. Default: 1. */
+  /** The layout that introduced it. Default: 1. */
   readonly since?: number
 }
 
@@ -94,8 +94,8 @@ function layoutOf(database: Database): number {
 }
 
 /**
- * Reads every row of a table; none of a table that the layout of the file does not have yet.
- * @throws StoreError `STORE_DAMAGED` when a row is not what was written
+ * Reads every row of a table; an empty list for a table that the file's layout does not have yet.
+ * @throws StoreError `STORE_DAMAGED` when a row differs from what was written
  */
 export function readTable<Table extends StoreTable>(
   database: Database,

@@ -1,4 +1,4 @@
-/** SQLite's errors, in the words of this package (https://sqlite.org/rescode.html). */
+/** Maps SQLite's errors to errors of this package (https://sqlite.org/rescode.html). */
 import { StoreError, type StoreErrorCode } from '../store-errors.js'
 
 /** SQLite's primary result codes. */
@@ -27,13 +27,13 @@ export function resultCode(error: unknown): number | undefined {
   return typeof code === 'number' ? code & 0xff : undefined
 }
 
-/** Whether the file, its disk or its readers are the reason of an error, and not the row that was to be written. */
+/** Whether the cause of an error is the file, its disk or its readers, and not the row. */
 export function isOfFile(error: unknown): boolean {
   const code = resultCode(error)
   return code !== undefined && Object.values<number>(SQLITE).includes(code)
 }
 
-/** An error of SQLite or of the file system as a `StoreError` that names the file. */
+/** Converts an error of SQLite or the file system to a `StoreError` that names the file. */
 export function toStoreError(file: string, error: unknown): StoreError {
   if (error instanceof StoreError) return error
   const system = (error as { readonly code?: unknown } | null)?.code

@@ -34,7 +34,7 @@ import {
   refuseLink,
 } from './store-file.js'
 
-/** After so many removed rows the file gives its free pages back. */
+/** The number of removed rows after which the file returns its free pages to the system. */
 const VACUUM_AFTER = 1000
 
 /** How long a writer waits for a reader that recovers the log, in ms. */
@@ -45,7 +45,7 @@ const openHere = new Set<string>()
 
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
-  /** How much of the history is kept. `maxTasks: 0`: there is none. */
+  /** The limits of the history. `maxTasks: 0` turns it off. */
   readonly retention?: RetentionLimits
   /** Default: the platform's clock. */
   readonly clock?: Clock
@@ -54,9 +54,10 @@ export interface SqliteStoreOptions {
 const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, clock: aClock }
 
 /**
- * Creates a store in an SQLite file. Nothing is opened before a host opens the store. The file and its folder are created when they do not exist,
- * readable for their owner alone. Goals, outputs and errors of tasks are stored; values of environment variables are not.
- * Tasks that no manager keeps any longer are in the history, in the file `PATH-history`.
+ * Creates a store in an SQLite file. A host opens it. The file and its folder are created if they do not exist, readable only for their owner. Goals,
+ * outputs
+ * and errors of tasks are stored; values of environment variables are not. Tasks that a manager no longer keeps are in the history, in the file
+ * `PATH-history`.
  * @param path the path of the file
  * @throws InvalidInputError for an invalid option
  */
@@ -77,9 +78,9 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Loc
   }
 }
 
-/** The same, for a caller that writes before anything else happens. */
+/** As `sqliteStore`, for a caller that needs synchronous writes. */
 export function sqliteFile(path: string): FileStore {
-  // The working directory may change.
+  // Resolved now, because the working directory may change.
   const file = resolve(path)
   let open: OpenFile | undefined
   const writeNow = (changes: readonly StoreChange[]): void => {
@@ -104,7 +105,7 @@ export function sqliteFile(path: string): FileStore {
     },
     write: async (changes) => {
       writeNow(changes)
-      // A commit blocks the thread: timers and sockets have their turn before the next one, which then has what they change.
+      // A commit blocks the thread, so timers and sockets get a turn before the next one, which then includes their changes.
       await nextTurn()
     },
     writeNow,
@@ -116,12 +117,12 @@ export function sqliteFile(path: string): FileStore {
 }
 
 /**
- * Reads a store, also while its owner runs. Nothing is changed.
- * @throws StoreError if it is no store, or damaged
+ * Reads a store, also while its owner runs. Changes nothing.
+ * @throws StoreError if the file is damaged, or not a store
  */
 export function readStore(file: string): StoreContents {
   try {
-    // The file of a store that is open here must not be opened otherwise: closing it would drop the locks of this process.
+    // A store that is open in this process must not be opened again: closing the second descriptor would drop the locks of this process.
     if (!openHere.has(realPath(file)) && inspectFile(file) === undefined) {
       throw new StoreError('STORE_INVALID', `${file}: there is no such file.`)
     }
@@ -161,7 +162,7 @@ class OpenFile {
       // A copy that SQLite made of a store, as with VACUUM INTO, has no log.
       database.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL`)
       this.#contents = migrate(database, file, version) ? readContents(database, file) : contents
-      // Fails for a file that cannot be written: an empty transaction would not. It also creates the log.
+      // Detects a file that cannot be written, which an empty transaction would not. It also creates the log.
       database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${LAYOUT_VERSION}; COMMIT`)
       this.#log = new WatchedLog(file, database)
       this.#statements = prepareStatements(database)
@@ -172,7 +173,7 @@ class OpenFile {
     }
   }
 
-  /** What the file held when it was opened; it is not kept afterwards. */
+  /** The content of the file when it was opened; it is released afterwards. */
   takeContents(): StoreContents {
     const contents = this.#contents ?? readContents(this.#database, this.#file)
     this.#contents = undefined
@@ -199,7 +200,7 @@ class OpenFile {
 
   close(): void {
     try {
-      // A driver may keep the log until its statements are collected as garbage.
+      // A driver may keep the log until its statements are garbage-collected.
       this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {
       // The log stays, and the next owner reads it.
@@ -226,11 +227,11 @@ class OpenFile {
     try {
       this.#database.exec('ROLLBACK')
     } catch {
-      // SQLite has rolled back already, as it does on a full disk.
+      // SQLite has already rolled back, for example because the disk is full.
     }
   }
 
-  /** SQLite writes to a file that was removed without an error. */
+  /** SQLite reports no error when it writes to a removed file. */
   #checkIdentity(): void {
     const identity = identityOf(this.#file)
     if (identity === this.#identity) return
@@ -249,7 +250,7 @@ function create(file: string): number {
   return inspectFile(file) ?? 0
 }
 
-/** Reads a file, and looks for damage, on a connection that cannot write. */
+/** Reads a file and checks it for damage, on a read-only connection. */
 function readChecked(file: string): StoreContents {
   const database = openDatabase(file, { readOnly: true })
   try {
@@ -257,7 +258,7 @@ function readChecked(file: string): StoreContents {
     const [first] = Object.values(database.prepare('PRAGMA integrity_check(1)').get() ?? {})
     if (first !== 'ok') throw new StoreError('STORE_DAMAGED', `${file}: its content is damaged (${String(first)}).`)
     const contents = readContents(database, file)
-    // A driver may keep a closed connection, and with it a transaction that is open, until its statements are collected as garbage.
+    // A driver may keep a closed connection, and its open transaction, until its statements are garbage-collected.
     database.exec('COMMIT')
     return contents
   } finally {

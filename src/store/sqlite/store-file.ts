@@ -1,4 +1,4 @@
-/** What is checked of a file before it is opened for writing, and how a new one is created. */
+/** Checks a file before it is opened for writing, and creates new ones. */
 import {
   accessSync,
   closeSync,
@@ -22,14 +22,14 @@ import { APPLICATION_ID, createTables, LAYOUT_VERSION } from './schema.js'
 /** The header of a database file: https://sqlite.org/fileformat.html#the_database_header */
 const HEADER = { bytes: 100, magic: 'SQLite format 3\0', version: 60, applicationId: 68 } as const
 
-/** Creates the folder of a store if there is none: for its owner only, and invisible to git. */
+/** Creates the folder of a store if it does not exist: readable only for its owner, and ignored by git. */
 export function prepareFolder(file: string): void {
   const folder = dirname(file)
   if (existsSync(folder)) return
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    // Of a parent that cannot be written, Node says that it does not exist.
+    // For a parent without write permission, Node reports that it does not exist.
     accessSync(existingParentOf(folder), constants.W_OK)
     throw error
   }
@@ -42,11 +42,11 @@ function existingParentOf(folder: string): string {
 }
 
 /**
- * Each name of a file has a lock of its own. Call it with the lock held: a new file has two names for a moment.
+ * Each name of a file has its own lock. Call this with the lock held, because a new file has two names for a moment.
  * @throws StoreError for a file with several names
  */
 export function refuseHardLinks(file: string): void {
-  // What a process left that was killed while it created the file.
+  // A leftover of a process that was killed while it created the file.
   rmSync(unfinished(file), { force: true })
   const names = lstatSync(file, { throwIfNoEntry: false })?.nlink ?? 1
   if (names === 1) return
@@ -66,9 +66,9 @@ export function refuseLink(file: string): void {
 }
 
 /**
- * Refuses what is no store.
+ * Refuses a file that is not a store.
  * @returns the version of its layout; undefined when there is no file
- * @throws StoreError with the reason; the file was only read
+ * @throws StoreError with the reason; the file is only read
  */
 export function inspectFile(file: string): number | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false })
@@ -78,7 +78,7 @@ export function inspectFile(file: string): number | undefined {
     throw new StoreError('STORE_INVALID', `${file}: ${reason}. It was left as it is; use another file.`)
   }
   if (!stats.isFile()) return refuse('it is not a file')
-  // SQLite takes an empty file for a new database and removes the write-ahead log beside it.
+  // SQLite would treat an empty file as a new database and remove the write-ahead log beside it.
   if (stats.size === 0) return refuse('the file is empty, which no store is')
   const header = readHeader(file)
   if (header.toString('latin1', 0, HEADER.magic.length) !== HEADER.magic) return refuse('it is not an SQLite database')
@@ -106,14 +106,14 @@ function readHeader(file: string): Buffer {
   return header
 }
 
-/** Creates an empty store. It gets its name when it is complete, so that a crash leaves no half of one. */
+/** Creates an empty store. It is renamed when it is complete, so that a crash leaves no partial file. */
 export function createFile(file: string): void {
   const draft = unfinished(file)
   for (const rest of ['', '-journal', '-wal', '-shm']) rmSync(`${draft}${rest}`, { force: true })
   closeSync(openSync(draft, 'wx', 0o600))
   const database = openDatabase(draft)
   try {
-    // Before the log is switched on: afterwards it would have no effect.
+    // Must be set before the log is switched on; afterwards it has no effect.
     database.exec(`PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ${APPLICATION_ID}`)
     database.exec(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     createTables(database)
@@ -131,7 +131,7 @@ export function createFile(file: string): void {
 /** The name of a store that is being created. */
 const unfinished = (file: string): string => `${file}-new`
 
-/** Identifies a file whatever its name is. */
+/** Identifies a file independently of its name. */
 export function identityOf(file: string): string | undefined {
   const stats = statSync(file, { throwIfNoEntry: false, bigint: true })
   return stats && `${stats.dev}:${stats.ino}`

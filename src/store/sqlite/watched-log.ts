@@ -1,12 +1,13 @@
 /**
- * The write-ahead log of a store that is open. SQLite goes on writing to a log that was removed or cut, without an error, and the next process finds
- * nothing of what was written.
+ * Watches the write-ahead log of an open store. If the log is removed or truncated, SQLite keeps writing to it without an error, and the next process
+ * would
+ * not find these writes.
  */
 import { statSync } from 'node:fs'
 import { StoreError } from '../store-errors.js'
 import type { Database } from './driver.js'
 
-/** https://sqlite.org/fileformat.html#the_write_ahead_log: what a log has before its frames, and a frame before its page, in bytes. */
+/** The sizes of the log's header and of a frame's header, in bytes (https://sqlite.org/fileformat.html#the_write_ahead_log). */
 const HEADER = { log: 32, frame: 24 } as const
 
 interface LogState {
@@ -26,7 +27,7 @@ export class WatchedLog {
     this.note()
   }
 
-  /** Something has been written. */
+  /** Call after each write. */
   note(): void {
     this.#known = this.#look()
   }
@@ -55,7 +56,7 @@ export class WatchedLog {
     return stats && { identity: `${stats.dev}:${stats.ino}`, bytes: Number(stats.size) }
   }
 
-  /** What SQLite knows to be in the log: another connection may have moved all of it to the database. */
+  /** The size of the log that SQLite knows of. Another connection may have moved all of it to the database. */
   #bytesInUse(): number {
     const { log } = this.#database.prepare('PRAGMA wal_checkpoint(NOOP)').get() ?? {}
     const { page_size: page } = this.#database.prepare('PRAGMA page_size').get() ?? {}
