@@ -48,25 +48,28 @@ const POLICIES = ['allow', 'deny', 'ask'] as const satisfies readonly AcpPolicy[
 /** One policy for all tools, or one for each kind; `default` is for the kinds that are not named, and is `ask` unless it is given. */
 export type AcpPermissions = AcpPolicy | Readonly<Partial<Record<AcpToolKind | 'default', AcpPolicy>>>
 
-/** Which agent to run, and what it may do without a question. `cwd` is also the folder of its session, and bounds `fs/*`. */
+/** The agent to run, and what it may do without asking. `cwd` is also the folder of its session, and the only folder that `fs/*` can access. */
 export interface AcpRunnerOptions extends Pick<
   ProcessRunnerOptions,
   'command' | 'cwd' | 'env' | 'killSignal' | 'clock'
 > {
-  /** Its arguments, passed as they are. No shell is involved; the goal is sent as the prompt. */
+  /** Its arguments, passed unchanged without a shell. The goal is sent as the prompt. */
   readonly args?: readonly string[]
-  /** How its requests for permission are answered. A tool's kind is the claim of the agent: this is no security boundary. */
+  /** The answers to its requests for permission. The agent itself reports the kind of a tool, so this is not a security boundary. */
   readonly permissions: AcpPermissions
   /**
-   * The programs that it may start in terminals of the host; `cwd` is by default that of the agent. They are not confined to it. Default: none, and no
-   * terminals.
+   * The programs that it may start in terminals of the host; `cwd` defaults to that of the agent. The programs can access other folders. Default: no
+   * programs and no terminals.
    */
   readonly commands?: Pick<CommandPolicy, 'allow' | 'shell' | 'env' | 'cwd'>
-  /** The longest message that it may send, in bytes; a longer one fails the task. Also the longest file that it may read. Default 4194304 (4 MiB). */
+  /**
+   * The maximum size of a message from the agent, in bytes; a larger one fails the task. Also the maximum size of a file that it reads. Default 4194304
+   * (4 MiB).
+   */
   readonly maxMessageBytes?: number
-  /** How long it may take to start its session, in ms. Default 60000. */
+  /** The time limit for starting its session, in ms. Default 60000. */
   readonly startTimeoutMs?: number
-  /** How long after `session/cancel` it is stopped with `killSignal`, and how long after that its process group is killed, in ms. Default 5000. */
+  /** The time between `session/cancel` and `killSignal`, and between `killSignal` and killing its process group, in ms. Default 5000. */
   readonly graceMs?: number
 }
 
@@ -131,7 +134,7 @@ export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
   }
 }
 
-/** How a request for permission for such a tool is answered. */
+/** The policy for tools of a kind. */
 export function policyFor(permissions: AcpPermissions, kind: AcpToolKind): AcpPolicy {
   return typeof permissions === 'string' ? permissions : (permissions[kind] ?? permissions.default ?? 'ask')
 }

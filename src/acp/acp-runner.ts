@@ -25,18 +25,20 @@ import { startTurn, type EndedTurn } from './agent-turn.js'
 import { followUpdates } from './session-updates.js'
 import { openTerminals } from './terminals.js'
 
-/** How much of what an agent writes before it has answered is kept for an error, in bytes. */
+/** How much output before the first answer is kept for an error, in bytes. */
 const KEPT_STDOUT_BYTES = 8192
 
 /**
  * Creates a runner that starts an agent, sends it the goal as one prompt, and ends it after its turn.
  *
- * The last message of the agent is the `final_message`, and `session_id` its session; `terminate_reason` says so when the turn was cut short. An abort sends
- * `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Nothing that it started in its process group or in a terminal is left.
+ * The last message of the agent is the `final_message`, and `session_id` its session; `terminate_reason` is present when the turn was cut short. An
+ * abort sends
+ * `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Its process group and its terminals are always ended.
  *
- * A run rejects with a ProcessError. Besides the codes of `processRunner`: `ACP_AUTH_REQUIRED` for an agent that needs a sign-in, `ACP_FAILED` for an error that it answers or
- * a turn that it gives up, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for what is not the protocol, is too long, or does not come in time.
- * @param options which agent to run, and what it may do
+ * A run rejects with a ProcessError. Besides the codes of `processRunner`: `ACP_AUTH_REQUIRED` for an agent that needs a sign-in, `ACP_FAILED` for an
+ * error response or
+ * an abandoned turn, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for invalid, oversized or late messages.
+ * @param options the agent to run, and what it may do
  * @returns a runner for `subagents` and `AsyncTaskManager.launch`
  * @throws InvalidInputError or InvalidSettingError with the name of the option
  */
@@ -113,7 +115,7 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     const outcome = await turn.outcome
     isOver = true
     const wasAborted = signal.aborted
-    // An agent ends when its stdin does. One that has failed while it runs is not waited for.
+    // An agent exits when its stdin ends. An agent that failed while it runs is not awaited.
     pipe.endInput()
     if ('error' in outcome && !outcome.isGone) halt()
     else after(DRAIN_MS, halt)
@@ -133,7 +135,7 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
   }
 }
 
-/** @throws ProcessError for a turn that the agent has given up */
+/** @throws ProcessError for a turn that the agent abandoned */
 function outputOf({ stopReason, sessionId }: EndedTurn, command: string, message: KeptText): OutputObject {
   const output = parseOutput('text', message)
   if (stopReason === 'refusal' || stopReason === 'cancelled') {
@@ -158,7 +160,7 @@ function abortError(end: ProgramEnd, remains: ProgramRemains, reason: unknown): 
   return new ProcessAbortError(message, { command, stderr }, { cause: reason })
 }
 
-/** Why an agent has closed its output before the end of its turn. */
+/** Explains why an agent closed its output before the end of its turn. */
 function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string): Error {
   const { command, stderr, stdout } = remains
   const failure = end.stop === undefined ? endError(end, remains) : undefined

@@ -1,6 +1,6 @@
 /**
- * Reads and writes files for an agent, inside one folder. Links are followed first, and what they lead to must be inside: nothing outside is read or
- * written. It does not confine the agent itself, which is a program with the rights of this user.
+ * Reads and writes files for an agent, inside one folder. Links are resolved first, and their targets must be inside. This does not confine the agent
+ * itself, which is a program with the rights of this user.
  */
 import { constants, lstatSync, realpathSync } from 'node:fs'
 import { mkdir, open, type FileHandle } from 'node:fs/promises'
@@ -11,14 +11,14 @@ import { preview } from '../text/preview.js'
 
 const { O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-/** A FIFO must not block this process, and a link that has replaced the file in the meantime is not followed. */
+/** Keeps a FIFO from blocking this process, and a link that replaced the file in the meantime from being followed. */
 const SAFELY = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
 const refuse = (reason: string): RequestError => RequestError.invalidParams(undefined, reason)
 
 /**
  * Answers `fs/read_text_file`.
- * @throws RequestError for a path outside of the folder, and for what is not a file of at most `maxBytes`
+ * @throws RequestError for a path outside of the folder, for a larger file, and for something other than a file
  */
 export async function readTextFile(
   folder: string,
@@ -41,19 +41,19 @@ export async function readTextFile(
 
 /**
  * Answers `fs/write_text_file`: creates the file and its folders, or replaces its content.
- * @throws RequestError for a path outside of the folder, and for what is not a file
+ * @throws RequestError for a path outside of the folder, and for something other than a file
  */
 export async function writeTextFile(folder: string, path: string, content: string): Promise<void> {
   const target = locate(folder, path)
   await mkdir(dirname(target), { recursive: true }).catch(toRequestError(path))
-  // Emptied only when it is known to be a file.
+  // Truncated only after it is known to be a file.
   await withFile(target, path, O_WRONLY | O_CREAT, async (file) => {
     await file.truncate(0)
     await file.writeFile(content)
   })
 }
 
-/** Where a path really is. @throws RequestError unless that is inside the folder */
+/** Resolves a path. @throws RequestError unless it is inside the folder */
 function locate(folder: string, path: string): string {
   if (!isAbsolute(path) || path.includes('\0')) throw refuse(`path: ${preview(path)}, expected an absolute path`)
   const root = realpathSync(folder)
@@ -62,9 +62,9 @@ function locate(folder: string, path: string): string {
   throw refuse(`path: ${preview(path)}, expected a path inside ${root}`)
 }
 
-/** The path without links; its last parts need not exist. Undefined where a link leads nowhere. */
+/** The path without links; its last parts need not exist. Undefined for a dangling link. */
 function realTarget(path: string): string | undefined {
-  // A dangling link exists, too: it must not count as a file that is still to be created.
+  // A dangling link exists, so it must not be treated as a file to create.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
     const parent = dirname(path)
     const real = parent === path ? undefined : realTarget(parent)

@@ -1,15 +1,16 @@
 /**
  * The messages between this process and an agent, over its stdin and stdout.
  *
- * What the SDK would answer by printing to stderr of this process, an agent that floods it cannot reach: answers that nobody waits for and notifications
- * are taken out here. `session/update` is read here as well, so that all updates of a turn are read before its end is.
+ * The SDK prints unexpected responses and notifications to stderr. They are removed here, so that an agent cannot flood the log. `session/update` is
+ * also read
+ * here, so that all updates of a turn are processed before its end.
  */
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk'
 import type { Writable } from 'node:stream'
 import { preview } from '../text/preview.js'
 import { ProcessError } from '../runners/process-error.js'
 
-/** How many messages of the longest length may wait for an agent that does not read. */
+/** The maximum number of unread messages of maximum size; an agent that does not read fails beyond it. */
 const MAX_UNREAD_MESSAGES = 4
 
 /** Both directions. */
@@ -19,9 +20,9 @@ export interface AgentPipe {
   readonly onStdout: (chunk: Uint8Array) => void
   /** Messages are written to this stdin. */
   attach(stdin: Writable): void
-  /** Nothing more comes from the agent. */
+  /** Ends the input from the agent. */
   readonly close: () => void
-  /** Nothing more is sent to the agent. */
+  /** Ends the output to the agent. */
   endInput(): void
   /** Whether it was closed. */
   readonly isClosed: boolean
@@ -48,7 +49,7 @@ export function openAgentPipe(
   })
   const output = new WritableStream<Uint8Array>({
     write: (chunk) => {
-      // The end of an agent is noticed by its stdout.
+      // The end of an agent is detected on its stdout.
       if (stdin?.writable !== true) return
       stdin.write(chunk)
       if (stdin.writableLength <= MAX_UNREAD_MESSAGES * maxMessageBytes) return
@@ -79,7 +80,7 @@ export function openAgentPipe(
     },
     attach: (to) => {
       stdin = to
-      // EPIPE: it has ended.
+      // EPIPE: the agent has ended.
       stdin.on('error', () => undefined)
     },
     close: () => {

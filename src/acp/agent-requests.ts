@@ -1,4 +1,4 @@
-/** Answers what an agent asks: permissions by policy or by the owner of the task, and forms by the owner. */
+/** Answers the requests of an agent: permissions by policy or by the owner of the task, and forms by the owner. */
 import { RequestError } from '@agentclientprotocol/sdk'
 import type {
   CreateElicitationRequest,
@@ -15,7 +15,7 @@ import { cutText } from '../text/cut-text.js'
 import { policyFor, type AcpPermissions } from './acp-options.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 
-/** How many of its options a question has. */
+/** The maximum number of options in a question. */
 const MAX_OPTIONS = 20
 
 /** The longest input of a tool that a question shows, in characters. */
@@ -26,7 +26,7 @@ const MAX_MESSAGE_CHARS = 20_000
 
 type Ask = RunContext['ask']
 
-/** What is known about the agent. */
+/** The agent and its task. */
 export interface Asking {
   readonly ask: Ask
   readonly subagentName: string
@@ -40,7 +40,7 @@ const choose = (option: PermissionOption | undefined): RequestPermissionResponse
   option === undefined ? cancelled : { outcome: { outcome: 'selected', optionId: option.optionId } }
 
 /**
- * Answers `session/request_permission`. A policy allows once at most: without such an option the owner is asked.
+ * Answers `session/request_permission`. A policy allows a single use at most; without such an option the owner is asked.
  * @param signal its abort answers `cancelled`
  */
 export async function answerPermission(
@@ -66,7 +66,7 @@ export async function answerPermission(
   return choose(labels.get(String(answer.content?.['answer'])))
 }
 
-/** The options by the texts of which one is the answer. */
+/** The options by the text that selects each in an answer. */
 function labelsOf(options: readonly PermissionOption[]): ReadonlyMap<string, PermissionOption> {
   const labels = new Map<string, PermissionOption>()
   for (const option of options.slice(0, MAX_OPTIONS)) {
@@ -94,7 +94,7 @@ export async function answerElicitation(
   return { action: 'accept', content: (answer.content ?? {}) as Record<string, string> }
 }
 
-/** ACP writes null for what is absent; JSON Schema does not. */
+/** ACP uses null for absent values, JSON Schema does not. */
 const withoutNulls = (schema: object): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (_, value: unknown) => (value === null ? undefined : value)) as Record<
     string,

@@ -1,4 +1,4 @@
-/** The conversation with an agent: a session, one prompt, and the answers to what the agent asks meanwhile. */
+/** The conversation with an agent: a session, one prompt, and the answers to its requests. */
 import {
   client,
   MessageTooLargeError,
@@ -30,16 +30,16 @@ import { answerElicitation, answerPermission } from './agent-requests.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 import type { Terminals } from './terminals.js'
 
-/** The most requests of an agent that are answered at the same time. */
+/** The maximum number of requests that are answered at the same time. */
 const MAX_OPEN_REQUESTS = 16
 
 /** The longest text of an agent in an error, in characters. */
 const MAX_REASON_CHARS = 1000
 
-/** The codes of errors that have a meaning of their own (ACP, "Error Codes"). */
+/** The error codes with their own meaning (ACP, "Error Codes"). */
 const AUTH_REQUIRED = -32_000
 
-/** An agent, and what it is run for. */
+/** The settings of a turn. */
 export interface TurnSettings {
   readonly settings: AcpSettings
   readonly input: RunInput
@@ -53,24 +53,24 @@ export interface TurnSettings {
 /** A turn that has ended. */
 export type EndedTurn = Pick<PromptResponse, 'stopReason'> & Pick<NewSessionResponse, 'sessionId'>
 
-/** A turn that was not ended. */
+/** A turn that failed. */
 export interface FailedTurn {
   readonly error: unknown
   /** The request without an answer. */
   readonly waitedFor: string
-  /** The agent has closed its output; `error` does not say why. */
+  /** The agent closed its output; `error` has no further reason. */
   readonly isGone: boolean
 }
 
-/** A turn that goes on. */
+/** A turn in progress. */
 export interface AgentTurn {
   /** Never rejects. Closes the connection before it resolves. */
   readonly outcome: Promise<EndedTurn | FailedTurn>
-  /** Resolves when the session has started, or cannot any more. */
+  /** Resolves when the session has started, or has failed to. */
   readonly started: Promise<unknown>
-  /** The request that was sent last. */
+  /** The last request that was sent. */
   readonly waitsFor: string
-  /** Asks the agent to end its turn, and answers open requests as cancelled. Returns false without a session: then the turn has ended. */
+  /** Asks the agent to end its turn, and answers open requests as cancelled. Returns false if there is no session, and so no turn. */
   cancel(reason: unknown): boolean
   /** Ends it with an error. */
   fail(error: unknown): void
@@ -145,7 +145,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   }
 }
 
-/** What the agent may ask for. */
+/** The client capabilities that the agent is offered. */
 function capabilitiesOf({ settings: { permissions }, terminals }: TurnSettings) {
   return {
     fs: {
@@ -165,7 +165,7 @@ function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
   const { fs, session, elicitation, terminal } = methods.client
   const app = client({ name: 'agent-tasks' })
   let open = 0
-  /** Refuses what is too much at once. An abort of the run aborts the signal. */
+  /** Refuses requests above the limit. An abort of the run aborts the signal. */
   const on = <Method extends ClientRequestMethod>(
     method: Method,
     answer: (params: ClientRequestParamsByMethod[Method], signal: AbortSignal) => unknown,
@@ -201,7 +201,7 @@ function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
 
 const isKnown = (error: unknown): boolean => error instanceof ProcessError || error instanceof MessageTooLargeError
 
-/** Says which request failed, and why. */
+/** Explains which request failed, and why. */
 function toTurnError(
   error: unknown,
   command: string,

@@ -1,4 +1,4 @@
-/** What an agent says of its turn: its output, its progress, its tools and its last message. */
+/** The updates of an agent during its turn: output, progress, tool calls and the last message. */
 import { z } from 'zod'
 import { ByteTail } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
@@ -8,7 +8,7 @@ import type { KeptText } from '../runners/output-parsers.js'
 import { cutText } from '../text/cut-text.js'
 import { TOOL_KINDS, type AcpToolKind } from './acp-options.js'
 
-/** Of how many tool calls the kind and the title are kept: the latest. */
+/** The number of tool calls whose kind and title are kept: the latest ones. */
 const MAX_TOOL_CALLS = 1000
 
 /** The longest title that is shown, and the longest id that is kept, in characters. */
@@ -27,7 +27,7 @@ const toolFields = lazily(() => ({
   status: z.string().nullish(),
 }))
 
-/** Only what is read of `session/update`; other updates are ignored, malformed ones as well. */
+/** The parts of `session/update` that are used. Other and malformed updates are ignored. */
 const updateSchema = lazily(() =>
   z.object({
     update: z.discriminatedUnion('sessionUpdate', [
@@ -49,9 +49,9 @@ const updateSchema = lazily(() =>
 export interface SessionUpdates {
   /** Reads the parameters of a `session/update`. Never throws. */
   readonly read: (params: unknown) => void
-  /** Ignores updates until this is settled: an agent that loads a session tells all of it again. */
+  /** Ignores updates until the promise settles, because an agent that loads a session replays it. */
   discardUntil(loaded: Promise<unknown>): Promise<void>
-  /** What the tool call of a request is: the request may leave out what an update has said before. */
+  /** Describes the tool call of a request, which may omit fields from earlier updates. */
   toolCall(request: {
     readonly toolCallId: string
     readonly kind?: AcpToolKind | null | undefined
@@ -61,7 +61,7 @@ export interface SessionUpdates {
   message(): KeptText
 }
 
-/** One line of foreign text. */
+/** Foreign text on one line. */
 export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
   cutText(
     text
@@ -71,7 +71,7 @@ export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
     maxChars,
   )
 
-/** @param maxBytes how much of a message is kept */
+/** @param maxBytes the maximum size of a message that is kept */
 export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, maxBytes: number): SessionUpdates {
   const tools = new Map<string, ToolCallInfo>()
   let message = new ByteTail(maxBytes)

@@ -1,4 +1,4 @@
-/** The terminals of one run: programs that its agent has this process start, as far as `commands` allows them. */
+/** The terminals of one run: programs that the agent starts through this process, within `commands`. */
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { CreateTerminalRequest, TerminalExitStatus, TerminalOutputResponse } from '@agentclientprotocol/sdk'
 import { ByteTail } from '../engine/byte-tail.js'
@@ -9,7 +9,7 @@ import { preview } from '../text/preview.js'
 import { allowedCommand, programPath, type CommandPolicy } from '../tools/command-policy.js'
 import type { AcpSettings } from './acp-options.js'
 
-/** The most terminals that a run has at once. */
+/** The maximum number of terminals of a run. */
 const MAX_TERMINALS = 16
 
 /** The most output of a terminal that is kept, in bytes (1 MiB). */
@@ -30,11 +30,11 @@ export interface Terminals {
   waitForExit(id: string): Promise<TerminalExitStatus>
   kill(id: string): void
   release(id: string): void
-  /** Ends all of them. Resolves when nothing of them runs. */
+  /** Ends all terminals. Resolves when no program of them runs. */
   close(): Promise<void>
 }
 
-/** @param policy what may be started */
+/** @param policy the programs that may be started */
 export function openTerminals(
   { graceMs, killSignal, clock }: AcpSettings['program'],
   policy: CommandPolicy,
@@ -43,7 +43,7 @@ export function openTerminals(
 ): Terminals {
   const terminals = new Map<string, Terminal>()
   const running = new Set<Promise<unknown>>()
-  // The agent is the program that is stored for the run. The watchdog ends those of its terminals.
+  // The store records the agent as the program of the run. The watchdog ends the programs of its terminals.
   const context = {
     trace,
     ...(durability !== undefined && { durability: { ...durability, saveProgram: () => Promise.resolve() } }),
@@ -56,7 +56,7 @@ export function openTerminals(
   }
   const start = (request: CreateTerminalRequest): Terminal => {
     const { command, args = [], env = [], cwd, outputByteLimit } = request
-    // A shell runs command lines; a program with arguments is one of what it can start.
+    // A shell runs command lines, including those of a program with arguments.
     const isProgram = policy.shell === true && args.length > 0
     const allowed = allowedCommand(isProgram ? { ...policy, shell: false, allow: [command] } : policy, {
       command,

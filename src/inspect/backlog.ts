@@ -9,7 +9,7 @@ export class Backlog<Item> {
   #chars = 0
   #dropped = 0
 
-  /** @param charsOf how much an item counts towards `mostChars` */
+  /** @param charsOf the size of an item that counts towards `mostChars` */
   constructor(most: number, mostChars: number, charsOf: (item: Item) => number) {
     this.#most = most
     this.#mostChars = mostChars

@@ -1,5 +1,5 @@
 /**
- * Records XState's inspection events as they come, and builds messages from them later. Recording one costs a few assignments, so
+ * Records XState's inspection events as they arrive, and builds messages from them later. Recording costs a few assignments, so
  * that the inspector does not slow the actors down.
  */
 import type { ActorRefLike, InspectionEvent } from 'xstate'
@@ -10,7 +10,7 @@ import { toShownValue } from './shown-value.js'
 
 type ShownEvent = Extract<InspectionEvent, { type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot' }>
 
-/** An inspection event of which no message was built yet. */
+/** An inspection event without a message yet. */
 export interface Captured {
   readonly event: ShownEvent
   /** Milliseconds since the epoch. */
@@ -19,7 +19,7 @@ export interface Captured {
   first?: unknown
 }
 
-/** @returns a function that records an event; it returns undefined for one that has no message, such as a microstep */
+/** @returns a function that records an event; it returns undefined for an event without a message, such as a microstep */
 export function createCapture(now: () => number, sessions: Sessions): (event: InspectionEvent) => Captured | undefined {
   const created = new WeakMap<ActorRefLike, Captured>()
   return (event) => {

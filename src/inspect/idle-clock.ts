@@ -1,4 +1,4 @@
-/** A clock whose timers do not keep the process alive: an inspector must not. */
+/** A clock whose timers do not keep the process alive. */
 import type { Clock } from '../clock.js'
 
 export function idleClock(clock: Clock): Clock {

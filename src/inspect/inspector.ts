@@ -23,7 +23,7 @@ import { actorMessage, createSessions, type Session } from './sessions.js'
 import type { Transport, TransportEvents } from './transport.js'
 import { createViewerTransport } from './viewer-window.js'
 
-/** How many messages are built or sent before other work gets its turn. */
+/** How many messages are built or sent before other work gets a turn. */
 const BATCH = 100
 
 /** The interval at which a connection that is full is checked, in ms. */
@@ -80,7 +80,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
   let isClosed = false
 
   const report = (error: unknown, source: InspectorErrorSource): void => {
-    // There is nothing left to report an exception of `onError` to.
+    // There is no further handler for an exception of `onError`.
     callIsolated(
       (): unknown => onError(error, source),
       () => undefined,
@@ -128,7 +128,7 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     sent += 1
   }
 
-  /** Sends the `@xstate.actor` messages of an actor and its ancestors, unless this connection has had them. */
+  /** Sends the `@xstate.actor` messages of an actor and its ancestors that this connection has not received. */
   function introduce(session: Session): void {
     if (session.introducedOn === connection) return
     if (session.parent !== undefined) introduce(session.parent)
@@ -141,13 +141,13 @@ export function createInspector(options: InspectorOptions = {}): Inspector {
     if (introduces === undefined) introduce(session)
     else {
       if (session.parent !== undefined) introduce(session.parent)
-      // Built before the actor was started, the message lacks the parent: it is sent again before the actor's next one.
+      // A message that was built before the actor started lacks the parent, so it is sent again before the actor's next one.
       if (introduces.parentId === session.parent?.sessionId) session.introducedOn = connection
     }
     send(text)
   }
 
-  /** Builds and sends one batch; returns whether more can be done now. */
+  /** Builds and sends one batch; returns whether another one can follow now. */
   function pump(): boolean {
     for (let count = 0; count < BATCH; count += 1) {
       const event = captured.take()

@@ -13,7 +13,7 @@ interface MessageFields {
   readonly sessionId: string
   /** The time of the event, in milliseconds since the epoch, as text. */
   readonly createdAt: string
-  /** Always null: the format has the field and does not use it. */
+  /** Always null; the format does not use this field. */
   readonly id: null
   /** `FORMAT_VERSION`. */
   readonly _version: string

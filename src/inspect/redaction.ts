@@ -1,4 +1,4 @@
-/** What is left out by default: text that people and models wrote, outputs of runs, and secrets. */
+/** Redacts by default: text of people and models, outputs of runs, and secrets. */
 import { InvalidInputError } from '../errors.js'
 
 /** The replacement for a value that is left out. */
@@ -52,7 +52,7 @@ const redactNothing: Redact = (_key, value) => value
  */
 export function toRedact(redact: boolean | Redact): Redact {
   if (typeof redact === 'function') return redact
-  // A JavaScript caller may pass anything: a wrong value must not turn the redaction off.
+  // Callers in JavaScript may pass any value. An invalid one must not turn the redaction off.
   if (typeof redact !== 'boolean') throw new InvalidInputError('options.redact', redact, 'a function, true or false')
   return redact ? redactByDefault : redactNothing
 }

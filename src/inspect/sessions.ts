@@ -1,13 +1,13 @@
 /**
- * The actors that a viewer can be shown. On each connection an actor's `@xstate.actor` message comes before its other messages, and
- * its parent's before that; so what that message says is kept while the actor lives, without the actor itself.
+ * The actors that can be sent to a viewer. On each connection an actor's `@xstate.actor` message precedes its other messages, and
+ * follows that of its parent. The content of that message is kept while the actor lives, without the actor itself.
  */
 import { isMachineSnapshot, type ActorRefLike, type AnyActorRef } from 'xstate'
 import { FORMAT_VERSION, type ActorMessage } from './messages.js'
 import type { Redact } from './redaction.js'
 import { toShownValue, type ShownLimits } from './shown-value.js'
 
-/** What a viewer is shown of one actor. */
+/** The data of one actor for a viewer. */
 export interface Session {
   readonly sessionId: string
   readonly rootId: string
@@ -22,7 +22,7 @@ export interface Session {
   introducedOn: number
 }
 
-/** Of more live actors than this, the oldest are left out when a connection opens; each is sent with its next event. */
+/** The maximum number of live actors that are sent when a connection opens. Older ones are sent with their next event. */
 const MOST_LIVE = 10_000
 
 const DEFINITION_LIMITS: ShownLimits = { depth: 50, stringChars: 10_000, values: 20_000, chars: 1_000_000 }
@@ -53,7 +53,7 @@ export function createSessions(redact: Redact) {
     const { id, sessionId } = ref as AnyActorRef
     const snapshot: unknown = ref.getSnapshot()
     const machine = isMachineSnapshot(snapshot) ? snapshot.machine : undefined
-    // Without an id of its own, XState uses the session's; the machine's says more.
+    // Without its own id, an actor has its session id in XState; the machine's id is more useful.
     const name = id === sessionId && machine !== undefined ? machine.id : id
     const session: Session = {
       sessionId,

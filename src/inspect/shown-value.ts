@@ -1,6 +1,6 @@
 /**
- * What a viewer is shown of a value: plain JSON data, redacted, and bounded however large, deep or circular the value is. Only what
- * is shown is read.
+ * Converts a value for a viewer: to plain JSON data, redacted, and bounded for large, deep or circular values. Only the visible part
+ * is read.
  */
 import { StateMachine } from 'xstate'
 import { defined } from '../defined.js'

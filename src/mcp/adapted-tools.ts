@@ -1,4 +1,4 @@
-/** What the server does around the calls of some tools, for one client. */
+/** Wraps the calls of some tools with what the MCP server adds for one client. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
@@ -29,7 +29,7 @@ const adaptations: Readonly<Partial<Record<ToolName, Adapt>>> = {
   monitor: inSlot,
 }
 
-/** The tool as this client gets it. */
+/** The tool with the additions for this client. */
 export function adapted(tool: Tool, client: ToolClient): Tool {
   const adapt = new Map(Object.entries(adaptations)).get(tool.name)
   return adapt === undefined ? tool : adapt(tool, client)
@@ -37,7 +37,7 @@ export function adapted(tool: Tool, client: ToolClient): Tool {
 
 const cwdSchema = z.string().optional().describe('The working directory, for subagents that may have another.')
 
-/** Runs a subagent where its configuration, the call or the client's project says, with the deadline of its configuration. */
+/** Runs a subagent in the directory that its configuration, the call or the client's project gives, with the deadline of its configuration. */
 function inWorkingDirectory(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
   const { config, subagents } = backend
   return {
@@ -65,7 +65,7 @@ function noSubagents({ configFile, untrusted }: Backend): string {
     : `No subagents are configured: the user can add them to ${configFile}.`
 }
 
-/** Schedules a subagent as a call of `task` without a working directory and a deadline would launch it. */
+/** Launches a scheduled subagent as a call of `task` without a working directory and a deadline would. */
 function launchingInProject(tool: Tool, { backend, setting, findProject }: ToolClient): Tool {
   return {
     ...tool,
@@ -99,7 +99,7 @@ function withInstance(tool: Tool, { backend: { instances } }: ToolClient): Tool 
   }
 }
 
-/** Runs programs in the client's project, unless the configuration says where. */
+/** Runs programs in the client's project, unless the configuration sets a directory. */
 function inProject(tool: Tool, { backend: { config }, setting, findProject }: ToolClient): Tool {
   if (config.commands?.cwd !== undefined) return tool
   return {
@@ -117,7 +117,7 @@ function inProject(tool: Tool, { backend: { config }, setting, findProject }: To
   }
 }
 
-/** The program of a monitor takes a slot of its client, and runs where the others do. */
+/** A monitor's program takes a slot of its client, and runs in the same directory as other programs. */
 function inSlot(tool: Tool, client: ToolClient): Tool {
   const { backend, owner } = client
   const execute: Tool['execute'] = (input, context) => inProject(tool, client).execute(input, context)

@@ -1,4 +1,4 @@
-/** What all connections of one MCP server share: the async tasks, the subagents, and the instances with their lanes. */
+/** The state that all connections of one MCP server share: the async tasks, the subagents, and the instances with their lanes. */
 import { currentRuns } from '../async-tasks/run-plan.js'
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
@@ -57,8 +57,8 @@ export interface McpServerOptions {
   /** The path of the configuration file, which the tool `task` names when there are no subagents. */
   readonly configFile?: string
   /**
-   * A configuration that was found and is not used, because the user has not trusted it (`untrusted` of `loadAgentConfig`). The tools are listed, each call
-   * is answered with what the user can do, and no store is opened.
+   * A configuration file that was found but is not trusted (`untrusted` of `loadAgentConfig`). The tools are listed, each call returns the command that
+   * trusts it, and no store is opened.
    */
   readonly untrusted?: UntrustedFile | undefined
   /**
@@ -67,16 +67,16 @@ export interface McpServerOptions {
    */
   readonly projectFolder?: string
   /**
-   * The folder in which tasks and their results are kept when the process ends, or a store that is open (`await openStore(postgresStore({ … }))`). Such a
-   * store is closed with the server, and it names the session. Overrides `store` of the configuration. Default: none, everything ends with the process.
+   * The folder that keeps tasks and results when the process ends, or an open store (`await openStore(postgresStore({ … }))`). An open
+   * store is closed with the server, and it names the session. Overrides `store` of the configuration. Default: none, so tasks end with the process.
    */
   readonly store?: string | OpenStore
   /**
-   * With a store: whose tasks they are. A server takes over what ended servers of the same session left. Overrides `session` of the
+   * With a store: the name of the session. A server takes over what ended servers of the same session left. Overrides `session` of the
    * configuration. Default: `projectFolder`.
    */
   readonly session?: string
-  /** Further subagents, which this process runs, by name. One with the name of a configured subagent replaces it. */
+  /** Further subagents, by name, that run in this process. They replace configured subagents with the same name. */
   readonly subagents?: Readonly<Record<string, Subagent>>
   /**
    * The tasks of a cluster (`bullmqCluster(…).tasks()` of `agent-tasks/bullmq`): `submit_commands` runs on the instances of its servers. They are closed
@@ -107,7 +107,7 @@ const aFolderOrStore: OptionType = {
 }
 
 export const serverOptionTypes: OptionTypes<McpServerOptions> = {
-  // Its schema checks the content.
+  // The schema of the configuration checks its content.
   config: anObject,
   folder: aString,
   configFile: aString,
@@ -124,7 +124,7 @@ export const serverOptionTypes: OptionTypes<McpServerOptions> = {
 
 export interface Backend {
   readonly configFile: string | undefined
-  /** The configuration that is not used: every call of a tool says so. */
+  /** The untrusted configuration file; every call of a tool returns how to trust it. */
   readonly untrusted: UntrustedFile | undefined
   readonly config: AgentConfig
   /** The directory that relative paths of the configuration start from. */
@@ -138,19 +138,19 @@ export interface Backend {
   readonly session: SessionOfStore | undefined
   /** The command tasks of this process. */
   readonly taskManager: TaskManager
-  /** What runs the commands of clients: `taskManager`, or a cluster. */
+  /** Runs the commands of clients: `taskManager`, or a cluster. */
   readonly commandTasks: TaskManager | ClusterTasks
   readonly pool: InstancePool
-  /** What clients see: those of the pool, or of a cluster. */
+  /** The instances that clients see: those of the pool, or of a cluster. */
   readonly instances: InstanceSource
   readonly slots: ClientSlots
   readonly subagents: ReadonlyMap<string, FlatSubagent>
-  /** Stops every task and every program; resolves when they have ended. What runs is cancelled or, in a store, interrupted. */
+  /** Stops every task and every program; resolves when they have ended. Running tasks are cancelled, or with a store, interrupted. */
   close(): Promise<void>
 }
 
 /**
- * Connects no instance and starts no program.
+ * Creates the backend. Connects no instance and starts no program.
  * @throws InvalidInputError for an invalid configuration; StoreError when the store cannot be opened, InvalidSettingError for a setting that needs one
  */
 export function createBackend(options: McpServerOptions = {}): Backend {
@@ -169,7 +169,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
     ...configuredSubagents(config, { folder, projectFolder }, clock),
     ...Object.entries(options.subagents ?? {}).map(([name, subagent]) => [name, flatRunner(subagent)] as const),
   ])
-  // Opening it would take over what earlier servers left, and end it for want of its subagents.
+  // With an untrusted configuration the store stays closed: opening it would end earlier tasks, because their subagents are unknown.
   const session =
     untrusted === undefined ? createSession(config, { ...options, folder, projectFolder }, clock) : undefined
   const manager = new AsyncTaskManager({
@@ -235,7 +235,7 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   }
 }
 
-/** Only the command line knows how tasks are sent to workers: programs pass a runner of `agent-tasks/bullmq`. */
+/** Only the command line can send tasks to workers. Programs pass a runner of `agent-tasks/bullmq`. */
 function checkRemote({ subagents }: AgentConfig, runners: McpServerOptions['subagents'] = {}): void {
   const index = subagents.findIndex(({ name, runsOn }) => runsOn === 'workers' && !Object.hasOwn(runners, name))
   if (index === -1) return
@@ -248,7 +248,7 @@ const stopped = (what: string): string =>
 const cancelled = (what: string): string =>
   `The server ended before the commands (${what}) did, and cancelled them. Launch them again if they are still needed.`
 
-/** Stops what runs in a way that the next server of the session tells its client of. */
+/** Stops running tasks, in a state from which the next server of the session reports them to its client. */
 async function leave(
   manager: AsyncTaskManager,
   session: SessionOfStore,
@@ -257,7 +257,7 @@ async function leave(
   const { reads } = manager
   for (const entry of reads.ledger.running()) {
     const { id, subagentName, goalPrompt } = entry.record
-    // The next server would look for what goes on: a program, or commands of a cluster.
+    // The next server looks for runs that survive: programs, and commands of a cluster.
     const isProgram = subagents.get(subagentName)?.survivesHost === true
     if (!isProgram && reads.persistence?.keyOf(entry) === undefined) continue
     const run = currentRuns.get(entry)
@@ -265,9 +265,9 @@ async function leave(
     manager.failTask(id, isProgram ? stopped(what) : cancelled(what))
     run?.abort()
   }
-  // Nothing is written once it is sealed, not even that the answers which were written out have arrived.
+  // After the store is sealed no change is written, not even the confirmation of answers that were written out.
   reads.persistence?.confirmOwner()
-  // What cannot be stored was reported.
+  // The failure was already reported.
   await manager.stored().catch(() => undefined)
   session.seal()
 }
@@ -280,12 +280,12 @@ function clientLimits({ maxAsyncTasks, whenFull, queueMax, commands }: AgentConf
   }
 }
 
-/** What the model may monitor; undefined where the configuration has no monitors. */
+/** The monitor limits of the model; undefined where the configuration has no monitors. */
 export function monitorLimits({ monitors }: AgentConfig, folder: string): MonitorLimits | undefined {
   return monitors && defined({ ...monitors, files: monitors.files?.map((file) => resolve(folder, file)) })
 }
 
-/** The most background tasks of all clients, unless one alone may have more. */
+/** The minimum of the limit for background tasks of all clients. */
 const MIN_TOTAL = 50
 
 function totalOf({ maxAsyncTasks, maxAsyncTasksOfAllClients, whenFull }: AgentConfig): number {

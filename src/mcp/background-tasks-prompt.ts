@@ -1,4 +1,6 @@
-/** The prompt `background-tasks`: when a model uses which tool. A client shows it to its user as a command, or adds it to its instructions. */
+/**
+ * The prompt `background-tasks`: explains to a model when to use which tool. A client shows it to its user as a command, or adds it to its instructions.
+ */
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import { preview } from '../text/preview.js'
 import { inOrder, type ToolName } from '../tools/tool-list.js'
@@ -13,7 +15,7 @@ const BEFORE = [
   'Start independent pieces of it at once, then go on with your own work.',
 ]
 
-/** The order in which it names the tools: first what starts work. Others follow. */
+/** The order of the tools in the text, beginning with those that start work. Other tools follow. */
 const ORDER: readonly ToolName[] = [
   'task',
   'run_command',

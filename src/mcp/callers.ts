@@ -1,9 +1,9 @@
 /**
- * The client behind a request, which decides whose tasks the request can see.
+ * Identifies the client behind a request, which decides which tasks the request can see.
  *
- * A stdio connection and an HTTP session are one client each. Streamable HTTP has no sessions since protocol version 2026-07-28: there a
- * bearer token identifies the client. A client without a token is anonymous; it can use a task only by its full id, which cannot be
- * guessed, and gets no lists.
+ * A stdio connection and an HTTP session are one client each. Streamable HTTP has no sessions since protocol version 2026-07-28; a
+ * bearer token identifies the client instead. A client without a token is anonymous: it can use a task only by its full id, which cannot be
+ * guessed, and its lists are empty.
  */
 import { prunedTasks } from '../async-tasks/recovery/pruned-tasks.js'
 import { createHash } from 'node:crypto'
@@ -21,17 +21,17 @@ export interface Caller {
   readonly isAnonymous: boolean
   /** Whether the client runs on this machine, as this user. */
   readonly isLocal?: boolean
-  /** Called with the ids that a call names, before it is made: whose tasks they are may change. */
+  /** Called with the ids that a call names, before the call, because it may change the owner of these tasks. */
   readonly onNamed?: (taskIds: readonly string[]) => void
 }
 
 /** The owner of all tasks over stdio. */
 export const STDIO_OWNER = 'main'
 
-/** All clients that do not identify themselves. */
+/** The caller of all requests without identification. */
 export const ANONYMOUS: Caller = { owner: 'anonymous', isAnonymous: true }
 
-/** The client of a request that is in no session. Its owner is derived from the token, so that no record contains the token. */
+/** The client of a request without a session. Its owner is derived from the token, so that no record contains the token. */
 export function callerOf(request: IncomingMessage): Caller {
   const token = bearerTokenOf(request)
   if (token === undefined) return ANONYMOUS
@@ -61,7 +61,7 @@ function refuse(
   const { task_id, task_ids } = args
   const unknown = namedIn(args).find((id) => manager.getTask(id)?.owner !== ANONYMOUS.owner)
   const pruned = unknown === undefined ? undefined : manager.reads.use(prunedTasks).find(unknown, ANONYMOUS.owner)
-  // A part of an id shows nothing to a client that cannot be told from others.
+  // The beginning of an id reveals no task to an anonymous client.
   if (pruned !== undefined && pruned.id === unknown) return toToolResult(prunedText(pruned))
   if (unknown !== undefined) return toToolResult(`No async task found with ID '${unknown}'. ${HOW_TO_IDENTIFY}`)
   const isNamed = task_id !== undefined || (Array.isArray(task_ids) && task_ids.length > 0)

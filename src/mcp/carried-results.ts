@@ -1,4 +1,4 @@
-/** The results that one answer carries: the tool's own, and what else is owed to the client. */
+/** The results in one answer: those of the tool itself, and undelivered results of the client's other tasks. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { HeldLease, HoldLease } from '../async-tasks/delivery/leases.js'
 import type { AsyncTaskReminderService } from '../async-tasks/delivery/reminder-service.js'
@@ -18,9 +18,9 @@ export class CarriedResults {
     return [...new Set(this.#leases.flatMap(({ taskIds }) => taskIds))]
   }
 
-  /** What was written is delivered; the rest is owed again. */
+  /** Acknowledges the results of a written answer; otherwise they are owed again. */
   end(isWritten: boolean): void {
-    // In one tick: no message of the answer confirms another one of it.
+    // In one tick, so that the messages of one answer do not confirm each other.
     for (const lease of this.#leases.splice(0)) {
       if (isWritten) lease.acknowledge()
       else lease.release()
@@ -28,7 +28,7 @@ export class CarriedResults {
   }
 }
 
-/** Adds what is owed to the client to a result: a client is told of nothing unless it asks. */
+/** Adds undelivered results to an answer, because the server cannot notify a client between its calls. */
 export async function addOwed(
   result: McpResult,
   carried: CarriedResults,

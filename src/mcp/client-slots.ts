@@ -1,4 +1,4 @@
-/** How much each client may run at once: one client cannot take the slots of the others. */
+/** Limits the tasks of each client, so that one client cannot take the slots of the others. */
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -8,42 +8,42 @@ import { errorResult, type ToolResult } from '../tools/tool.js'
 import type { SlotKind } from '../tools/tool-descriptor.js'
 import { FOLLOW_UPS } from './follow-ups.js'
 
-/** The most tasks that the calls of one client run in place, and those of all clients. They count until their runs have ended. */
+/** The maximum number of tasks that calls run in place: for one client, and for all. A task counts until its run has ended. */
 export const MAX_IN_PLACE = 50
 export const MAX_IN_PLACE_OF_ALL = 500
 
-/** What a client can do when it has as much as it may. */
+/** Advice for a client at its limit. */
 const ADVICE = ['Wait until one has ended (wait_for_async_tasks)', `cancel one (${FOLLOW_UPS.cancel})`]
 
-/** What one client may have at once; -1 for no limit. */
+/** The limits of one client; -1 for no limit. */
 export interface ClientLimits {
   /** Background tasks. */
   readonly maxAsyncTasks: number
-  /** How many more of them may wait for a slot. */
+  /** The maximum number of background tasks that wait for a slot. */
   readonly maxWaiting: number
-  /** Commands. A command counts until its program has ended, also where its task was cancelled before that. */
+  /** Commands. A command counts until its program has ended, also when its task was cancelled before. */
   readonly maxCommands: number
 }
 
 interface Kind {
   /** -1 for no limit. */
   readonly max: number
-  /** How many tasks of the owner count. */
+  /** Counts the owner's tasks of this kind. */
   readonly countOf: (owner: string) => number
-  /** The result of a call that would be one too many. */
+  /** The result of a call at the limit. */
   readonly refuse: () => ToolResult
 }
 
-/** Counts what the calls of each client launch. */
+/** Counts the tasks that each client's calls launch. */
 export class ClientSlots {
   readonly #manager: AsyncTaskManager
   readonly #kinds: Readonly<Record<SlotKind, Kind>>
-  /** The calls that have not launched their task yet; a call for the background counts until it has returned. */
+  /** Calls that have not launched their task yet. A call for the background counts until it has returned. */
   readonly #starting = new Set<{ readonly kind: SlotKind; readonly owner: string }>()
   /** The ids of tasks that calls have left in the background, until they end. */
   readonly #background = new Set<string>()
 
-  /** @param earlierTasks the tasks that an earlier process left: those that run count for their owner */
+  /** @param earlierTasks the tasks of an earlier process; the running ones count for their owner */
   constructor(manager: AsyncTaskManager, limits: ClientLimits, earlierTasks: ReadonlySet<string> = new Set()) {
     const { maxAsyncTasks, maxWaiting, maxCommands } = limits
     const { pools } = manager.reads
@@ -57,7 +57,7 @@ export class ClientSlots {
       },
       inPlace: {
         max: MAX_IN_PLACE,
-        // Those that went on in the background above the limit of their client still count, and those that wait for a key.
+        // Includes tasks that moved to the background above the limit of their client, and those that wait for a key.
         countOf: (owner) =>
           pools.foreground.countOf(owner) +
           manager.getQueuedTasks(owner).filter(({ isForeground }) => isForeground === true).length +
@@ -66,7 +66,7 @@ export class ClientSlots {
       },
       command: {
         max: maxCommands,
-        // One that waits for other tasks counts as well: it takes a slot when they have ended.
+        // Includes tasks that wait for other tasks, because they take a slot later.
         countOf: (owner) =>
           pools.command.countOf(owner) + manager.getQueuedTasks(owner).filter(({ kind }) => kind === 'command').length,
         refuse: () => commandRefusal(maxCommands),
@@ -76,8 +76,8 @@ export class ClientSlots {
   }
 
   /**
-   * Makes a call that launches a task, unless its owner has as much of the kind as it may.
-   * @param call may say when it has launched it; otherwise it has when it returns
+   * Makes a call that launches a task, unless its owner is at the limit for this kind.
+   * @param call may report the launch; otherwise it has launched when it returns
    */
   async launch(
     kind: SlotKind,
@@ -91,7 +91,7 @@ export class ClientSlots {
     this.#starting.add(starting)
     try {
       const result = await call(() => {
-        // A task in the background is counted by the result of its call.
+        // The result of the call counts a background task.
         if (kind !== 'background') this.#starting.delete(starting)
       })
       if (kind !== 'command') this.#follow(result)
@@ -101,7 +101,7 @@ export class ClientSlots {
     }
   }
 
-  /** Launches a task of a schedule, or one that continues another. @throws AgentTasksError when its owner has as many background tasks as it may */
+  /** Launches a task of a schedule, or one that continues another. @throws AgentTasksError when its owner is at the limit for background tasks */
   launchScheduled(owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo {
     const { max, countOf, refuse } = this.#kinds.background
     if (max !== -1 && countOf(owner) >= max) throw new AgentTasksError('TASK_LIMIT', refuse().error?.message ?? '')

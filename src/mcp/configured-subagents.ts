@@ -6,11 +6,11 @@ import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
 import type { FlatSubagent, SubagentRequest } from '../tools/subagents.js'
 
-/** Where programs run. */
+/** The directories in which programs run. */
 export interface Folders {
-  /** The folder of the configuration: its paths start from here. */
+  /** The folder of the configuration, to which its paths are relative. */
   readonly folder: string
-  /** Where a subagent without a `cwd` runs, unless the client says where its project is. */
+  /** The directory of a subagent without a `cwd`, unless the client reports a project. */
   readonly projectFolder: string
 }
 
@@ -41,7 +41,7 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
   } = subagent
   const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
-  // Not in the directory of a call, nor in the project of a client: that may be anybody's.
+  // Not relative to the directory of a call or to a client's project, which may be untrusted.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
   const runIn = (directory: string) =>
     processRunner({

@@ -1,16 +1,16 @@
 /**
- * When the client has the results of an answer for certain: with the next answer to a call that it made after it had got them. Until then they
- * are told again after a crash.
+ * Tracks when a client has certainly received an answer: when it makes its next call after that answer, and the answer to it is written. Until then the
+ * results are sent again after a crash.
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { ANONYMOUS } from './callers.js'
 
-/** The most owners that are remembered. The messages of any other are confirmed by its next results. */
+/** The maximum number of remembered owners. For other owners, the next results confirm the earlier messages. */
 const MAX_OWNERS = 10_000
 
 export class Confirmations {
   readonly #manager: AsyncTaskManager
-  /** When the last answer with results was written to an owner that has not called since, on the scale of `begin`. */
+  /** When an answer with results was last written to an owner that has not called since, on the scale of `begin`. */
   readonly #writtenAt = new Map<string, number>()
   #now = 0
 
@@ -18,7 +18,7 @@ export class Confirmations {
     this.#manager = manager
   }
 
-  /** A call begins. Its answer, if it is written, confirms those that were written before. */
+  /** A call begins. Its answer, once written, confirms the earlier ones. */
   begin(): number {
     return (this.#now += 1)
   }
@@ -32,7 +32,7 @@ export class Confirmations {
     reads.batch(() => reads.persistence?.confirmOwner(owner))
   }
 
-  /** An answer with results was written to an owner. Clients that share one do not answer for each other. */
+  /** An answer with results was written to an owner. Anonymous clients share an owner, so they do not confirm each other's answers. */
   noteWritten(owner: string): void {
     if (this.#manager.reads.persistence === undefined || owner === ANONYMOUS.owner) return
     this.#writtenAt.delete(owner)
@@ -41,7 +41,7 @@ export class Confirmations {
     if (this.#writtenAt.size > MAX_OWNERS && oldest !== undefined) this.#writtenAt.delete(oldest)
   }
 
-  /** The owner is gone. */
+  /** Removes an owner that is gone. */
   forget(owner: string): void {
     this.#writtenAt.delete(owner)
   }

@@ -1,9 +1,9 @@
 /**
  * Asks the user of a client the questions of tasks, by elicitation, while requests of that client are open.
  *
- * - A question is in one form at a time, whichever requests follow its task. When the request that asks it ends, another one that is open asks it.
+ * - A question is shown in one form at a time, even if several open requests follow its task. When the request that asks it ends, another open one asks it.
  * - The first answer wins: a question that was answered elsewhere is withdrawn.
- * - An answer that does not arrive, or does not fit, leaves the question open. The same request does not ask it again.
+ * - If an answer does not arrive, or does not match, the question stays open. The same request does not ask it again.
  */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { merge } from 'rxjs'
@@ -22,7 +22,7 @@ interface OpenRequest {
   /** Aborts when it ends. */
   readonly ended: AbortController
   readonly taskIds: Set<string>
-  /** The questions that it has asked in vain. */
+  /** The questions that it asked without a valid answer. */
   readonly failed: Set<string>
 }
 
@@ -59,20 +59,20 @@ export class Elicitations {
     return questions.filter((question) => !this.#ask(request, id, question)).length === 0
   }
 
-  /** @returns whether it is asked by this request, or by another one */
+  /** @returns whether this request, or another one, asks it */
   #ask(request: OpenRequest, taskId: string, question: TaskQuestion): boolean {
     const key = keyOf(taskId, question)
     if (request.failed.has(key) || !isForm(question)) return false
     if (this.#askedBy.has(key)) return true
     this.#askedBy.set(key, request)
-    // A transition may be under way.
+    // In a microtask, because a transition may be under way.
     queueMicrotask(() => void this.#send(request, taskId, question))
     return true
   }
 
   async #send(request: OpenRequest, taskId: string, question: TaskQuestion): Promise<void> {
     const isOpen = (): boolean => this.#questionsOf(taskId).some(({ id }) => id === question.id)
-    // Since it was to be asked, it may have been answered, and the request may have ended.
+    // The question may have been answered and the request may have ended since.
     if (!request.ended.signal.aborted && isOpen()) await this.#elicit(request, taskId, question, isOpen)
     this.#forget(keyOf(taskId, question), request)
     this.#passOn(taskId)
@@ -83,11 +83,11 @@ export class Elicitations {
     const { context, meta, ended } = request
     const withdrawn = new AbortController()
     const { questions$, settled$ } = this.#manager
-    // A task that is cancelled takes its questions with it.
+    // Cancelling a task withdraws its questions.
     const subscription = merge(questions$, settled$).subscribe(() => {
       if (!isOpen()) withdrawn.abort()
     })
-    // No other answer asks it meanwhile.
+    // Prevents another answer from asking it meanwhile.
     const lease = this.#manager.lease({ taskIds: [], questions: [{ taskId, questionId: question.id }] })
     const release = (): void => lease?.release()
     ended.signal.addEventListener('abort', release, { once: true })
@@ -116,7 +116,7 @@ export class Elicitations {
     for (const taskId of request.taskIds) this.#passOn(taskId)
   }
 
-  /** A question is asked no longer: another request asks it, or finds that nobody can. */
+  /** The request no longer asks the question: another open request asks it, if there is one. */
   #passOn(taskId: string): void {
     const task = this.#manager.getTask(taskId)
     if (task?.questions === undefined) return

@@ -1,4 +1,4 @@
-/** Events for the tasks of an MCP client, over HTTP: `POST /events`. */
+/** `POST /events`: sends events to the tasks of an MCP client, over HTTP. */
 import { rootOwner } from '../async-tasks/families/families.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { postEvent, unknownTask, type EventAnswer } from '../http/post-event.js'
@@ -10,8 +10,8 @@ import { isSessionOf } from './left-sessions.js'
 export const EVENTS_PATH = '/events'
 
 /**
- * Sends an event to the tasks of a client: to one of them, or to those of its session, or of its token if it names no session.
- * @param session the owner of the session that the request names, if the client has opened that
+ * Sends an event to one task of a client, to those of its session, or to those of its token if it names no session.
+ * @param session the owner of the named session, if this client has opened it
  */
 export function postClientEvent(
   manager: AsyncTaskManager,
@@ -22,7 +22,7 @@ export function postClientEvent(
   const isOwn = (taskId: string): boolean => {
     const task = manager.getTask(taskId)
     const root = task && rootOwner(manager, task)
-    // A token has the tasks of all its sessions.
+    // A token owns the tasks of all its sessions.
     return root !== undefined && (root === owner || root === session || (!isAnonymous && isSessionOf(root, owner)))
   }
   return postEvent(body, (event, value, taskId) => {

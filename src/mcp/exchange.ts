@@ -1,6 +1,7 @@
 /**
- * A request and its answer. What an answer carries is delivered when it was written out, and owed again when the connection failed before
- * that: only the transport knows which.
+ * A request and its answer. Results in an answer count as delivered when the answer was written out, and are owed again when the connection failed
+ * before
+ * that. Only the transport can distinguish these.
  */
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCMessage, ServerContext } from '@modelcontextprotocol/server'
@@ -9,7 +10,7 @@ import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 export interface Exchange {
   /** Aborts when the connection has closed before the answer was written out. */
   readonly lost: AbortSignal
-  /** Calls the listener once, at once if the exchange has ended. */
+  /** Calls the listener once when the exchange ends, or immediately if it has ended. */
   onEnd(listener: (isWritten: boolean) => void): void
 }
 
@@ -40,18 +41,18 @@ export function openExchange(): OpenExchange {
   }
 }
 
-/** For a transport that does not say what it has written: an answer counts as written when it is handed over. */
+/** For a transport that cannot report what it has written: an answer counts as written when it is handed over. */
 export function assumedExchange(): Exchange {
   const exchange = openExchange()
   exchange.end(true)
   return exchange
 }
 
-/** The exchange of an HTTP request. Call it before the answer is begun. */
+/** The exchange of an HTTP request. Call it before the response begins. */
 export function httpExchange(response: ServerResponse): Exchange {
   const exchange = openExchange()
   const { socket } = response
-  // When a socket is destroyed, Node ends the responses that wait in its buffer as if they had been written.
+  // When a socket is destroyed, Node ends its buffered responses as if they had been written.
   response.prependOnceListener('finish', () => exchange.end(socket?.destroyed !== true))
   response.once('close', () => exchange.end(false))
   if (response.destroyed) exchange.end(false)
@@ -60,7 +61,7 @@ export function httpExchange(response: ServerResponse): Exchange {
 
 type RequestId = string | number
 
-/** A stdio transport that knows which of its answers were written. */
+/** A stdio transport that reports which answers were written. */
 export class AnsweringStdioTransport extends StdioServerTransport {
   readonly #open = new Map<RequestId, OpenExchange>()
   /** Stops listening for the cancellation of an open request. */

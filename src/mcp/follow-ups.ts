@@ -1,4 +1,4 @@
-/** The tools that texts for MCP clients name. Cancelling, reading and answering are tools of their own: check_async_tasks is read-only. */
+/** The tools that texts for MCP clients name. Cancelling, reading and answering have their own tools, because check_async_tasks is read-only. */
 import type { FollowUps } from '../tools/task-tool-options.js'
 
 export const FOLLOW_UPS = {

@@ -1,16 +1,17 @@
 /**
- * Reads a file that was found and not named: it may have come with a repository that nobody has looked at. A named pipe, a device or a file without an end
- * must not stop the process, and what is checked must be what is used: the file is opened and read once.
+ * Reads a file that was found, not named by the user, such as a configuration file in a cloned repository. A named pipe, a device or an endless file
+ * must
+ * not block the process, and the checked bytes must be the used bytes. So the file is opened and read once.
  */
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { openAtOnce } from '../regular-file.js'
 
-/** The largest file that is read, in bytes (1 MiB). */
+/** The maximum size of the file, in bytes (1 MiB). */
 export const MAX_FOUND_BYTES = 1024 * 1024
 
 export type FoundFile = { readonly bytes: Buffer; readonly stats: Stats } | { readonly problem: string }
 
-/** @returns the file, or why it cannot be used; undefined when there is none. Never throws */
+/** @returns the file, or why it cannot be used; undefined when it does not exist. Never throws */
 export function readFoundFile(file: string): FoundFile | undefined {
   let descriptor: number | undefined
   try {
@@ -28,7 +29,7 @@ export function readFoundFile(file: string): FoundFile | undefined {
   }
 }
 
-/** The first bytes of a file, which may be growing. */
+/** Reads the first bytes of a file, which may be growing. */
 function readAtMost(descriptor: number, most: number): Buffer {
   const chunks: Buffer[] = []
   let left = most

@@ -1,4 +1,4 @@
-/** What belongs to one HTTP request. The SDK passes an `AuthInfo` on to its handlers and to the factory of server objects, unread. */
+/** The context of one HTTP request. The SDK passes an `AuthInfo` unread to its handlers and to the factory of server objects. */
 import type { AuthInfo } from '@modelcontextprotocol/server'
 import { assumedExchange, type Exchange, type FindExchange } from './exchange.js'
 import type { Caller } from './callers.js'
@@ -12,7 +12,7 @@ export function authInfoOf({ caller, exchange }: HttpRequest): AuthInfo {
   return { token: '', clientId: caller.owner, scopes: [], extra: { caller, exchange } }
 }
 
-/** The request that an `AuthInfo` of `authInfoOf` stands for. */
+/** The request for which `authInfoOf` made this `AuthInfo`. */
 export function requestOf(authInfo: AuthInfo | undefined): HttpRequest {
   return authInfo?.extra as unknown as HttpRequest
 }

@@ -1,6 +1,6 @@
 /**
  * Sessions over streamable HTTP (MCP 2025-11-25, "Session Management"), one for each client. A session ends when the client deletes it, or
- * after a time without requests in which none of its tasks runs. Its tasks are cancelled then, and its undelivered results are dropped.
+ * after a time without requests during which no task of it runs. Its tasks are cancelled then, and its undelivered results are dropped.
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -16,7 +16,7 @@ import { createMcpServer } from './mcp-server.js'
 export interface HttpSessions {
   /** Serves a request of a protocol version of 2025. */
   serve(request: IncomingMessage, response: ServerResponse, body: unknown, caller: Caller): Promise<void>
-  /** The owner of the session that a request names; undefined unless its client has opened that. */
+  /** The owner of the named session; undefined unless this client has opened it. */
   ownerOf(request: IncomingMessage, caller: Caller): string | undefined
   /** The sessions of an earlier process. */
   readonly left: LeftSessions
@@ -26,19 +26,19 @@ export interface HttpSessions {
 /** The most open sessions. */
 export const MAX_SESSIONS = 1000
 
-/** The most open sessions of one token: the others keep nine tenths. */
+/** The maximum number of open sessions of one token, so that one client cannot use up all sessions. */
 export const MAX_SESSIONS_PER_TOKEN = 100
 
 interface Session {
   readonly transport: NodeStreamableHTTPServerTransport
   readonly owner: string
-  /** The client that opened the session: requests with another token are refused. */
+  /** The client that opened the session. Requests with another token are refused. */
   readonly openedBy: string
   inFlight: number
   idle: LongTimer | undefined
 }
 
-/** How many sessions may be open. */
+/** The limits of open sessions. */
 interface SessionLimits {
   readonly max: number
   readonly perToken: number
@@ -52,7 +52,7 @@ export function createHttpSessions(
 ): HttpSessions {
   const { manager, clock, log, session: store } = app.backend
   const sessions = new Map<string, Session>()
-  /** The sessions that are opening, each by its client. */
+  /** The sessions that are being opened, each by its client. */
   const opening: string[] = []
 
   let isClosing = false
@@ -67,7 +67,7 @@ export function createHttpSessions(
     if (session === undefined) return
     sessions.delete(id)
     clearLongTimeout(clock, session.idle)
-    // What is stored is for the next process.
+    // While the server closes, stored tasks are kept for the next process.
     if (!isClosing || store === undefined) endOwner(session.owner)
     void session.transport.close().catch((error: unknown) => log('warn', 'closing a session', error))
   }
@@ -108,7 +108,7 @@ export function createHttpSessions(
     return session
   }
 
-  /** Clients without a token cannot be told from each other: only the limit of all applies to them. */
+  /** Clients without a token are indistinguishable, so only the total limit applies to them. */
   const refuseSession = (openedBy: string, isAnonymous: boolean): string | undefined => {
     if (sessions.size + opening.length >= max) return 'There are too many sessions.'
     if (isAnonymous) return undefined
@@ -168,7 +168,7 @@ export function createHttpSessions(
   }
 }
 
-/** Answers with an error that belongs to no JSON-RPC request. */
+/** Answers with an error that has no JSON-RPC request. */
 export function sendError(
   response: ServerResponse,
   status: number,

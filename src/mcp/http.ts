@@ -1,4 +1,4 @@
-/** The MCP server over streamable HTTP. A request of protocol version 2026-07-28 is served by itself, clients of 2025 have sessions. */
+/** The MCP server over streamable HTTP. Requests of protocol version 2026-07-28 are independent; clients of 2025 have sessions. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { toNodeHandler, toWebRequest, type NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { createMcpHandler, isLegacyRequest, type McpServerFactory } from '@modelcontextprotocol/server'
@@ -35,7 +35,7 @@ export interface McpHttpServerOptions extends McpServerOptions {
 export interface McpHttpServer {
   /** The MCP endpoint, such as `http://127.0.0.1:3500/mcp`. */
   readonly url: string
-  /** @internal What a page shows. */
+  /** @internal For the page. */
   readonly shown: Pick<Backend, 'manager' | 'taskManager'>
   /** Ends every session, cancels every task and stops every program; resolves when they have ended. */
   close(): Promise<void>
@@ -51,7 +51,7 @@ const CORS: CorsOptions = {
   methods: ['GET', 'POST', 'DELETE', 'OPTIONS'],
   exposedHeaders: ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate'],
 }
-/** The largest request of a client of 2026-07-28 to listen, in characters: it is kept as long as the client listens. */
+/** The maximum size of a listen request of a client of 2026-07-28, in characters, because it is kept while the client listens. */
 export const MAX_LISTEN_CHARS = 65_536
 /** How deep a request body may be nested. */
 const MAX_NESTING = 100
@@ -64,7 +64,7 @@ const MAX_NESTING = 100
 export async function startMcpHttpServer(options: McpHttpServerOptions = {}): Promise<McpHttpServer> {
   checkOptions(options, { ...serverOptionTypes, host: aName, port: integerFrom(0) })
   const app = createMcpApp(createBackend(options))
-  // Until then nobody can be told what an earlier process left.
+  // Before that, the server could not report what an earlier process left.
   await app.backend.manager.recovered
   return listenWith(app, options)
 }
@@ -122,7 +122,7 @@ function createRequestHandler(app: McpApp, access: Access, { path, sessionIdleMs
     return createMcpServer(app, { ...caller, onNamed }, 'none', httpExchangeOf)
   }
   const modern = createMcpHandler(create, { legacy: 'reject', onerror })
-  // A call may block for longer than clients wait for the headers of a response (fetch: 300 s). As a stream it is kept alive.
+  // A call may block for longer than clients wait for response headers (fetch: 300 s). As a stream it is kept alive.
   const calls = createMcpHandler(create, { legacy: 'reject', onerror, responseMode: 'sse' })
   const [serveModern, serveCall] = [toNodeHandler(modern, { onerror }), toNodeHandler(calls, { onerror })]
   // A listener gets notifications for the URIs it names: knowing the id of a task is the permission to see it.

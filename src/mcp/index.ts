@@ -1,4 +1,4 @@
-/** The public names of `agent-tasks/mcp`: background tasks for any agent that speaks MCP. */
+/** `agent-tasks/mcp`: background tasks for agents that speak MCP. */
 
 // Servers
 export { startMcpStdioServer } from './stdio.js'

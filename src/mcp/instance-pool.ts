@@ -1,6 +1,7 @@
 /**
- * The instances of the configuration. Each is connected when a call first needs it, so that a server that nobody calls starts no programs. One that has failed
- * or disconnected is connected again when the next call needs it.
+ * The instances of the configuration. Each one is connected by the first call that needs it, so that an unused server starts no programs. After a
+ * failure or
+ * a disconnection, the next call that needs it connects it again.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
@@ -28,17 +29,17 @@ export interface InstancePool {
   /** Every instance, in the order of the configuration. */
   list(): readonly PooledInstance[]
   /**
-   * Connects an instance that is not connected; without an id, the first of the configuration that can be connected, unless one is connected. Never rejects.
-   * @returns why none is connected; undefined when one is, or when there is no instance with this id
+   * Connects an instance if necessary; without an id, the first configured one that can be connected, unless one is connected. Never rejects.
+   * @returns why no instance is connected; undefined when one is, or when the id is unknown
    */
   ready(id?: string): Promise<string | undefined>
   /** Connects all instances. Resolves when each has connected or failed, or after `limitMs`. Never rejects. */
   connectAll(limitMs: number): Promise<void>
-  /** Disconnects all instances, and ends their programs, also of those that are still connecting. */
+  /** Disconnects all instances and ends their programs, including those that are still connecting. */
   close(): Promise<void>
 }
 
-/** How long `close` waits for servers elsewhere that are still connecting, in ms. */
+/** The time limit of `close` for remote servers that are still connecting, in ms. */
 const CLOSE_MS = 3000
 
 interface Member {
@@ -47,7 +48,7 @@ interface Member {
   error: string | undefined
 }
 
-/** Starts nothing. */
+/** Creates the pool. Starts no program. */
 export function createInstancePool(
   configs: readonly InstanceConfig[],
   { folder, clock, log }: { readonly folder: string; readonly clock: Clock; readonly log: Log },
@@ -67,7 +68,7 @@ export function createInstancePool(
     member.error = undefined
     try {
       const instance = await mcpInstance(toOptions(member.config, { folder, clock, signal: starting.signal }))
-      // `close` did not wait for it.
+      // `close` did not wait for this one.
       if (isClosed) await instance.close()
       else instances.connect(instance)
     } catch (error) {
@@ -127,7 +128,7 @@ export function createInstancePool(
           ),
         )
       const patience = createDelay(clock, CLOSE_MS)
-      // A program ends within its grace. A server elsewhere may answer later: its session is closed then.
+      // A program ends within its grace period. A remote server may answer later, and its session is closed then.
       await Promise.all([connecting(true), Promise.race([connecting(false), patience.passed])])
       patience.cancel()
       await instances.dispose()

@@ -24,7 +24,7 @@ export const instancesOfPool = (pool: InstancePool, tasks?: TaskManager): Instan
 
 export const instancesOfCluster = (tasks: ClusterTasks): InstanceSource => ({
   none: 'The cluster has no instances',
-  // Its servers connect them.
+  // The servers of the cluster connect them.
   ready: () => Promise.resolve(undefined),
   settle: () => Promise.resolve(),
   list: async () =>
@@ -34,4 +34,4 @@ export const instancesOfCluster = (tasks: ClusterTasks): InstanceSource => ({
 })
 
 const toolsOrFailure = (tools: readonly ToolDescription[] | undefined): Promise<readonly ToolDescription[]> =>
-  tools === undefined ? Promise.reject(new Error('it has not told them yet')) : Promise.resolve(tools)
+  tools === undefined ? Promise.reject(new Error('it has not listed them yet')) : Promise.resolve(tools)

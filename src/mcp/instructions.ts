@@ -1,4 +1,4 @@
-/** The instructions of the MCP server: what it is for, and its tools in a few words. */
+/** The instructions of the MCP server: its purpose, and its tools in a few words. */
 import { inOrder, type ToolName } from '../tools/tool-list.js'
 
 /** The order in which they name the tools. Others follow. */

@@ -1,23 +1,24 @@
 /**
- * Tasks of HTTP sessions of an earlier server process: their session ids mean nothing any more, so their clients come back in new sessions.
+ * Tasks of HTTP sessions of an earlier server process. Their session ids are no longer valid, so their clients return in new sessions.
  *
- * A client with a token gets all that its sessions left, in the next session that it opens. A client without one cannot be told from others: it
- * gets what one of its sessions left when it names a task of it by its whole id, which nobody can guess. What nobody has asked for after
- * the idle time of a session ends as an idle session does.
+ * A client with a token receives all tasks of its earlier sessions in the next session that it opens. An anonymous client receives the tasks of an
+ * earlier
+ * session when it names one of them by its full id, which cannot be guessed. A session that no client asks for ends after the idle time, as any idle
+ * session does.
  */
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import type { Backend } from './backend.js'
 import { ANONYMOUS, STDIO_OWNER, type Caller } from './callers.js'
 
 export interface LeftSessions {
-  /** Hands over to a new owner what the sessions of the client left; nothing to a client without a token. */
+  /** Hands over the client's earlier sessions to a new owner. No-op for a client without a token. */
   handOver(client: Caller, owner: string): void
   /** Hands over the sessions that the tasks belong to, if the client had them. */
   handOverNamed(client: Caller, taskIds: readonly string[], owner: string): void
   close(): void
 }
 
-/** The owner of a session's tasks. It tells the next process whose session it was. */
+/** The owner of a session's tasks. The next process can read from it which client had the session. */
 export function sessionOwner(id: string, { owner, isAnonymous }: Caller): string {
   return isAnonymous ? `session-${id}` : `${owner}/session-${id}`
 }
@@ -27,12 +28,12 @@ export const isSessionOf = (sessionOwner: string, clientOwner: string): boolean 
   sessionOwner.startsWith(`${clientOwner}/session-`)
 
 /**
- * Finds the sessions that an earlier process left.
- * @param end ends a session: its tasks are cancelled, and its results dropped
+ * Finds the sessions of an earlier process.
+ * @param end ends a session: cancels its tasks and drops its results
  */
 export function createLeftSessions(backend: Backend, end: (owner: string) => void, idleMs: number): LeftSessions {
   const { manager, session, clock, log } = backend
-  /** The owners that are left, each with the client that had it. */
+  /** The owners that were left, each with its client. */
   const left = new Map(
     session === undefined
       ? []
@@ -78,7 +79,7 @@ export function createLeftSessions(backend: Backend, end: (owner: string) => voi
 
 const SESSION = /^(?:(client-[0-9a-f]{16})\/)?session-/
 
-/** Over stdio there is one client, whose process ended. */
+/** Over stdio there is one client, whose process has ended. */
 const isSession = (owner: string): boolean => SESSION.test(owner) || owner === STDIO_OWNER
 
 const clientOf = (owner: string): string => SESSION.exec(owner)?.[1] ?? ANONYMOUS.owner

@@ -19,7 +19,10 @@ export function canElicit(server: LowLevelServer): boolean {
   return showsForms(server.getClientCapabilities()?.elicitation)
 }
 
-/** The URIs of a client's roots, none if it does not declare any. MCP deprecates roots (2026-07-28), but no client of 2025 says in another way where its project is. */
+/**
+ * The URIs of a client's roots; an empty list if it declares no roots. MCP deprecates roots (2026-07-28), but clients of 2025 have no other way to name
+ * their project.
+ */
 export async function listRoots(server: LowLevelServer, timeout: number): Promise<string[]> {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   if (server.getClientCapabilities()?.roots === undefined) return []

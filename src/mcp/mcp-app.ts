@@ -1,4 +1,4 @@
-/** What all connections of one MCP server share: the backend, the tools, the tasks that calls have become, and what was confirmed. */
+/** The state that all connections of one MCP server share: the backend, the tools, the tasks made from calls, and the confirmations. */
 import type { Backend } from './backend.js'
 import { Confirmations } from './confirmations.js'
 import { Elicitations } from './elicitations.js'
@@ -9,7 +9,7 @@ import { taskResult } from './task-result.js'
 import { createTaskTools } from './task-tools.js'
 import type { FindProject } from './working-directory.js'
 
-/** What all connections of one server share. */
+/** The shared state of one server. */
 export interface McpApp {
   readonly backend: Backend
   readonly tasks: McpTasks
@@ -20,7 +20,7 @@ export interface McpApp {
   close(): Promise<void>
 }
 
-/** @param createTools the tools for one owner; default: those of this package */
+/** @param createTools creates the tools for one owner; default: those of this package */
 export function createMcpApp(
   backend: Backend,
   createTools: McpApp['createTools'] = (owner, findProject) => createTaskTools(backend, owner, findProject),

@@ -23,7 +23,7 @@ import { projectOf } from './working-directory.js'
 
 /**
  * How a client receives notifications about resources: for those it subscribed to with `resources/subscribe` (2025), for all of its own
- * over a `subscriptions/listen` stream (2026-07-28), or not from this server object.
+ * over a `subscriptions/listen` stream (2026-07-28), or not through this server object.
  */
 export type ChangeDelivery = 'subscribe' | 'listen' | 'none'
 
@@ -41,7 +41,7 @@ export function createMcpServer(
   const is2025 = delivery === 'subscribe'
   const { owner, isAnonymous, isLocal } = caller
   const hasStore = backend.session !== undefined
-  // Another machine's paths mean nothing here.
+  // Paths of another machine have no meaning here.
   const own = app.createTools(owner, isLocal === true ? () => projectOf(server) : undefined)
   const guarded = isAnonymous ? guardTools(own, backend.manager) : own
   const tools = hasStore ? guarded.map(withMarks) : guarded
@@ -100,10 +100,10 @@ export function createMcpServer(
   return server
 }
 
-/** The most resources that a client of 2025 is subscribed to. */
+/** The maximum number of resource subscriptions of a client of 2025. */
 export const MAX_SUBSCRIPTIONS = 1000
 
-/** @returns stops it */
+/** @returns a function that stops it */
 function sendChanges(
   server: LowLevelServer,
   backend: Backend,

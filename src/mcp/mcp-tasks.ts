@@ -10,7 +10,7 @@ import { createTasks2025, listParamsSchema } from './tasks-2025.js'
 import { checkDeclared, createTasksExtension } from './tasks-extension.js'
 import { declaredBy, taskParamsSchema, updateParamsSchema } from './tasks-extension-wire.js'
 
-/** How a client follows a task that its call has become. */
+/** The protocol by which a client follows the task that was made from its call. */
 export type TaskGeneration = 'extension' | '2025-11-25'
 
 export interface McpTasks {
@@ -18,13 +18,13 @@ export interface McpTasks {
   create(started: StartedTask, owner: string, generation: TaskGeneration): Result
   /**
    * Registers the methods for one owner.
-   * @param is2025 whether the connection is one of 2025
-   * @returns stops the notifications about its tasks
+   * @param is2025 whether the client uses a protocol version of 2025
+   * @returns a function that stops the notifications about its tasks
    */
   register(server: LowLevelServer, owner: string, exchangeOf: FindExchange, is2025: boolean): () => void
   /** See `TaskHandles`. */
   forgetExpired(): void
-  /** Calls `onEnd` when the task has ended, at once if it has; not after `signal` has aborted. */
+  /** Calls `onEnd` when the task ends, or immediately if it has; not after `signal` has aborted. */
   whenEnded(taskId: string, owner: string, signal: AbortSignal, onEnd: () => void): void
 }
 

@@ -9,7 +9,7 @@ import type { OutputUpdate, ToolResult } from '../tools/tool.js'
 import type { ToolOutput } from '../tools/tool-output.js'
 import { shortSchemaOf } from '../protocol/json-schema.js'
 
-/** What belongs to one call besides its arguments. */
+/** The context of one call. */
 export interface McpCall {
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal
@@ -19,9 +19,9 @@ export interface McpCall {
   readonly detach: AbortSignal
   /** Takes over the leases of the results that the answer carries. */
   readonly hold: HoldLease
-  /** Called with what a task that the call waits for writes; undefined where the client wants no notifications. */
+  /** Called with the output of a task that the call waits for; undefined where the client wants no notifications. */
   readonly onUpdate?: ((update: OutputUpdate) => void) | undefined
-  /** Asks the client's user what tasks ask while the call waits for them; undefined where the client has no forms. */
+  /** Asks the client's user the questions of tasks while the call waits for them; undefined where the client has no forms. */
   readonly asker?: QuestionAsker | undefined
   /** Called with the task that the call runs in place. */
   readonly onLaunched?: (taskId: string) => void
@@ -60,7 +60,7 @@ export interface McpTool {
   readonly requiresTask?: boolean
   /** Whether a call that names no task is about all tasks of the caller. Default: false. */
   readonly listsTasks?: boolean
-  /** Whether the client is told of it: calls are answered either way. Default: true. */
+  /** Whether the tool is listed; it can be called either way. Default: true. */
   readonly isListed?: boolean
 }
 
@@ -102,7 +102,7 @@ function objectSchemaOf(schema: z.ZodType): ListedTool['inputSchema'] {
   return { ...json, type: 'object' }
 }
 
-/** A failure of the tool itself. */
+/** The result for a failure of the tool itself. */
 export function toToolResult(text: string): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }

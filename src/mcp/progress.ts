@@ -1,6 +1,7 @@
 /**
- * Progress of a call (MCP, "Progress"): what its task reports, and a sign of life while it blocks. Many clients start their time limit again
- * when they are notified of some.
+ * Progress of a call (MCP, "Progress"): the reports of its task, and a heartbeat while it blocks. Many clients restart their time limit when they
+ * receive a
+ * notification.
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'
@@ -10,20 +11,20 @@ import { defined } from '../defined.js'
 import { cutText, lastChars } from '../text/cut-text.js'
 import type { OutputUpdate } from '../tools/tool.js'
 
-/** How often a client is notified while nothing is reported, in ms. Clients' limits are 30 seconds and more. */
+/** The interval of heartbeats without other progress, in ms. Clients' limits are 30 seconds and more. */
 const INTERVAL_MS = 10_000
 
-/** The shortest time between two notifications, in ms. */
+/** The minimum time between two notifications, in ms. */
 const GAP_MS = 250
 
-/** How long what a task writes is gathered, in ms. */
+/** How long the output of a task is collected before it is sent, in ms. */
 const GATHER_MS = 1000
 
-/** How much of it is kept meanwhile, and the most that a client is shown of its last line, in characters. */
+/** The limit for collected output, and for the line that is shown to the client, in characters. */
 const KEPT_CHARS = 1000
 const LINE_CHARS = 200
 
-/** The value must increase with each notification, whatever is reported. */
+/** The value must increase with each notification, whatever the task reports. */
 const STEP = 1e-6
 
 /** The parameters of `notifications/progress`. */
@@ -35,9 +36,9 @@ export type ProgressParams = {
 }
 
 export interface ProgressReport {
-  /** The call is about this task: what it reports is sent on. */
+  /** Starts sending the reports of this task. */
   readonly follow: (taskId: string) => void
-  /** Notifies the client of the last line that a task has written, soon; undefined where the client wants no notifications. */
+  /** Schedules a notification with the last line of a task's output; undefined where the client wants no notifications. */
   readonly onUpdate: ((update: OutputUpdate) => void) | undefined
   stop(): void
 }
@@ -69,7 +70,7 @@ export function reportProgress(
       total,
       message = line,
     } = reported ?? {
-      // The scale of a task that reports is its own.
+      // A task that reports uses its own scale.
       progress: hasReported ? value : seconds,
       message: line ?? `Waiting for ${seconds} s.`,
     }

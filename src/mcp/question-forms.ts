@@ -21,7 +21,7 @@ export function formOf({ message, schema }: TaskQuestion): WireInputRequest {
 
 const FORM_TYPES = ['string', 'number', 'integer', 'boolean']
 
-/** Whether a form can show a question: its answer is flat, of texts, numbers and booleans (MCP, "Elicitation"). */
+/** Whether a form can show a question: the answer must be flat, with texts, numbers and booleans (MCP, "Elicitation"). */
 export function isForm({ schema }: TaskQuestion): boolean {
   const { properties } = schema
   if (typeof properties !== 'object' || properties === null) return false

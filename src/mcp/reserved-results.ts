@@ -1,4 +1,4 @@
-/** What a wait says of results that are reserved for a host, which follows their calls as tasks. */
+/** Adds to the answer of a wait which results are reserved for a host that follows its calls as tasks. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { Tool, ToolResult } from '../tools/tool.js'
 import { leaseOf } from './task-handles.js'
@@ -6,7 +6,7 @@ import { leaseOf } from './task-handles.js'
 /** The most ids in a text. */
 const MAX_SHOWN = 20
 
-/** The tool wait_for_async_tasks; where it finds nothing, it says which results are reserved. */
+/** The tool wait_for_async_tasks, which also names reserved results when it finds no others. */
 export function withReserved(tool: Tool, manager: AsyncTaskManager, owner: string): Tool {
   return {
     ...tool,

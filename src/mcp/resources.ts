@@ -34,7 +34,7 @@ interface ResourceChange {
   readonly isListChange: boolean
 }
 
-/** Every change that a reader of a task's resource would see. */
+/** Every change that is visible in a task's resource. */
 export function resourceChanges({ manager }: Backend): Observable<ResourceChange> {
   const toChange = ({ taskId, owner }: { taskId: string; owner: string }): ResourceChange => ({
     owner: seenBy(manager, taskId, owner),
@@ -54,7 +54,7 @@ export function resourceChanges({ manager }: Backend): Observable<ResourceChange
   )
 }
 
-/** The owner of the first task of the family; of a task that was pruned, its own. */
+/** The owner of the first task of the family; for a pruned task its own. */
 function seenBy(manager: AsyncTaskManager, taskId: string, owner: string): string {
   const task = manager.getTask(taskId)
   return task?.owner === owner ? rootOwner(manager, task) : owner
@@ -66,7 +66,7 @@ interface ResourceListener {
 }
 
 /**
- * Notifies a listener of changes, several of one resource within a short time as one.
+ * Notifies a listener of changes. Several changes of one resource within a short time become one notification.
  * @param isWanted selects the changes
  * @returns an unsubscribe function
  */
@@ -102,7 +102,7 @@ export function feedResources(
 
 /**
  * Registers resources/list, resources/templates/list and resources/read for one owner's tasks.
- * @param options.isListed whether resources/list shows the tasks; when not, they can only be read by their URIs
+ * @param options.isListed whether resources/list shows the tasks; if not, they can only be read by URI
  */
 export function registerResources(
   server: LowLevelServer,
@@ -146,7 +146,7 @@ export function registerResources(
   })
 }
 
-/** Reading a resource does not acknowledge a result: hosts read resources without showing them to the model. */
+/** Reading a resource does not acknowledge a result, because hosts read resources without showing them to the model. */
 function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknown> {
   const { manager, session, config } = backend
   const { maxMessageChars } = config
@@ -173,7 +173,7 @@ function contentOf(backend: Backend, task: AsyncTaskInfo): Record<string, unknow
 
 /**
  * The task of a URI.
- * @throws ResourceNotFoundError, the same for another owner's task as for an unknown one
+ * @throws ResourceNotFoundError, which is the same for another owner's task and for an unknown one
  */
 export function taskOf(manager: AsyncTaskManager, owner: string, uri: string): AsyncTaskInfo {
   const task = manager.getTask(taskIdOf(uri))

@@ -1,4 +1,4 @@
-/** What an answer says about results that are stored: which messages carry them, which may be repeats, and which tasks an earlier session left. */
+/** Marks in answers about stored results: which messages carry them, which may be repeats, and which tasks an earlier session left. */
 import { z } from 'zod'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Backend } from './backend.js'
@@ -11,7 +11,7 @@ const MAX_IDS = 1000
 /** The most ids in a text. */
 const MAX_SHOWN = 20
 
-/** Lists of ids. Their names say what they are: every client pays for the schema of every tool. */
+/** Lists of ids. They have no description, because every client pays for the schema of every tool. */
 const ids = z.unknown().optional()
 
 /** The fields of the structured content of every tool, where there is a store. */
@@ -28,7 +28,7 @@ export function withMarks(tool: McpTool): McpTool {
   return { ...tool, outputSchema: marked }
 }
 
-/** Marks an answer that is about to be written. */
+/** Adds the marks to an answer that is about to be written. */
 export function markResult(result: McpResult, carried: CarriedResults, backend: Backend, owner: string): McpResult {
   const { manager, session } = backend
   if (session === undefined || !isToolResult(result)) return result
@@ -65,7 +65,7 @@ export function earlierText(taskIds: readonly string[]): string {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tasks that the structured content of a tool is about; the list has no ids, and is about all. */
+/** The tasks in the structured content of a tool. The list has no ids, and concerns all tasks. */
 function shownIn(structured: Fields = {}, { manager }: Backend, owner: string): string[] {
   const { task_id, settled, pending, counts } = structured
   const named = [task_id, ...listOf(settled), ...listOf(pending)].filter((id) => typeof id === 'string')

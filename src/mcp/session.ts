@@ -1,4 +1,4 @@
-/** The store of an MCP server: which folder, whose session, and what is taken over of it. */
+/** Opens the store of an MCP server: its folder, its session, and the tasks that are taken over. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
@@ -11,9 +11,9 @@ import type { OpenStore } from '../store/open-store.js'
 import type { StoredTask } from '../store/store.js'
 import { ANONYMOUS } from './callers.js'
 
-/** What a server is told of its store, besides the configuration. */
+/** The options of a server that concern its store. */
 export interface SessionOptions {
-  /** A folder, or a store that is open. */
+  /** A folder, or an open store. */
   readonly store?: string | OpenStore | undefined
   readonly session?: string | undefined
   /** The folder that the paths of the configuration start from. */
@@ -22,7 +22,7 @@ export interface SessionOptions {
   readonly projectFolder: string
 }
 
-/** Where a session is stored: in a folder, or in the PostgreSQL of a URL. */
+/** The place of a session: a folder, or a PostgreSQL URL. */
 export type SessionPlace =
   { readonly folder: string; readonly key: string } | { readonly url: string; readonly key: string }
 
@@ -39,8 +39,8 @@ export function sessionPlace(
 }
 
 /**
- * The store of a server; undefined when none is configured. Nothing is opened.
- * @throws InvalidSettingError for a setting that needs a store, or another one
+ * Creates the store of a server, without opening it; undefined when no store is configured.
+ * @throws InvalidSettingError for a setting that needs a store, or another kind of store
  */
 export function createSession(config: AgentConfig, options: SessionOptions, clock: Clock): SessionOfStore | undefined {
   const isKept = (task: StoredTask): boolean => isStillKept(task, clock.now() - config.tasks.retentionMs)
@@ -64,13 +64,13 @@ export function createSession(config: AgentConfig, options: SessionOptions, cloc
   return undefined
 }
 
-/** @throws InvalidSettingError for a subagent whose programs survive their host */
+/** @throws InvalidSettingError for a subagent with programs that survive their host */
 function refuseSurviving({ subagents }: AgentConfig, expected: string): void {
   const at = subagents.findIndex(({ survivesHost }) => survivesHost)
   if (at !== -1) throw new InvalidSettingError(`subagents[${at}].survivesHost`, true, expected)
 }
 
-/** What is owed is kept, and for a while what can be asked for. Nobody is told of the results of anonymous clients. */
+/** Keeps undelivered results, and for a while those that can still be requested. Results of anonymous clients are only kept for requests. */
 function isStillKept({ owner, delivery, completedAt = 0 }: StoredTask, since: number): boolean {
   return (delivery !== 'none' && delivery !== 'delivered' && owner !== ANONYMOUS.owner) || completedAt > since
 }

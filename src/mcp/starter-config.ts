@@ -1,4 +1,4 @@
-/** The configuration to begin with: what to write where there is none. */
+/** The example configuration. */
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -19,20 +19,20 @@ const starterConfig = {
   ],
 } as const satisfies AgentConfigInput
 
-/** What to write into a missing file, in one sentence. */
+/** How to create a missing configuration file, in one sentence. */
 export function howToConfigure(file: string): string {
   const { args: _args, ...subagent } = starterConfig.subagents[0]
   const example = JSON.stringify({ subagents: [{ ...subagent, args: ['...', '{goal}'] }] })
   return `Write ${example} into ${preview(file)}, or let \`agent-tasks mcp --init\` write an example there.`
 }
 
-/** Others may read it, and nobody else may change it, whatever the umask is. */
+/** Readable by everyone and writable only by its owner, whatever the umask is. */
 const MODE = 0o644
 
 /**
- * Writes the example. A file that exists is not changed.
- * @returns what was written, and the mode of the file
- * @throws ConfigFileError when it exists, or cannot be written
+ * Writes the example. Never overwrites a file.
+ * @returns the bytes, and the mode of the file
+ * @throws ConfigFileError when the file exists or cannot be written
  */
 export function writeStarterConfig(file: string): { readonly bytes: Buffer; readonly mode: number } {
   const bytes = Buffer.from(`${JSON.stringify({ $schema: schemaFor(file), ...starterConfig }, null, 2)}\n`)
@@ -49,7 +49,7 @@ export function writeStarterConfig(file: string): { readonly bytes: Buffer; read
 
 const SCHEMA = 'agent-tasks.config.schema.json'
 
-/** Where an editor finds the schema: in the project, which everyone who has it can use, or in this installation. */
+/** The path of the schema for editors: in the project, where everyone who uses it has it, or in this installation. */
 function schemaFor(file: string): string {
   const local = `./node_modules/agent-tasks/${SCHEMA}`
   if (existsSync(join(dirname(file), local))) return local

@@ -12,7 +12,7 @@ import { createMcpServer } from './mcp-server.js'
 export interface McpStdioServerOptions extends McpServerOptions {
   /** The stream to read messages from. Default: `process.stdin`. */
   readonly input?: Readable
-  /** The stream to write messages to; nothing else is written to it. Default: `process.stdout`. */
+  /** The stream for messages, which must not be used for other output. Default: `process.stdout`. */
   readonly output?: Writable
 }
 
@@ -20,7 +20,7 @@ export interface McpStdioServerOptions extends McpServerOptions {
 export interface McpStdioServer {
   /** Resolves when the client has disconnected or `close` was called, and every task and program has ended. */
   readonly closed: Promise<void>
-  /** @internal What a page shows. */
+  /** @internal For the page. */
   readonly shown: Pick<Backend, 'manager' | 'taskManager'>
   /** Cancels every task, stops every program and disconnects; resolves when that is done. */
   close(): Promise<void>
@@ -41,7 +41,7 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
   const { input = process.stdin, output = process.stdout } = options
   const app = createMcpApp(createBackend(options))
   const { log, manager } = app.backend
-  // What a server over HTTP left belongs to this client, too.
+  // Tasks that a server over HTTP left belong to this client, too.
   const owners = new Set(manager.getAllTasks().map(({ owner }) => owner))
   for (const owner of owners) manager.releaseOwner(owner, { to: STDIO_OWNER })
   const transport = new AnsweringStdioTransport(input, output)
@@ -63,7 +63,7 @@ export function startMcpStdioServer(options: McpStdioServerOptions = {}): McpStd
       markClosed()
     })())
   const onGone = (): void => void close()
-  // When the client is killed, the end of its pipes is the only sign.
+  // If the client is killed, the end of its pipes is the only signal.
   for (const stream of [input, output]) for (const event of ['end', 'close']) stream.on(event, onGone)
   return { closed, shown: app.backend, close, [Symbol.asyncDispose]: close }
 }

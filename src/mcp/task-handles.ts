@@ -1,12 +1,12 @@
 /**
- * The handles of tasks that calls have started: what both generations of MCP tasks answer from (`tasks-extension.ts`, `tasks-2025.ts`).
+ * The handles of tasks that calls have started. Both generations of MCP tasks (`tasks-extension.ts`, `tasks-2025.ts`) answer from them.
  *
- * - A task is stored before the call that created it is answered. While it runs, requests show the state of the reads.
- * - Its result is stored when it ends: every later request gets the same one.
+ * - A task is stored before the call that created it is answered. While it runs, requests return its current state.
+ * - Its result is stored when it ends, and every later request returns the same one.
  * - Only its owner can access it; others get the same error as for an unknown id.
- * - Its handle holds the lease of its result: a request for the result delivers it, and nothing else does unless the client never asks.
- * - It is removed `retentionMs` after its end, which its time to live announces. A running task is never removed.
- * - With a store, every task that an earlier process left has a handle. Its result is leased when it is asked for.
+ * - Its handle holds the lease of its result. Requesting the result delivers it. Other answers carry it only if the client never requests it.
+ * - It is removed `retentionMs` after its end, as its time to live announces. A running task is never removed.
+ * - With a store, every task of an earlier process has a handle. Its result is leased when it is requested.
  */
 import { claim, endClaim } from '../async-tasks/delivery/leases.js'
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
@@ -26,14 +26,14 @@ import { isForm } from './question-forms.js'
 export interface TaskHandlesOptions {
   readonly backend: Backend
   readonly confirmations: Confirmations
-  /** The result of a call of an earlier process. */
+  /** Makes the result of a call of an earlier process. */
   readonly toEarlierResult: StartedTask['toResult']
 }
 
 export interface TaskHandle {
   readonly started: StartedTask
   readonly owner: string
-  /** Its place among all handles, from 1. */
+  /** Its position among all handles, from 1. */
   readonly place: number
   /** In ms since the epoch. */
   readonly createdAt: number
@@ -52,7 +52,7 @@ export interface TaskEnd {
     | { readonly type: 'cancelled' }
 }
 
-/** What both generations say about a task. */
+/** The state of a task that both generations return. */
 export interface TaskState {
   readonly taskId: string
   /** Before the end: whether a question is open that a form can show. */
@@ -75,11 +75,11 @@ export interface TaskHandles {
   /** The tasks of an owner in the order of their handles, after a place. */
   list(owner: string, after: number): TaskHandle[]
   stateOf(handle: TaskHandle): TaskState
-  /** Removes the handles whose time is over: other answers carry the results that nobody has asked for. */
+  /** Removes expired handles. Other answers then carry their results, if the client never requested them. */
   forgetExpired(): void
-  /** The result of an ended task goes into an answer, when this has resolved: it is delivered when that was written. Rejects with StoreError. */
+  /** Puts the result of an ended task into an answer, which delivers it once written. Resolves when the result is stored; rejects with StoreError. */
   deliver(handle: TaskHandle, exchange: Exchange): Promise<void>
-  /** Tasks that have asked, were answered or ended. */
+  /** Emits tasks that have asked, were answered or ended. */
   readonly changes$: Observable<TaskHandle>
   /** Unsubscribes from the registry and removes all tasks. */
   readonly close: () => void
@@ -88,7 +88,7 @@ export interface TaskHandles {
 /** The longest status message, in characters. */
 const MESSAGE_CHARS = 1000
 
-/** The most ended tasks that are kept; beyond it the oldest is removed early. */
+/** The maximum number of ended tasks; beyond it the oldest is removed early. */
 const MAX_ENDED = 1000
 
 export function createTaskHandles({ backend, confirmations, toEarlierResult }: TaskHandlesOptions): TaskHandles {
@@ -142,7 +142,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     }),
   ]
 
-  /** The handle of a task that an earlier process left, until its result expires. */
+  /** The handle of a task of an earlier process, until its result expires. */
   const findEarlier = (taskId: string): TaskHandle | undefined => {
     const record = session?.earlierTasks.has(taskId) === true ? manager.getTask(taskId) : undefined
     if (record === undefined) return undefined
@@ -167,7 +167,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
         deadlineMs: record?.timeoutMs,
       })
       claim(manager, leaseOf(started.taskId), started.taskId)
-      // It may have ended before this subscribed to its end.
+      // The task may have ended before the subscription.
       if (record !== undefined && isTerminal(record)) settle(started.taskId, record)
       return handle
     },
@@ -200,7 +200,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
     },
     deliver: async ({ started: { taskId }, owner }, exchange) => {
       const begunAt = confirmations.begin()
-      // The handle's message, or one of its own for a handle of an earlier process.
+      // The lease of the handle, or a new one for a handle of an earlier process.
       const lease = manager.lease({ owner, taskIds: [taskId] })
       await lease?.stored
       exchange.onEnd((isWritten) => {
@@ -228,7 +228,7 @@ export function createTaskHandles({ backend, confirmations, toEarlierResult }: T
   }
 }
 
-/** The id of the lease of a handle. */
+/** The id of the lease that a handle holds. */
 export const leaseOf = (taskId: string): string => `task-${taskId}`
 
 function endOf(started: StartedTask, record: SettledTaskInfo): TaskEnd {
@@ -257,7 +257,7 @@ function workingMessage(record: AsyncTaskInfo | undefined): string | undefined {
   return record?.progress && progressText(record.progress)
 }
 
-/** A report of progress in words. */
+/** A progress report as text. */
 export function progressText({ progress, total, message }: NonNullable<AsyncTaskInfo['progress']>): string {
   const done = total === undefined ? String(progress) : `${progress} of ${total}`
   return message === undefined ? done : `${done}: ${message}`

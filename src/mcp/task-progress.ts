@@ -1,4 +1,4 @@
-/** Progress of tasks of 2025-11-25: the token of the call that started one is valid until the task has ended. */
+/** Progress of tasks of 2025-11-25. The token of the call that started a task is valid until the task has ended. */
 import type { LowLevelServer } from './low-level-server.js'
 import type { McpApp } from './mcp-app.js'
 import { reportProgress } from './progress.js'
@@ -17,7 +17,7 @@ export function createTaskProgress(server: LowLevelServer, app: McpApp, owner: s
     follow: (taskId, progressToken) => {
       if (progressToken === undefined) return
       const report = reportProgress(progressToken, app.backend, (params) => {
-        // Not as a part of the call, which was answered. Sending fails when the client has just disconnected.
+        // Not sent as part of the call, which was answered. Sending fails when the client has just disconnected.
         server
           .notification({ method: 'notifications/progress', params: { ...params, _meta: relatedTo(taskId) } })
           .catch(() => undefined)

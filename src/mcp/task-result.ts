@@ -1,4 +1,4 @@
-/** The end of a task that a call has become, as an MCP result. */
+/** Makes the MCP result of a task that was made from a call. */
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { maxWholeChars } from '../async-tasks/output/bounded-text.js'
@@ -11,7 +11,7 @@ import { FOLLOW_UPS } from './follow-ups.js'
 import { toCallToolResult } from './mcp-tool.js'
 import { earlierText } from './result-marks.js'
 
-/** The end of a task, as a direct call that started it would have returned it, under a line that names the task: its client asks later. */
+/** The result that a direct call would have returned, under a line that names the task, because the client requests it later. */
 export function taskResult(backend: Backend, ended: SettledTaskInfo): CallToolResult {
   const { config, session } = backend
   const isEarlier = session?.earlierTasks.has(ended.id) === true

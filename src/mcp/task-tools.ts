@@ -1,4 +1,4 @@
-/** The tools of one client, made of the neutral tools of `src/tools`. Each neutral tool checks its input; nothing is checked here. */
+/** The tools of one client, made from the neutral tools of `src/tools`, which check their own input. */
 import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { defined } from '../defined.js'
@@ -15,7 +15,7 @@ import type { FindProject } from './working-directory.js'
 
 /**
  * Creates the tools for one owner's tasks.
- * @param findProject finds the client's project; default: it has none
+ * @param findProject finds the client's project; default: no project
  */
 export function createTaskTools(
   backend: Backend,
@@ -46,7 +46,7 @@ function settingOf(backend: Backend, owner: string): ToolSetting {
   }
 }
 
-/** What the model may start; undefined where the configuration has no commands. */
+/** The commands that the model may start; undefined where the configuration has none. */
 function policyOf({ config: { commands }, folder, projectFolder }: Backend): CommandPolicy | undefined {
   if (commands === undefined) return undefined
   const { maxCommands: _max, cwd, ...rest } = commands
@@ -54,7 +54,7 @@ function policyOf({ config: { commands }, folder, projectFolder }: Backend): Com
   return { ...(rest as CommandPolicy), cwd: folders }
 }
 
-/** The tool in the form that clients get; undefined where the setting lacks what it needs. */
+/** The tool for clients; undefined if its prerequisites are not configured. */
 function servedTool({ create, served = {} }: ToolDescriptor, setting: ToolSetting): Tool | undefined {
   const tool = (served.create ?? create)?.(setting)
   if (tool === undefined) return undefined
@@ -92,7 +92,7 @@ function toMcpTool(tool: Tool, descriptor: ToolDescriptor, backend: Backend, own
       toCallToolResult(await tool.execute(args, { signal, detach, hold, asker }), output),
   }
   if (slotOf === undefined) return mcpTool
-  // Its calls launch a task of the registry, and can therefore become tasks of MCP.
+  // Calls of this tool launch a task of the registry, so they can become MCP tasks.
   return {
     ...mcpTool,
     call: async (args, { onLaunched, inputResponses: _inputResponses, ...context }) => {
@@ -107,7 +107,7 @@ function toMcpTool(tool: Tool, descriptor: ToolDescriptor, backend: Backend, own
       return toCallToolResult(await slots.launch(slotOf(args), owner, execute), output)
     },
     start: async (args, { signal }) => {
-      // A call with `async: true` asks for a launch, and is answered with one.
+      // A call with `async: true` already returns a launched task.
       if (args['async'] === true) return undefined
       const inBackground = { ...args, async: true }
       const launched = await slots.launch(slotOf(inBackground), owner, (onLaunched) =>

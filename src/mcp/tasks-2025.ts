@@ -12,7 +12,7 @@ import type { Elicitations } from './elicitations.js'
 import type { TaskHandle, TaskHandles } from './task-handles.js'
 import type { WireStatus } from './tasks-extension-wire.js'
 
-/** What the server declares to clients of 2025. */
+/** The capabilities that the server declares to clients of 2025. */
 export const TASKS_CAPABILITY = { list: {}, cancel: {}, requests: { tools: { call: {} } } }
 
 /** The parameters of `tasks/list`. */
@@ -20,7 +20,7 @@ export const listParamsSchema = z.looseObject({ cursor: z.string().optional() })
 
 const PAGE_SIZE = 100
 
-/** The most `tasks/result` of one client that wait. */
+/** The maximum number of waiting `tasks/result` requests of one client. */
 export const MAX_WAITING = 1000
 
 const RELATED_TASK = 'io.modelcontextprotocol/related-task'
@@ -42,7 +42,7 @@ export interface Tasks2025 {
   /** The answer to a call that became a task. */
   created(handle: TaskHandle): Result
   get(handle: TaskHandle, canAsk: boolean): Task2025
-  /** Resolves when the task has ended. Until then the client is asked its questions. */
+  /** Resolves when the task has ended. While it waits, the client's user is asked the task's questions. */
   result(handle: TaskHandle, canAsk: boolean, context: ServerContext, exchange: Exchange): Promise<Result>
   list(owner: string, cursor: string | undefined, canAsk: boolean): Result
   cancel(handle: TaskHandle): Promise<Task2025>
@@ -53,7 +53,7 @@ export function createTasks2025(
   manager: AsyncTaskManager,
   elicitations: Elicitations,
 ): Tasks2025 {
-  /** How many `tasks/result` of each owner wait. */
+  /** The number of waiting `tasks/result` requests of each owner. */
   const waiting = new Map<string, number>()
   const get: Tasks2025['get'] = (handle, canAsk) => {
     const { isAsking, ttlMs, pollIntervalMs, ...state } = handles.stateOf(handle)
@@ -61,9 +61,9 @@ export function createTasks2025(
   }
   return {
     created: (handle) => {
-      // A host passes it to its model in place of a result.
+      // A host passes this text to its model in place of a result.
       const text = `Task ${handle.started.taskId} runs in the background.`
-      // The SDK takes it for a tool's result, and refuses one without content.
+      // The SDK treats the task as a tool's result, which must have content.
       return { content: [], task: { ...get(handle, false), status: 'working' }, _meta: { [IMMEDIATE_RESPONSE]: text } }
     },
     get,
@@ -106,7 +106,7 @@ export function createTasks2025(
       if (!manager.cancelTask(taskId)) {
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `The task has already ended: its status is ${status}.`)
       }
-      // One that cannot be stored was reported.
+      // The failure was already reported.
       await manager.stored().catch(() => undefined)
       return get(handle, false)
     },
@@ -117,7 +117,7 @@ export function createTasks2025(
 export const relatedTo = (taskId: string) => ({ [RELATED_TASK]: { taskId } })
 
 /**
- * Starts the call of a tool as a task. The task takes the place of a launch in the background.
+ * Starts the call of a tool as a task, instead of a launch in the background.
  * @throws ProtocolError -32601 for a tool that cannot be called as a task; an error with the reason when it does not start
  */
 export async function startTask(
@@ -181,7 +181,7 @@ function statusOf({ end }: TaskHandle, isAsking: boolean): WireStatus {
   return outcome.type === 'error' || outcome.result.isError === true ? 'failed' : 'completed'
 }
 
-/** @throws ProtocolError -32602 for a cursor that no list had */
+/** @throws ProtocolError -32602 for an unknown cursor */
 function placeOf(cursor = '0'): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor)
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'cursor: expected the nextCursor of an earlier result.')

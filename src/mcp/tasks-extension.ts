@@ -1,5 +1,5 @@
 /**
- * The server side of the Tasks extension (SEP-2663). The SDK has none yet; when it has, it replaces this file and `tasks-extension-wire.ts`.
+ * The server side of the Tasks extension (SEP-2663). The SDK has none yet; once it does, it can replace this file and `tasks-extension-wire.ts`.
  * A result with `isError` is `completed`: only a JSON-RPC error makes a task `failed`.
  */
 import { MissingRequiredClientCapabilityError, type Result, type ServerContext } from '@modelcontextprotocol/server'
@@ -20,7 +20,7 @@ export interface TasksExtension {
   /** The answer to a call that became a task. */
   created(handle: TaskHandle): Result
   get(handle: TaskHandle, declared: DeclaredCapabilities, exchange: Exchange): Promise<Result>
-  /** Checks all answers before it passes on the first. */
+  /** Checks all answers before it applies the first. */
   update(handle: TaskHandle, responses: Readonly<Record<string, unknown>>): Promise<Result>
   cancel(handle: TaskHandle): Promise<Result>
 }
@@ -32,7 +32,7 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
     const { end } = handle
     return { ...state, status: end === undefined ? (isAsking ? 'input_required' : 'working') : statusOf(end) }
   }
-  /** The client asks its user: no other answer asks the same question. */
+  /** The client asks its user, so no other answer may ask the same question. */
   const deliverQuestions = async (
     { started: { taskId } }: TaskHandle,
     questions: readonly TaskQuestion[],
@@ -64,13 +64,13 @@ export function createTasksExtension(handles: TaskHandles, manager: AsyncTaskMan
         .filter(({ id }) => Object.hasOwn(responses, id))
         .map((question) => ({ id: question.id, answer: answerTo(question, responses[question.id]) }))
       for (const { id, answer } of answers) manager.answerTask(handle.started.taskId, id, answer)
-      // One that cannot be stored was reported.
+      // The failure was already reported.
       await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },
     cancel: async ({ started: { taskId } }) => {
       manager.cancelTask(taskId)
-      // One that cannot be stored was reported.
+      // The failure was already reported.
       await manager.stored().catch(() => undefined)
       return ACKNOWLEDGEMENT
     },

@@ -1,4 +1,4 @@
-/** The answer to a call of a tool: its result with what else is owed to the client, or the task that the call has become. */
+/** Makes the answer to a call of a tool: its result with undelivered results of other tasks, or the task that the call became. */
 import {
   MissingRequiredClientCapabilityError,
   ProtocolError,
@@ -29,14 +29,14 @@ export interface Callee {
   readonly caller: Caller
   /** Whether the connection is one of 2025. */
   readonly is2025: boolean
-  /** Whether its client can ask the user while a call is open: it is one of 2025 that shows forms. */
+  /** Whether the client can ask its user while a call is open: a client of 2025 that shows forms. */
   readonly canAsk: boolean
   /** Whether the call asks for a task of 2025-11-25. */
   readonly asTask: boolean
   readonly taskProgress: TaskProgress
 }
 
-/** What the answer carries is delivered when it was written out: what was not is owed again. */
+/** Delivers the results in the answer when it was written out; otherwise they are owed again. */
 export async function answerCall(
   callee: Callee,
   args: Readonly<Record<string, unknown>>,
@@ -87,7 +87,7 @@ export async function answerCall(
   }
 }
 
-/** Makes a call in a span of the trace that the request belongs to (SEP-414). */
+/** Makes a call in a span of the request's trace (SEP-414). */
 async function tracedCall(
   { tool, app: { backend } }: Callee,
   args: Readonly<Record<string, unknown>>,
@@ -115,7 +115,7 @@ async function tracedCall(
   }
 }
 
-/** The conventions name the code of a JSON-RPC error. */
+/** The semantic conventions use the code of the JSON-RPC error. */
 const codeOf = (error: unknown): string => (error instanceof ProtocolError ? String(error.code) : errorTypeOf(error))
 
 /** How the client follows the task that a call becomes; undefined when the call cannot become one. */

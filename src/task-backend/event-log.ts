@@ -1,9 +1,9 @@
 /**
  * The recent events of each task, so that an interrupted event stream can resume.
  *
- * It is bounded: a running task keeps every start and end of a command, and its last 1,000 reports in between, or fewer: 1 MiB. An ended task
- * keeps its events for five minutes at most, no longer than the task itself is kept, and all ended tasks together keep 50,000, and 32 MiB of
- * reports. Results are not counted here: events share them with their task.
+ * It is bounded. A running task keeps every start and end of a command, and its last 1,000 reports (at most 1 MiB) in between. An ended task
+ * keeps its events for at most five minutes, but not longer than the task itself. All ended tasks together keep 50,000 events and 32 MiB of
+ * reports. Results are not counted, because events share them with their task.
  */
 import type { Clock } from '../clock.js'
 import { isReport, KeptReports } from '../command-tasks/kept-reports.js'
@@ -18,17 +18,17 @@ export interface TaskEvent {
   readonly seq: number
   readonly message: TaskProgressMessage | TaskCompleteMessage
   readonly isComplete: boolean
-  /** The message as JSON, serialised when it is first read. */
+  /** The message as JSON, which is serialized on first use. */
   readonly frame: Buffer
-  /** Frees the JSON once all subscribers have it. The log keeps the message, which shares its results with the task. */
+  /** Frees the JSON after all subscribers received it. The log keeps the message, which shares its results with the task. */
   releaseFrame(): void
 }
 
 export interface EventLog {
   append(message: TaskProgressMessage | TaskCompleteMessage): TaskEvent
-  /** The id of an event, for clients: its place, and which process published it. */
+  /** The id of an event for clients, which identifies its place and the process that published it. */
   idOf(seq: number): string
-  /** The place of the event that a client has seen last; undefined for one that this process did not publish. */
+  /** The place of an event id; undefined for an event of another process. */
   seqOf(taskId: string, id: string): number | undefined
   /** The place of the last event; 0 when there is none. */
   lastSeq(taskId: string): number
@@ -39,17 +39,17 @@ export interface EventLog {
 
 export interface EventLogOptions {
   readonly clock: Clock
-  /** Whether a task is still known to clients: the events of one that is not cannot be requested. */
+  /** Whether clients can still see a task. Otherwise its events cannot be requested. */
   readonly isKnown: (taskId: string) => boolean
-  /** Whether events of a task may have been published in an earlier process. Default: none were. */
+  /** Whether an earlier process may have published events of a task. Default: no. */
   readonly isContinued?: (taskId: string) => boolean
-  /** Distinguishes the ids of this process from those of others that had the same tasks. */
+  /** Distinguishes the event ids of this process from those of other processes with the same tasks. */
   readonly life?: string
-  /** How long the events of an ended task are kept at most, in ms. Default 300000. */
+  /** The maximum time that events of an ended task are kept, in ms. Default 300000. */
   readonly retentionMs?: number
 }
 
-/** What is kept of all ended tasks: events, and the texts of their reports, in UTF-16 units. */
+/** The limits for all ended tasks: events, and the texts of their reports, in UTF-16 units. */
 const MAX_ENDED_EVENTS = 50_000
 const MAX_ENDED_TEXT = 32 * 1024 * 1024
 
@@ -98,7 +98,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
     },
     idOf: (seq) => `${prefix}${seq}`,
     seqOf: (taskId, id) => {
-      // Before its first event, whoever publishes that.
+      // The place before the first event is the same in every process.
       if (id === '0') return isContinued(taskId) ? undefined : 0
       const place = id.startsWith(prefix) ? id.slice(prefix.length) : ''
       return /^\d{1,15}$/.test(place) ? Number(place) : undefined
@@ -116,7 +116,7 @@ export function createEventLog(options: EventLogOptions): EventLog {
   }
 }
 
-/** A class, because an object literal with a getter takes several times the memory, and many events are kept. */
+/** A class, because an object literal with a getter takes several times as much memory, and many events are kept. */
 export class LoggedEvent implements TaskEvent {
   #frame: Buffer | undefined
 

@@ -1,25 +1,25 @@
-/** One task that a client follows, and which of its events the client has missed. */
+/** A task that a client follows, and the events that the client has missed. */
 import type { Task } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
 /** The id of the end of a task whose numbered events were removed. */
 export const END_ID = 'end'
 
-/** A task, and where its events stand. */
+/** A task and its missed events. */
 export interface FollowedTask {
   readonly task: Task
-  /** The place of its last event; 0 when none is known. */
+  /** The place of its last event; 0 without events. */
   readonly seq: number
-  /** The events that the client has missed; undefined when they are not known: it gets the task first. */
+  /** The missed events; undefined when they are unknown, in which case the client first receives the task. */
   readonly missed: readonly TaskEvent[] | undefined
   /** The id of an event for clients. */
   idOf(seq: number): string
 }
 
 /**
- * The events that a client has missed.
+ * Reads which events a client has missed.
  * @param lastEventId the `Last-Event-ID` header
- * @returns undefined when they are not known: the stream begins with a snapshot then
+ * @returns undefined when they are unknown; the stream then begins with a snapshot
  */
 export function eventsToResume(
   log: EventLog,
@@ -29,7 +29,7 @@ export function eventsToResume(
   if (lastEventId === END_ID && task.completedAt !== undefined) return []
   const seq = lastEventId === undefined ? undefined : log.seqOf(task.id, lastEventId)
   if (seq === undefined) return undefined
-  // An ended task had events: if none are known, they were removed.
+  // An ended task had events. If the log has none, they were removed.
   if (task.completedAt !== undefined && log.lastSeq(task.id) === 0) return undefined
   return log.after(task.id, seq)
 }

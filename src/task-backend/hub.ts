@@ -1,6 +1,7 @@
 /**
- * Routes task events to subscribers (S7). A subscriber gets each event once, in order, however many of its subscriptions match; an event is
- * serialised once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
+ * Routes task events to subscribers (promise S7). A subscriber gets each event once and in order, even if several of its subscriptions match. Each event
+ * is
+ * serialized once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
  */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { InstancePauseMessage, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
@@ -14,13 +15,13 @@ export interface Subscriptions {
   /** Whether another subscription is allowed. */
   readonly hasRoom: boolean
   /**
-   * Returns false when the limit is reached. Subscribing again to the same task changes nothing.
-   * @param after the place of the event that the subscriber has, as in `FollowedTask`
+   * Returns false when the limit is reached. Subscribing again to the same task is a no-op.
+   * @param after the place of the last event that the subscriber has, as in `FollowedTask`
    * @param instanceId the instance of the task, if it is known
    */
   addTask(taskId: string, after: number, instanceId?: string): boolean
   addInstance(instanceId: string): boolean
-  /** Whether the subscriber has got this last event of an ended task; from now on it has. */
+  /** Returns whether the subscriber has received the last event of an ended task, and marks it as received. */
   hasSeen(taskId: string, seq: number): boolean
   removeTask(taskId: string): void
   removeInstance(instanceId: string): void
@@ -32,9 +33,9 @@ type OnPause = (message: InstancePauseMessage) => void
 
 export interface Hub {
   /**
-   * @param maxSubscriptions the most subscriptions of this subscriber
-   * @param onPause called when an instance was paused or resumed to which it is subscribed
-   * @param onMissed called when it may have missed events that nobody reads for it: it has to begin anew
+   * @param maxSubscriptions the maximum number of subscriptions of this subscriber
+   * @param onPause called when an instance that it subscribes to is paused or resumed
+   * @param onMissed called when events may have been missed and cannot be read again; the subscriber has to start over
    */
   join(deliver: Deliver, maxSubscriptions: number, onMissed?: () => void, onPause?: OnPause): Subscriptions
   /** The number of tasks and instances that have subscribers. */
@@ -51,13 +52,13 @@ interface Subscriber {
 
 type Index = Map<string, Set<Subscriber>>
 
-/** Where the events come from. */
+/** The source of the events. */
 export interface EventSource {
-  /** Calls `publish` with each event, in order, and `onPause` when an instance is paused or resumed. Returns a function that ends it. */
+  /** Calls `publish` with each event in order, and `onPause` when an instance is paused or resumed. Returns a function that stops it. */
   listen(publish: Deliver, onPause: OnPause): () => void
 }
 
-/** The events of the tasks of this process; the log keeps them. */
+/** The events of this process' tasks, which the log also keeps. */
 export const eventsOf = (tasks: TaskManager, log: EventLog): EventSource => ({
   listen: (publish, onPause) => {
     const append = (message: TaskProgressMessage | TaskCompleteMessage): void => publish(log.append(message))
@@ -112,7 +113,7 @@ export function createHub(source: EventSource): Hub {
           return hasRoom()
         },
         addTask: (taskId) => addTo(byTask, subscriber.tasks, taskId),
-        // In one process, nothing comes between a task and its events.
+        // In one process, an end cannot arrive in two ways.
         hasSeen: () => false,
         addInstance: (instanceId) => addTo(byInstance, subscriber.instances, instanceId),
         removeTask: (taskId) => removeFrom(byTask, subscriber.tasks, taskId),

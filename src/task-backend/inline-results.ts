@@ -1,24 +1,24 @@
 /**
- * What clients are sent of the results of commands: small ones as they are, larger ones as a reference, so that every event and every snapshot
+ * The results of commands in messages: small ones are included, larger ones become a reference, so that every event and every snapshot
  * reaches every reader.
  */
 import { resultBytes } from '../command-tasks/task-bytes.js'
 import type { ResultReference, Task, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
-/** The largest result in a message, in bytes of JSON. */
+/** The maximum size of an included result, in bytes of JSON. */
 export const MAX_INLINE_RESULT_BYTES = 256 * 1024
-/** The most that all results in a message may have together, in bytes of JSON. */
+/** The maximum size of all results in a message, in bytes of JSON. */
 export const MAX_INLINE_BYTES = 1024 * 1024
 
 type WithResult = { readonly result?: unknown; readonly resultRef?: ResultReference | undefined }
 
-/** A task as it is sent: the results of its commands, in order, as far as there is room for them. */
+/** The task with the results that fit, in order. */
 export function withInlineResults(task: Task): Task {
   const commands = boundAll(task.commands, task.id)
   return commands === task.commands ? task : { ...task, commands }
 }
 
-/** An event as it is sent. */
+/** The event with the results that fit. */
 export function eventWithInlineResults(
   message: TaskProgressMessage | TaskCompleteMessage,
 ): TaskProgressMessage | TaskCompleteMessage {
@@ -27,7 +27,7 @@ export function eventWithInlineResults(
   return results === message.results ? message : { ...message, results }
 }
 
-/** Returns the same list when nothing is too large, as it hardly ever is. */
+/** Returns the same list when every result fits, which is the usual case. */
 function boundAll<Item extends WithResult>(items: Item[], taskId: string): Item[] {
   let room = MAX_INLINE_BYTES
   const bounded = items.map((item, index) => {

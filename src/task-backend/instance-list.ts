@@ -18,27 +18,27 @@ export interface InstanceListOptions {
 
 /** How long an instance may take to list its tools, in ms. */
 const LIST_MS = 2000
-/** The most that the tools of all instances may have in one answer, in bytes of JSON. Those of further instances are left out. */
+/** The maximum size of all tools in one answer, in bytes of JSON. The tools of further instances are left out. */
 const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export interface InstanceList {
   read(): Promise<InstanceSummary[]>
   /**
    * Pauses or resumes an instance; resolves when that is stored. Absent where instances cannot be paused.
-   * @throws InstanceError for an unknown one; StoreError
+   * @throws InstanceError for an unknown instance; StoreError
    */
   readonly setPaused?: (instanceId: string, isPaused: boolean) => Promise<void>
 }
 
 export function createInstanceList({ clock, instances, tasks }: InstanceListOptions): InstanceList {
-  /** The questions that are not answered yet: an instance is asked once at a time, however many clients ask. */
+  /** The pending requests. Each instance has one at a time, however many clients ask. */
   const asked = new Map<Instance, Promise<readonly ToolDescription[] | undefined>>()
 
   const ask = (instance: Instance): Promise<readonly ToolDescription[] | undefined> => {
     const known = asked.get(instance)
     if (known !== undefined) return known
     const answer = (async () => instance.listTools())().then(
-      // A schema may be nested so deep that it cannot be written.
+      // A schema may be nested too deeply to serialize.
       (tools) => toPlainData(tools) as readonly ToolDescription[],
       () => undefined,
     )
@@ -47,7 +47,7 @@ export function createInstanceList({ clock, instances, tasks }: InstanceListOpti
     return answer
   }
 
-  /** Undefined when it does not answer in time: the other instances are listed all the same. */
+  /** Undefined when the instance does not answer in time. The other instances are listed nevertheless. */
   const toolsOf = (instance: Instance): Promise<readonly ToolDescription[] | undefined> =>
     withTimeLimit(ask(instance), { clock, ms: LIST_MS, late: () => undefined })
 

@@ -3,9 +3,9 @@ import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock } from '../
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
 /**
- * Cancels queued tasks at once, unless a store keeps them, and running ones after a time; resolves when no task runs and the `complete` of each was
+ * Cancels queued tasks at once (unless a store keeps them) and running ones after `drainMs`. Resolves when no task runs and the `complete` of each was
  * emitted.
- * @param drainMs how long running tasks may take, in ms; Infinity for any time
+ * @param drainMs how long running tasks may take, in ms; Infinity without a limit
  */
 export async function drainTasks(tasks: TaskManager, clock: Clock, drainMs: number): Promise<void> {
   if (!tasks.holdQueue()) cancelAll(tasks, 'queued')

@@ -1,4 +1,4 @@
-/** What a server's tasks run on: this process alone, or a cluster of which it is a node. */
+/** What runs a server's tasks: this process alone, or the cluster that it belongs to. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -15,7 +15,7 @@ import { drainTasks } from './shutdown.js'
 import { createTaskService, type TaskService } from './task-service.js'
 import { createWorkerStore } from './worker-store.js'
 
-/** The parts of a server that its tasks run on. */
+/** The parts of a server that the backend needs. */
 export interface BackendParts {
   readonly taskManager: TaskManager
   readonly instances: InstanceManager
@@ -39,19 +39,19 @@ export interface TaskBackend {
   register(request: RegisterRequest, worker: WorkerRegistration): Eventually<RegisterResponse>
   /** Default: every worker is registered in this process. */
   readonly sharedWorkers?: SharedWorkers | undefined
-  /** The address that clients and workers are told. Default: that of this server. */
+  /** The address that clients and workers receive. Default: that of this server. */
   readonly publicUrl?: string | undefined
   /** Lets the workers of an earlier process connect again, before the server listens. */
   restore(): void
-  /** Resolves when no task runs here; those that do after `drainMs` are cancelled. */
+  /** Resolves when no task runs here. Tasks that still run after `drainMs` are cancelled. */
   drain(drainMs: number): Promise<void>
-  /** The last step of the server's end. */
+  /** Called last when the server closes. */
   close(): Promise<void>
 }
 
 /** Several servers behind one address (`agent-tasks/bullmq`). */
 export interface TaskCluster {
-  /** @internal The server becomes a node; the tasks that its managers run are those of the cluster. */
+  /** @internal Makes the server a node. Its tasks are then those of the cluster. */
   join(parts: BackendParts): Promise<TaskBackend>
 }
 

@@ -20,10 +20,10 @@ export interface TaskQuery {
 export type Submitted =
   { readonly taskId: string; readonly queuePosition: number } | { readonly error: string; readonly code: RefusalCode }
 
-/** The answer to a submission, and, while the task is being stored, whether it will be accepted. */
+/** The answer to a submission, and while the task is being stored, a promise of its acceptance. */
 export type PendingSubmission = Submitted & { readonly accepted?: Promise<boolean> | undefined }
 
-/** The answer to a submission, when the task is stored or refused. */
+/** Resolves to the answer when the task is stored or refused. */
 export function whenAccepted({ accepted, ...submitted }: PendingSubmission): Eventually<Submitted> {
   return accepted === undefined ? submitted : accepted.then((isAccepted) => (isAccepted ? submitted : NOT_STORED))
 }
@@ -42,15 +42,15 @@ export const TASK_NOT_FOUND = 'Task not found'
 /** The task service of one process, or of a cluster. */
 export interface TaskService {
   submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<PendingSubmission>
-  /** Newest first. A page continues after the last task of the page before, whatever was submitted or removed since. */
+  /** Newest first. A page continues after the last task of the previous page, even if tasks were submitted or removed since. */
   list(query: TaskQuery): Eventually<Listed>
   get(taskId: string): Eventually<Task | undefined>
   cancel(taskId: string): Eventually<Cancelled>
-  /** @param lastEventId the last event that the client has seen, if it comes back */
+  /** @param lastEventId the last event that a returning client has received */
   follow(taskId: string, lastEventId?: string): Eventually<FollowedTask | undefined>
 }
 
-/** The task service of one process, which answers at once; a cancellation when it is stored. */
+/** The task service of one process. It answers synchronously, except for cancellations, which are stored first. */
 export type LocalTaskService = Pick<TaskService, 'cancel'> & {
   [K in Exclude<keyof TaskService, 'cancel'>]: (
     ...args: Parameters<TaskService[K]>
@@ -64,7 +64,7 @@ export interface TaskServiceOptions {
   readonly isDraining: () => boolean
 }
 
-/** Why a server takes no tasks; undefined when it does. */
+/** Why a server accepts no tasks; undefined when it does. */
 export function refusalOf({
   isEnabled,
   isDraining,
@@ -132,8 +132,8 @@ const CANCEL_NOT_STORED: Cancelled = {
 const SEAL_BYTES = 9
 
 /**
- * Opaque cursors. A cursor is a place in the order of submission, not a task, so that it stays valid when that task is removed. It is
- * sealed with a key of this process, because places are counted anew in the next one, or of the cluster.
+ * Opaque cursors. A cursor is a place in the order of submission, so it stays valid when a task is removed. It is
+ * signed with a key of this process or of the cluster, because the next process counts places from the start.
  */
 export function createCursors(key: Buffer = randomBytes(32)) {
   const seal = (place: Buffer): Buffer => createHmac('sha256', key).update(place).digest().subarray(0, SEAL_BYTES)
@@ -143,7 +143,7 @@ export function createCursors(key: Buffer = randomBytes(32)) {
       bytes.writeUIntBE(place, 0, 6)
       return Buffer.concat([seal(bytes), bytes]).toString('base64url')
     },
-    /** Undefined for a cursor that these did not write. */
+    /** Undefined for a cursor of another process or a forged one. */
     read: (cursor: string): number | undefined => {
       const bytes = Buffer.from(cursor, 'base64url')
       if (bytes.length !== SEAL_BYTES + 6) return undefined

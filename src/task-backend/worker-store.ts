@@ -1,4 +1,4 @@
-/** Remote workers beyond the end of a process: their registrations are stored, and those of an earlier process may connect again. */
+/** Stores the registrations of remote workers, so that those of an earlier process can reconnect. */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
@@ -10,12 +10,12 @@ import type { RegisterRequest, RegisterResponse } from '../protocol/instance-mes
 
 export interface WorkerStore {
   /**
-   * Registers a worker; with a store it is stored before this resolves.
+   * Registers a worker. With a store, it resolves when the registration is stored.
    * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for; AgentTasksError `TOO_MANY_REGISTRATIONS`;
-   *   StoreError
+   * StoreError
    */
   register(request: RegisterRequest, options: RegistrationOptions): Promise<RegisterResponse>
-  /** Lets the workers of an earlier process connect again. Those whose id is taken by now are forgotten. */
+  /** Lets the workers of an earlier process reconnect. Registrations whose id is in use now are deleted. */
   restore(options: Pick<WebSocketInstanceOptions, 'clock' | 'connectTimeoutMs' | 'cancelGraceMs'>): void
 }
 
@@ -55,7 +55,7 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
   }
 }
 
-/** The most registrations whose worker has not connected; each expires after a while. */
+/** The maximum number of registrations without a connection. Each expires after a while. */
 export const MAX_WAITING_WORKERS = 1000
 
 export const tooMany = (message: string): AgentTasksError => new AgentTasksError('TOO_MANY_REGISTRATIONS', message)

@@ -1,4 +1,4 @@
-/** What was said, as attributes of a span: recorded only with `captureContent`. */
+/** Records the content of a task in attributes of its span, only with `captureContent`. */
 import type { Attributes } from '@opentelemetry/api'
 import { cutText } from '../text/cut-text.js'
 import type { OperationEnd, OperationStart } from '../protocol/telemetry.js'

@@ -19,9 +19,9 @@ import { contextOf, traceContextOf } from './trace-context.js'
 
 /** Options of `createTelemetry`. */
 export interface OpenTelemetryOptions {
-  /** Makes the spans. Default: the provider that is registered globally. */
+  /** Creates the spans. Default: the globally registered provider. */
   readonly tracerProvider?: TracerProvider
-  /** Makes the metrics. Default: the provider that is registered globally. */
+  /** Creates the metrics. Default: the globally registered provider. */
   readonly meterProvider?: MeterProvider
   /**
    * Whether goals, arguments, results and the texts of errors are recorded, up to 16384 characters of each. They may contain secrets. Default false.
@@ -37,14 +37,14 @@ const optionTypes: OptionTypes<OpenTelemetryOptions> = {
 
 const NAME = 'agent-tasks'
 
-/** The bounds of the conventions, in seconds. */
+/** The histogram bounds of the semantic conventions, in seconds. */
 const AGENT_BOUNDS = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6]
 const TOOL_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
 /**
  * Traces and metrics through OpenTelemetry: spans `invoke_agent` and `execute_tool`, their durations, and counts of tasks. Pass the result as the
- * option `telemetry`. Register a context manager (`NodeTracerProvider.register()` or `NodeSDK` does), so that the spans of one trace find each other.
- * @throws InvalidInputError for an unknown or wrong option
+ * option `telemetry`. Register a context manager (`NodeTracerProvider.register()` or `NodeSDK` does), which connects the spans of a trace.
+ * @throws InvalidInputError for an unknown or invalid option
  */
 export function createTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   checkOptions(options, optionTypes)

@@ -10,9 +10,9 @@ export interface TaskMetrics {
 
 export function createTaskMetrics(meter: Meter): TaskMetrics {
   const watched = new Set<WatchedTasks>()
-  /** The kinds that were watched, so that their last counts do not stay. */
+  /** The kinds that were watched, so that their gauges return to zero. */
   const kinds = new Set<WatchedTasks['kind']>()
-  /** What those that are not watched any longer have done. */
+  /** The totals of managers that are no longer watched. */
   const past = new Map<string, number>()
   const gauge = (name: 'running' | 'queued' | 'owed' | 'pauses', description: string, unit = '{task}'): void => {
     const observe = (result: ObservableResult): void => {

@@ -1,4 +1,4 @@
-/** W3C Trace Context, written and read without a propagator: the formats of MCP and HTTP name it. */
+/** Reads and writes W3C Trace Context without a propagator, because MCP and HTTP fix its format. */
 import {
   createTraceState,
   isSpanContextValid,
@@ -23,8 +23,8 @@ export function traceContextOf(spanContext: SpanContext | undefined): TraceConte
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/
 
 /**
- * The context of a span; undefined for one that is malformed.
- * @param isRemote whether it is one of another process
+ * The context of a span; undefined for a malformed one.
+ * @param isRemote whether it belongs to another process
  */
 export function contextOf({ traceparent, tracestate }: TraceContext, isRemote = true): Context | undefined {
   const [, version, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(traceparent) ?? []

@@ -1,4 +1,4 @@
-/** When a call stops waiting for the task that it runs in place, which then continues in the background. */
+/** The time after which a call stops waiting for its task, which then continues in the background. */
 import { z } from 'zod'
 import { deprecateMaxBlocking } from '../deprecation.js'
 import { InvalidSettingError } from '../errors.js'
@@ -31,7 +31,7 @@ export function backgroundAfter(settings: BackgroundAfterSettings): number | und
   throw new InvalidSettingError(name, backgroundAfterSeconds, 'a number of seconds > 0, or -1 for no limit')
 }
 
-/** The time of one call: the option limits what the call asks for. */
+/** The time for one call: the smaller of the option and the requested time. */
 export function earlierOf(option: number | undefined, asked: number | undefined): number | undefined {
   return option === undefined || asked === undefined ? (option ?? asked) : Math.min(option, asked)
 }

@@ -105,8 +105,8 @@ export function createCheckAsyncTasksTool(
 }
 
 /**
- * The function that the tool runs, for tools that take a part of its input and validate it themselves.
- * @param name the name of the tool that calls it, for errors
+ * The tool's function, for tools that take a part of its input and validate it themselves.
+ * @param name the name of the calling tool, for errors
  */
 export function createTaskCheck(
   options: CheckAsyncTasksOptions,
@@ -144,7 +144,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
     return validationError(name, 'params.task_id', input.task_id, `a task ID or a prefix of one, to ${action}`)
   }
   const found = findTask(view, task_id, action === 'cancel' ? hasNotEnded : action === 'answer' ? asks : undefined)
-  // UTF-8 takes at least one byte for each UTF-16 unit: this many bytes are never more than maxChars characters.
+  // UTF-8 takes at least one byte for each UTF-16 unit, so this many bytes are at most maxChars characters.
   const maxBytes = Math.min(max_bytes, view.maxChars)
   if ('refusal' in found) {
     if (action === 'cancel' || action === 'answer') return found.refusal
@@ -162,7 +162,7 @@ async function check(name: string, view: TaskView, input: CheckAsyncTasksParams)
     : readWritten(view, task, { cursor, maxBytes })
 }
 
-/** A short id that was read before may mean another task now. */
+/** A short id may match another task later. */
 function notListed(prefix: string, taskId: string): ToolResult {
   const text = `Nothing was cancelled: '${prefix}' is short for ${taskId}, which no list has shown yet. To cancel that task, use its full ID.`
   return errorResult('parameter_validation', text)
@@ -182,7 +182,7 @@ async function cancel({ manager }: TaskView, taskId: string, reason: string | un
 
 const NOT_STORED_YET = '. This could not be stored yet: if the process ends before it is, the task may run again.'
 
-/** MCP clients have tools of their own for what else it does: theirs is read-only. */
+/** MCP clients have separate tools for the other actions, because theirs is read-only. */
 const servedSchema = lazily(() => {
   const { task_id, cursor, max_bytes } = checkAsyncTasksSchema().shape
   return strictObject({
@@ -193,7 +193,7 @@ const servedSchema = lazily(() => {
   })
 })
 
-/** What `check_async_tasks` is. */
+/** The descriptor of `check_async_tasks`. */
 export const checkAsyncTasksTool: HostTool<ReturnType<typeof createCheckAsyncTasksTool>> = {
   name: NAME,
   title: 'Look at background tasks',
@@ -241,7 +241,7 @@ export class CheckAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof c
   override readonly kind = 'think'
 
   /**
-   * @param deps may have more than the options: what it does not know is ignored
+   * @param deps may have further fields, which are ignored
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
    */
   constructor(deps: CheckAsyncTasksOptions) {

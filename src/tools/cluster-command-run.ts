@@ -1,6 +1,7 @@
 /**
- * A command task of a cluster as the run of an async task (S10). With a store, the next host follows it to its end: what is stored of the run is which
- * command task it follows.
+ * A command task of a cluster as the run of an async task (promise S10). With a store, the next host follows it to its end, because the id of the
+ * command
+ * task is stored.
  */
 import type { FindRunner, FlatRunner, RunFunction } from '../engine/runner.js'
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
@@ -12,7 +13,7 @@ import { endText, outputOf } from './command-texts.js'
 
 const FOUND_AS = 'submit_commands of a cluster'
 
-/** Follows the command task that its further input names: what a host launches, and what the next one goes on with. */
+/** Follows the command task in its further input, both for a new launch and after a restart. */
 function commandRunner(tasks: ClusterTasks, onEnd: () => void = () => undefined): FlatRunner {
   const run: RunFunction = async ({ params }, context) => {
     const commandTaskId = String(params?.['commandTaskId'])
@@ -43,8 +44,8 @@ const lost = (taskId: string): AgentTasksError =>
   )
 
 /**
- * Finds what goes on with tasks of `submit_commands` that an earlier process has left: for the `findRunner` of an `AsyncTaskManager` with a store.
- * `createAgentTasks` and the MCP servers do that by themselves.
+ * Resumes tasks of `submit_commands` of an earlier process. Pass it as the `findRunner` of an `AsyncTaskManager` with a store.
+ * `createAgentTasks` and the MCP servers do this automatically.
  */
 export const findCommandRunner =
   (tasks: ClusterTasks): FindRunner =>
@@ -65,7 +66,7 @@ export async function submitToCluster(
   // A run that is aborted before it starts is never called.
   signal.addEventListener('abort', cancel, { once: true })
   const stopListening = (): void => signal.removeEventListener('abort', cancel)
-  // Which instance has it is shown, and not needed.
+  // The instance is only shown, so a failure is ignored.
   const task = await tasks.getTask(commandTaskId).catch(() => undefined)
   const instanceId = task?.instanceId ?? message.instanceId ?? 'of the cluster'
   return {

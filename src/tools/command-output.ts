@@ -1,4 +1,4 @@
-/** What peeks and lists show of a command, and of what it has written. It is always text of JSON: nothing in it can pass for another line. */
+/** The fields of a command, and the end of its output, in details and lists. It is always JSON text, so that it cannot imitate another line. */
 import { outputLogs } from '../async-tasks/output/output-log.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
@@ -10,7 +10,7 @@ import type { TaskView } from './task-view.js'
 /** The maximum length of the last line in a list, in characters. */
 const LINE_CHARS = 80
 
-/** The fields of a command, and the end of what it, or a task that was stopped, has written. */
+/** The fields of a command. Also for a stopped task: the end of its output. */
 export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Record<string, unknown>> {
   const { kind, command, pid, exitCode, signal, endedProcesses } = task
   const outputTail = isTerminal(task) ? task.outputTail : writtenTail(view, task)
@@ -20,7 +20,7 @@ export function commandDetails(view: TaskView, task: AsyncTaskInfo): Readonly<Re
   }
 }
 
-/** The last line that a command has written, for its line of a list; `''` for any other task. */
+/** The last output line of a command, for a list; `''` for any other task. */
 export function lastLineOf(view: TaskView, task: AsyncTaskInfo): string {
   if (task.kind === undefined) return ''
   const line = (writtenTail(view, task) ?? '').split('\n').at(-1) ?? ''

@@ -1,4 +1,4 @@
-/** Which programs a model may start, where, and with which variables. */
+/** Which programs a model may start, in which folders, and with which variables. */
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
@@ -6,22 +6,22 @@ import { aBoolean, aName, anything, listOf, type OptionType, type OptionTypes } 
 import { isWithin } from '../regular-file.js'
 import { findProgram } from '../runners/find-program.js'
 
-/** Which programs a model may start. Allowing a program allows all that it can start: none of this confines what runs. */
+/** The programs that a model may start. Allowing a program allows everything that it can start; it is not confined. */
 export interface CommandPolicy {
   /**
-   * The programs: names, which are looked up in the PATH of this process, or absolute paths. A call must name one of them exactly. Required, unless
+   * The programs: names, which are looked up in the PATH of this process, or absolute paths. A call must use one of them exactly. Required, unless
    * `shell` is true.
    */
   readonly allow?: readonly string[]
-  /** Whether calls give one command line, which `/bin/sh -c` runs: it can start anything. Default false. */
+  /** Whether a call is one command line, which `/bin/sh -c` runs and which can start anything. Default false. */
   readonly shell?: boolean
-  /** The names of the variables that a call may set, besides those of this process, which every program gets. Default: none. */
+  /** The names of the variables that a call may set. A program also gets the variables of this process. Default: no names. */
   readonly env?: readonly string[]
-  /** The folder, or folders, in which programs may be started; the first is the default. Default: the working directory of this process. */
+  /** The folders in which programs may be started; the first is the default. Default: the working directory of this process. */
   readonly cwd?: string | readonly string[]
-  /** The deadline of calls that set none, in seconds; -1 for none. Default: that of the other tools, and in the background none. */
+  /** The deadline of calls without one, in seconds; -1 for no deadline. Default: as for the other tools, and no deadline in the background. */
   readonly defaultTimeoutSeconds?: number
-  /** The longest deadline, in seconds; longer ones are reduced to it. -1 for no limit. Default: that of the other tools, and in the background none. */
+  /** The maximum deadline, in seconds; longer ones are reduced. -1 for no limit. Default: as for the other tools, and no limit in the background. */
   readonly maxTimeoutSeconds?: number
 }
 
@@ -71,7 +71,7 @@ function isProgram(name: string): boolean {
   return path.isAbsolute(name) && path.normalize(name) === name && !name.endsWith('/')
 }
 
-/** What a call asks for. */
+/** The request of a call. */
 export interface CommandRequest {
   readonly command: string
   readonly args?: readonly string[] | undefined
@@ -79,21 +79,21 @@ export interface CommandRequest {
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
-/** What is started for it. */
+/** The program to start. */
 export interface AllowedCommand {
   readonly argv: readonly [string, ...string[]]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Why nothing is started: the field, what came and what was expected. */
+/** Why the program is not started: the field, what came and what was expected. */
 export interface CommandRefusal {
   readonly field: string
   readonly received: unknown
   readonly expected: string
 }
 
-/** The most text of a call, in characters: a record keeps it. */
+/** The maximum text of a call, in characters, because a record keeps it. */
 const MAX_TEXT_CHARS = 65_536
 
 /** The longest list of names in an error or a description, in characters. */
@@ -146,7 +146,7 @@ function rootsOf({ cwd = '.' }: CommandPolicy): readonly string[] {
   return (typeof cwd === 'string' ? [cwd] : cwd).map((folder) => path.resolve(folder))
 }
 
-/** Where a folder really is; undefined when there is none. */
+/** The real path of a folder; undefined if it does not exist. */
 function realFolder(path: string): string | undefined {
   const { realpathSync, statSync } = nodeBuiltin('node:fs')
   try {
@@ -158,9 +158,9 @@ function realFolder(path: string): string | undefined {
 }
 
 /**
- * The path of an allowed program. A name is looked up in the PATH of this process alone: neither variables nor files of the folder that it runs in
- * can put another program in its place.
- * @throws ProcessError when there is none
+ * The path of an allowed program. A name is looked up only in the PATH of this process, so that neither variables nor files in its working directory
+ * can substitute another program.
+ * @throws ProcessError when it is not found
  */
 export function programPath(command: string): string {
   const path = nodeBuiltin('node:path')

@@ -1,8 +1,8 @@
 /**
- * A command task as the run of an async task (S10).
+ * A command task as the run of an async task (promise S10).
  *
- * When the async task is cancelled or its deadline passes, the command task is cancelled; when the command task ends, the run
- * ends. If the command task is cancelled elsewhere, the run fails with an error that says so.
+ * When the async task is cancelled or its deadline passes, the command task is cancelled. When the command task ends, the run
+ * ends. If the command task is cancelled elsewhere, the run fails with an error that explains it.
  */
 import type { FlatRunner, RunContext, RunFunction } from '../engine/runner.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
@@ -21,19 +21,19 @@ export interface CommandRun {
   readonly commandTaskId: string
   readonly instanceId: string
   readonly queuePosition: number
-  /** The run of the async task: it ends as the command task does. */
+  /** The run of the async task, which ends when the command task does. */
   readonly runner: FlatRunner
   /** To register with the async task: its abort cancels the command task, even if the runner was never called. */
   readonly abortController: AbortController
-  /** Further input of the run, by which a later process goes on with it. */
+  /** Further input of the run, with which a later process resumes it. */
   readonly params?: LaunchTaskInput['params']
-  /** Whether the command task is stored; undefined when it need not be. When it is not, there is nothing to follow. */
+  /** Whether the command task is stored; undefined when it need not be. If it could not be stored, there is no task to follow. */
   readonly accepted?: Promise<boolean> | undefined
   /** Cancels the command task, when no async task could be launched for it. */
   abandon(): void
 }
 
-/** Why nothing was submitted. */
+/** Why the command task was not submitted. */
 export interface SubmitRefusal {
   readonly error: string
   readonly code: SubmitErrorCode
@@ -63,7 +63,7 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
     if (complete.status === 'completed') return outputOf(task, complete)
     throw new Error(endText(task, complete))
   }
-  // A model chose its name, which a subagent may have too.
+  // The model chose the name, and a subagent may have the same.
   return {
     commandTaskId: taskId,
     instanceId: task.instanceId,
@@ -81,11 +81,11 @@ export function submitCommandTask(taskManager: TaskManager, message: TaskSubmitM
 }
 
 interface FollowedTask {
-  /** Resolves when the task ends, as every task does (S1). */
+  /** Resolves when the task ends, as every task does (promise S1). */
   readonly complete: Promise<TaskCompleteMessage>
-  /** Reports the progress to the run: what came before, and each later message. */
+  /** Reports the progress so far, and each later message, to the run. */
   attach(context: RunContext): void
-  /** There is no such task. */
+  /** Stops following, when the task does not exist. */
   stop(): void
 }
 
@@ -128,7 +128,7 @@ export function reporterOf(context: RunContext): (message: TaskProgressMessage) 
   }
 }
 
-/** How many commands are done, including the reported fraction of the current one. */
+/** The number of completed commands, including the reported fraction of the current one. */
 function commandsDone({ commandIndex, status, progress, total }: TaskProgressMessage): number {
   if (status === 'success') return commandIndex + 1
   const hasPart = progress !== undefined && total !== undefined && total > 0

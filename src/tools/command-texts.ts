@@ -11,7 +11,7 @@ import {
   type TaskProgressMessage,
 } from '../protocol/command-tasks.js'
 
-/** The maximum length of a result in a progress line, in characters; the text of the end has all of it. */
+/** The maximum length of a result in a progress line, in characters. The final text has the whole result. */
 const LINE_CHARS = 500
 
 interface Step {
@@ -48,7 +48,7 @@ export function outputOf(task: Task, complete: TaskCompleteMessage): OutputObjec
   }
 }
 
-/** The error of an async task whose command task did not complete (S10). */
+/** The error of an async task whose command task did not complete (promise S10). */
 export function endText(task: Task, complete: TaskCompleteMessage): string {
   const name = `Command task '${task.name}' (${task.id})`
   return [`${name} ${reasonOf(task, complete)}`, ...stepLines(task, complete.results)].join('\n')
@@ -79,7 +79,7 @@ function outcomeText(status: CommandStatus, result: unknown, error: CommandError
   return text === '' ? status : `${status}: ${text}`
 }
 
-/** A tool's result as text: its text content, or all of it as JSON. */
+/** A tool's result as text: its text content, or else the whole result as JSON. */
 function resultText(result: unknown): string {
   if (result === undefined) return ''
   const { content } = Object(result) as { content?: unknown }
@@ -90,6 +90,6 @@ function resultText(result: unknown): string {
 function blockText(block: unknown): string {
   const { type, text, mimeType } = Object(block) as { type?: unknown; text?: unknown; mimeType?: unknown }
   if (typeof text === 'string') return text
-  // An image or the like has no text: show its type.
+  // Content without text, such as an image, is shown by its type.
   return `[${[type, mimeType].filter((part) => typeof part === 'string').join(' ') || 'content'}]`
 }

@@ -2,11 +2,11 @@
 import type { z } from 'zod'
 import type { Tool, ToolResult } from './tool.js'
 
-/** One call that has not been made yet. */
+/** A prepared call. */
 export interface ToolInvocation<Params = unknown> {
   /** The parameters that the model sent. */
   readonly params: Params
-  /** What the call would do, in a few words, for a person who is asked to allow it. */
+  /** What the call would do, in a few words, for a person who has to allow it. */
   getDescription(): string
   /** Makes the call. Never rejects: invalid parameters give a result with an `error`. */
   execute(signal?: AbortSignal): Promise<ToolResult>

@@ -5,7 +5,7 @@ export type InstanceTool = NonNullable<InstanceSummary['tools']>[number]
 
 export interface ListedInstance {
   readonly id: string
-  /** In one word. */
+  /** The state, in one word. */
   readonly state: string
   /** Its tasks do not start until a person resumes it. */
   readonly isPaused?: true
@@ -17,9 +17,9 @@ export interface ListedInstance {
 
 /** The instances that the tools use. */
 export interface InstanceSource {
-  /** What is said when there are none. */
+  /** The text for an empty list. */
   readonly none: string
-  /** Resolves when an instance, or without an id any of them, has connected or failed: with why none has. Never rejects. */
+  /** Waits until the instance, or without an id any instance, has connected or failed. Resolves with why no instance is connected. Never rejects. */
   ready(id?: string): Promise<string | undefined>
   /** Resolves when all have connected or failed, or after a short time. Never rejects. */
   settle(): Promise<void>

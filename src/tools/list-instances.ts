@@ -21,7 +21,7 @@ const listInstancesSchema = lazily(() =>
 const NAME = 'list_instances'
 const DESCRIPTION_CHARS = 200
 
-/** The list connects the instances, since their tools are to be chosen from. It waits for them a short time only, and shows what is connecting then. */
+/** Connects the instances, because a model chooses from their tools. It waits only briefly, and then lists the others as connecting. */
 export function createListInstancesTool(source: InstanceSource, maxChars: number): Tool {
   return defineTool({
     name: NAME,
@@ -87,7 +87,7 @@ function toolLine({ name, description = '', inputSchema }: InstanceTool, isDetai
   return `- ${name}${about === '' ? '' : `: ${about}`}${schema}`
 }
 
-/** What `list_instances` is. */
+/** The descriptor of `list_instances`. */
 export const listInstancesTool: ToolDescriptor = {
   name: NAME,
   title: 'List the instances',

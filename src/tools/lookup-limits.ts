@@ -1,11 +1,11 @@
-/** What ends the lookup of a subagent that hangs: the abort of the call, its deadline, and the disposal of the manager. */
+/** Limits the lookup of a subagent, which may hang: by the abort of the call, its deadline, and the disposal of the manager. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { DisposedError } from '../errors.js'
 
 export interface LookupLimits {
   readonly manager: AsyncTaskManager
-  /** The deadline of the task, in ms; none when absent. A task that has not started by then would be overdue. */
+  /** The deadline of the task, in ms; absent without one. A task that has not started by then would be overdue. */
   readonly timeoutMs?: number
   /** The signal of the call. */
   readonly signal: AbortSignal | undefined

@@ -1,4 +1,4 @@
-/** The tool monitor: wakes the agent when lines match in what a task, a program or a file writes. */
+/** The tool monitor: wakes the agent when a line of the output of a task or program, or of a file, matches. */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -16,9 +16,9 @@ import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
 import { defineTool, errorResult, textResult, type Tool, type ToolResult } from './tool.js'
 
-/** A program that a monitor reads; it must be one that `commands` allows. */
+/** The program that a monitor reads, which `commands` must allow. */
 export interface MonitoredCommand {
-  /** The program, or the command line where a shell reads it. */
+  /** The program, or the command line for a shell. */
   readonly command: string
   /** Its arguments. Default: none. */
   readonly args?: readonly string[] | undefined
@@ -29,8 +29,8 @@ export interface MonitoredCommand {
 }
 
 /**
- * Starts a monitor, and the program that it reads if its source is one: that ends with it.
- * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+ * Starts a monitor, and its program if the source is one. The program ends with the monitor.
+ * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; the monitor is not started then
  */
 export function startMonitor(
   manager: AsyncTaskManager,

@@ -1,4 +1,4 @@
-/** Adds what has been owed for too long to the results of tools: an agent that is never idle hears of it there (F11). */
+/** Adds overdue results to the results of tools, which is how a busy agent is notified (promise F11). */
 import { notes } from '../async-tasks/notes.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { AsyncTaskReminderService, LeasedReminder } from '../async-tasks/delivery/reminder-service.js'
@@ -11,15 +11,15 @@ export interface OverdueOptions {
   readonly manager: AsyncTaskManager
   readonly reminders: AsyncTaskReminderService
   readonly owner: string
-  /** How long something may be owed before a result carries it, in ms; Infinity for ever. */
+  /** How long a result may be owed before the result of a tool carries it, in ms; Infinity turns this off. */
   readonly maxDelayMs: number
 }
 
-/** The tool; its results also carry what the owner has been owed for too long. */
+/** The tool; its results also carry the owner's overdue results. */
 export function withOverdue<T extends Tool>(tool: T, options: OverdueOptions): T {
   const execute = async (input: never, context: ToolContext = {}): Promise<ToolResult> =>
     refuseContext(tool.name, context) ?? (await addOverdue(await tool.execute(input, context), context, options))
-  // Its description and its schema are getters.
+  // Its description and its schema are getters, which a spread would evaluate.
   return Object.defineProperties(
     {},
     { ...Object.getOwnPropertyDescriptors(tool), execute: { value: execute, enumerable: true } },
@@ -52,15 +52,15 @@ function isOverdue({ manager, owner, maxDelayMs }: OverdueOptions): boolean {
   const [result] = ledger.owed(owner)
   const [question] = ledger.questions.owed(owner)
   const asked = question?.entry.record.questions?.find(({ id }) => id === question.id)
-  // A note does not wait, because it has ended a wait of the agent.
+  // A note does not wait: the agent asked to be woken.
   if (manager.reads.use(notes).isOwed(owner)) return true
   if (maxDelayMs === Infinity) return false
   const waits = [result?.record.completedAt, asked?.askedAt].map((since = Infinity) => clock.now() - since)
-  // A wait below 0 began before the clock was set back.
+  // A negative wait began before the clock was set back.
   return waits.some((ms) => ms >= maxDelayMs || (ms < 0 && ms !== -Infinity))
 }
 
-/** What cannot be stored as sent stays owed: the result is not to be lost for it. The manager has reported the error. */
+/** If the delivery cannot be stored, its results stay owed, and the tool's own result is returned. The manager has reported the error. */
 export async function leaseOwed(
   reminders: AsyncTaskReminderService,
   owner: string,

@@ -63,14 +63,14 @@ export const runCommandSchema = lazily(() =>
     async: z.boolean().optional(),
     /** Tasks that have to end before it starts; with `async`. */
     after: afterFields().after.describe('With async: true: IDs of tasks that must end first.'),
-    /** What happens when one of them fails: it fails too, or runs. */
+    /** What happens when one of them fails: the command fails too, or runs. */
     on_failed_dependency: afterFields().on_failed_dependency.describe(''),
     /** Commands and tasks with the same key run one at a time. */
     concurrency_key: keyField().describe('One at a time with this key.'),
   }),
 )
 
-/** Its schema where a shell reads command lines. */
+/** The schema without `args`, for a shell. */
 const shellSchema = lazily(() =>
   runCommandSchema()
     .omit({ args: true })
@@ -78,14 +78,14 @@ const shellSchema = lazily(() =>
 )
 
 /**
- * The parameters of run_command. Where a shell reads command lines there are no `args`.
+ * The parameters of run_command. With a shell there are no `args`.
  * @useDeclaredType
  */
 export type RunCommandParams = z.input<ReturnType<typeof runCommandSchema>>
 
 /** Options of `createRunCommandTool`. */
 export interface RunCommandOptions extends AsyncTaskToolOptions, TimeoutSettings, ForegroundOptions {
-  /** What may be started. */
+  /** The programs that may be started. */
   readonly commands: CommandPolicy
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
@@ -98,13 +98,13 @@ const optionTypes: OptionTypes<RunCommandOptions> = {
 
 const NAME = 'run_command'
 
-/** What is said of a command line that ends in `&`. */
+/** The note for a command line that ends in `&`. */
 const BACKGROUND_NOTE = ' Its line ends in "&": it runs as with async: true.'
 
-/** How long a program may take to end when it is stopped, in ms, and after which time it is not waited for any longer. */
+/** How long a stopped program may take to end, in ms, and after which time its call returns. */
 const STOP_MS = { program: 4000, task: 5000 } as const
 
-/** How much of its stdout is the result of a command, in bytes (1 MiB). */
+/** The maximum size of a command's result, in bytes of stdout (1 MiB). */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 
 /** The maximum length of a command as the goal of its task, in characters. */
@@ -115,7 +115,7 @@ const LIST_CHARS = 1000
 
 /**
  * Creates the tool `run_command`. Every command takes a slot of `maxCommands` of the manager, also while its call waits for it.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or invalid option
  */
 export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnType<typeof runCommandSchema>> {
   checkOptions(options, optionTypes)
@@ -133,7 +133,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
   }
   const timeoutOf = { inPlace: timeoutPolicy(timeouts), inBackground: timeoutPolicy(inBackground) }
   const { inputOf, ...shared } = readLaunchOptions(options)
-  // Where a shell reads command lines, the schema has a parameter less.
+  // With a shell, the schema has no `args`.
   const schema = (commands.shell === true ? shellSchema() : runCommandSchema()) as ReturnType<typeof runCommandSchema>
   const description = descriptionOf(commands)
   return defineTool({
@@ -187,7 +187,7 @@ export function createRunCommandTool(options: RunCommandOptions): Tool<ReturnTyp
   })
 }
 
-/** A command line; one that ends in `&` is meant for the background, where the shell would leave it and end. */
+/** Reads a command line. One that ends in `&` is run in the background by this package, because the shell would abandon it and exit. */
 export function readLine(written: string): { readonly line: string; readonly isBackground: boolean } {
   // Not `&&`, `|&`, `>&`, `<&` and `\\&`.
   const line = /^(.*[^\s\\&|<>])\s*&\s*$/s.exec(written)?.[1]
@@ -203,7 +203,7 @@ function descriptionOf({ shell = false, allow = [], env }: CommandPolicy): strin
   ].join('\n')
 }
 
-/** The task of a command: it is refused when no slot is free. */
+/** The input for the task of a command. It is refused when no slot is free. */
 export function commandInput({ shell }: CommandPolicy, allowed: AllowedCommand): LaunchTaskInput {
   const { argv } = allowed
   return {
@@ -221,7 +221,7 @@ function nameOf({ argv: [program] }: AllowedCommand): string {
   return program.split(/[\\/]/).at(-1) ?? program
 }
 
-/** It is bound to this process: the values of its variables are not stored. */
+/** Its variables are not stored, so only this process can run it. */
 export function commandRunner(
   { argv: [program, ...args], cwd, env }: AllowedCommand,
   manager: AsyncTaskManager,
@@ -240,7 +240,7 @@ export function commandRunner(
   return { run, isBound: true }
 }
 
-/** The result of a call that found every slot of commands taken, or every place for what waits. */
+/** The result of a call when all slots, or all places for waiting commands, are taken. */
 function limitRefusal(
   manager: AsyncTaskManager,
   { cancel }: FollowUps,
@@ -253,7 +253,7 @@ function limitRefusal(
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** What `run_command` is. */
+/** The descriptor of `run_command`. */
 export const runCommandTool: HostTool<ReturnType<typeof createRunCommandTool> | undefined> = {
   name: NAME,
   title: 'Run a program',

@@ -1,4 +1,4 @@
-/** The tool send_to_task: tells a running task something, and continues one that has ended. */
+/** The tool send_to_task: sends a message to a running task, or continues one that has ended. */
 import { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
@@ -77,7 +77,7 @@ export function createSendToTaskTool(options: SendToTaskOptions): Tool<ReturnTyp
   })
 }
 
-/** What `send_to_task` is. */
+/** The descriptor of `send_to_task`. */
 export const sendToTaskTool: HostTool<ReturnType<typeof createSendToTaskTool>> = {
   name: NAME,
   title: 'Send a message to a task',

@@ -1,4 +1,4 @@
-/** Which results a model has been shown: a record whose text was cut is kept until the model has read the rest. */
+/** Tracks which results a model has been shown. A record whose text was cut is kept until the model has read the rest. */
 import { acknowledgePulled, noteShown } from '../async-tasks/delivery/leases.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -10,15 +10,15 @@ import { defined } from '../defined.js'
 import { StoreError } from '../store/store-errors.js'
 import type { TaskView } from './task-view.js'
 
-/** What the metadata of a result says about the results of tasks in it. */
+/** What the metadata of a result contains about the task results in it. */
 export interface ShownDelivery {
-  /** The delivery id, where a store keeps it. */
+  /** The delivery id, with a store. */
   readonly deliveryId?: string
-  /** At least one of them may have been delivered before. */
+  /** Whether one of them may have been delivered before. */
   readonly isRepeat?: true
 }
 
-/** The same, for the result of a call that has these tasks. */
+/** The metadata for the result of a call with these tasks. */
 export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: string | undefined): ShownDelivery {
   return {
     ...defined({ deliveryId }),
@@ -27,9 +27,9 @@ export function shownDelivery(tasks: readonly AsyncTaskInfo[], deliveryId: strin
 }
 
 /**
- * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, as no
+ * Marks a task's text as read, to its end or in part. For an owner without a push subscriber, reading to the end delivers it, because no
  * message would. Resolves when that is stored.
- * @throws StoreError when it cannot be stored: the text must not be shown, and is owed as before
+ * @throws StoreError when it cannot be stored: the text must not be shown, and is still owed
  */
 export async function markShown(
   { manager, owner, hold }: TaskView,
@@ -51,7 +51,7 @@ export async function markShown(
     })
     return {}
   }
-  // None when another message has it, or will.
+  // Undefined when another message has the result, or will have it.
   const lease = reads.use(pushSubscribers).has(task.owner) ? undefined : manager.lease({ taskIds: [task.id] })
   if (lease?.stored !== undefined) await lease.stored
   const acknowledge = (): void =>
@@ -64,7 +64,7 @@ export async function markShown(
   return shownDelivery([task], reads.persistence && lease?.deliveryId)
 }
 
-/** A call returns the open questions of these tasks: no message asks them, unless the result is lost. */
+/** Marks the open questions of these tasks as asked, because the result of the call contains them. If the result is lost, a message asks them. */
 export async function markAsked(
   { manager, hold }: Pick<TaskView, 'manager' | 'hold'>,
   tasks: readonly AsyncTaskInfo[],
@@ -81,18 +81,18 @@ export async function markAsked(
     if (hold === undefined) acknowledge()
     else hold({ taskIds: [], acknowledge, release })
   } catch (error) {
-    // They stay owed. The manager has reported the error.
+    // The questions stay owed. The manager has reported the error.
     if (!(error instanceof StoreError)) throw error
   }
 }
 
 const isOutstanding = ({ delivery }: AsyncTaskInfo): boolean => delivery === 'owed' || delivery === 'leased'
 
-/** What a message about several ends may contain. */
+/** The limits of a message with several ends. */
 export interface WordLimits extends NotificationFrame {
   /** The maximum about one task, in characters. */
   readonly maxChars: number
-  /** The maximum of them all, in characters. */
+  /** The maximum for all tasks, in characters. */
   readonly room: number
 }
 
@@ -102,7 +102,7 @@ export interface WordedEnds {
   readonly shown: readonly SettledTaskInfo[]
 }
 
-/** Puts ends into words that are about to be acknowledged: those that were not delivered first, and of those the oldest. */
+/** Words the ends that are about to be acknowledged: undelivered ones first, and of those the oldest. */
 export function wordEnds(
   manager: AsyncTaskManager,
   tasks: readonly SettledTaskInfo[],

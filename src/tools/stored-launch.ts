@@ -1,4 +1,4 @@
-/** A model is told of a launch when it is stored. */
+/** Waits for a launch to be stored before the model receives its id. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { StoreError } from '../store/store-errors.js'
 

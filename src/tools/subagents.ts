@@ -19,7 +19,7 @@ export interface SubagentRequest extends Omit<RunInput, 'params'> {
   readonly expected_outputs?: Readonly<Record<string, string>> | undefined
   /** Further data for the subagent, by name. */
   readonly context?: Readonly<Record<string, unknown>> | undefined
-  /** The working directory to run in, if the host says one. */
+  /** The working directory of the run, if the host sets one. */
   readonly cwd?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export type SubagentRunner = RunFunction<SubagentRequest>
 export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
   /** Its name, where no key gives it. */
   readonly name?: string
-  /** What it is good at. */
+  /** What it is good at, for the description of the tool. */
   readonly description?: string
 }
 
@@ -51,10 +51,10 @@ export type SubagentEntry = string | { readonly name: string; readonly descripti
 /** The longest description of one subagent in the description of the tool, in characters. */
 const DESCRIPTION_CHARS = 300
 
-/** The longest list, in characters: a model reads it in every turn. */
+/** The maximum length of the list, in characters, because a model reads it in every turn. */
 const LIST_CHARS = 4000
 
-/** The subagents as lines of the tool's description; none without subagents. */
+/** The subagents as lines of the tool's description; empty without subagents. */
 export function subagentLines(entries: readonly SubagentEntry[]): string[] {
   if (entries.length === 0) return []
   const lines = entries.map((entry) => {
@@ -66,14 +66,14 @@ export function subagentLines(entries: readonly SubagentEntry[]): string[] {
 }
 
 /**
- * Finds a subagent by its name; undefined when there is none. If it throws or rejects, the task that was to start fails; if it has not answered at
- * the deadline of that task, the call fails.
+ * Finds a subagent by its name; undefined when it does not exist. If it throws or rejects, the task fails. If it has not settled at
+ * the task's deadline, the call fails.
  */
 export type ResolveSubagent = (name: string) => Subagent | undefined | Promise<Subagent | undefined>
 
 /**
  * Looks a subagent up and binds it to a request.
- * @returns what to launch, or undefined when there is no such subagent; rejects when the signal aborts first
+ * @returns what to launch, or undefined for an unknown name; rejects when the signal aborts first
  */
 export function bindSubagent(
   resolve: ResolveSubagent,
@@ -85,7 +85,7 @@ export function bindSubagent(
 
 async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise<FlatRunner | undefined> {
   try {
-    // A host without types may resolve to anything.
+    // In JavaScript, a host may resolve to any value.
     const found: unknown = await resolve(params.subagent_name)
     if (found === undefined || found === null) return undefined
     const runner = toFlatRunner(found, `resolveSubagent('${params.subagent_name}')`)
@@ -101,7 +101,7 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
   }
 }
 
-/** A copy of what a request has besides its name and goal; undefined if that has too many levels. */
+/** Copies the fields of a request besides its name and goal; undefined if they are nested too deeply. */
 export function furtherInput({
   subagent_name: _name,
   goal_prompt: _goal,
@@ -110,7 +110,7 @@ export function furtherInput({
   return toWholePlainData(params)
 }
 
-/** What runs the tasks of a subagent: all of a request is in the input of its run. */
+/** The definition that runs a subagent's tasks. The input of its run contains the whole request. */
 export function definitionOf(subagent: Subagent): FlatRunner {
   return takingRequests(flatRunner(subagent))
 }

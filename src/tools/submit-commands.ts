@@ -140,7 +140,7 @@ export function createSubmitCommandsTool(
         return { message: toMessage(params, id), launchInput }
       }
       const { followUps } = shared
-      // It submits before it launches: what is submitted would start.
+      // Submits before it launches, because a launched task starts at once.
       const { owner = DEFAULT_OWNER } = options
       if (manager.reads.pauses.concern(owner)) {
         return pausedRefusal(new PausedError(owner), 'Submit the commands again when a person has resumed them.')
@@ -165,7 +165,7 @@ export function createSubmitCommandsTool(
   })
 }
 
-/** What a call submits and launches, under one new id. */
+/** The task and its launch, under one new id. */
 interface Prepared {
   readonly message: TaskSubmitMessage
   readonly launchInput: (run: CommandRun) => LaunchTaskInput
@@ -181,7 +181,7 @@ interface Launch {
   readonly signal: AbortSignal | undefined
 }
 
-/** How long a slot may be reserved while a cluster takes a task, in ms. */
+/** How long a slot is reserved while a cluster accepts a task, in ms. */
 const SUBMIT_MS = 600_000
 
 /** Reserves a slot before it submits, so that no command task is submitted without an async task that follows it. */
@@ -238,7 +238,7 @@ function toMessage(
   return {
     type: 'task_submit',
     ...rest,
-    // Whoever looks at the command task finds the async task that follows it.
+    // The command task's metadata names the async task that follows it.
     metadata: { asyncTaskId },
     ...defined({ instanceId: named }),
     commands: calls.map(({ timeout, ...call }) => ({ ...call, ...defined({ timeout }) })),
@@ -255,7 +255,7 @@ function idPrefix(name: string): string {
   return words.slice(0, 40).replace(/^-+|-+$/g, '') || 'commands'
 }
 
-/** What `submit_commands` is. */
+/** The descriptor of `submit_commands`. */
 export const submitCommandsTool: HostTool<ReturnType<typeof createSubmitCommandsTool> | undefined> = {
   name: NAME,
   title: 'Run commands on an instance',

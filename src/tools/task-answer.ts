@@ -1,4 +1,4 @@
-/** Answers the questions of tasks, and tells the model how to answer them. */
+/** Answers the questions of tasks, and explains to the model how to answer them. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { boundLines } from '../async-tasks/output/bounded-text.js'
 import {
@@ -24,17 +24,17 @@ interface AnswerParams {
 /** The maximum length of all hints about one task, in characters. */
 const HINTS_CHARS = 5000
 
-/** The open questions of a task, and the calls that answer them, in words for a model. */
+/** The open questions of a task, and the calls that answer them, as text for a model. */
 export function howToAnswer(task: AsyncTaskInfo, followUps?: FollowUps): string {
   const peek = JSON.stringify({ task_id: task.id, action: 'peek' })
   return boundLines(answerHints(task, followUps), HINTS_CHARS, () => `: see check_async_tasks ${peek}`)
 }
 
-/** The same, one text for each question. */
+/** One such text for each question. */
 export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: FollowUps = CHECK_FOLLOW_UPS): string[] {
   return questions.map(
     (question) =>
-      // In quotes, on one line: no part of it can pass for a line of ours.
+      // Quoted, on one line, so that it cannot imitate another line.
       `Task ${id} asks: ${JSON.stringify(toOneLine(questionWords(question)))} ${answerHint(id, question, answer)}`,
   )
 }
@@ -42,7 +42,7 @@ export function answerHints({ id, questions = [] }: AsyncTaskInfo, { answer }: F
 const NOT_STORED_YET =
   ' This could not be stored yet: if the process ends before it is, the question may be asked again.'
 
-/** Answers an open question of a task. A model is told so when the answer is stored. */
+/** Answers an open question of a task. Resolves when the answer is stored. */
 export async function answerTask(
   { manager, followUps }: TaskView,
   task: AsyncTaskInfo,

@@ -18,8 +18,8 @@ import type { ToolResult } from './tool.js'
 const HINTS_CHARS = 2000
 
 /**
- * Counts, and one line per task. It contains no result, so it acknowledges nothing.
- * @param first the number of tasks to pass over
+ * Counts, and one line per task. It contains no results, so it acknowledges no task.
+ * @param first the number of tasks to skip
  */
 export function listTasks(view: TaskView, first = 0): ToolResult {
   const tasks = visibleTasks(view.manager, view.owner)

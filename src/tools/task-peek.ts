@@ -60,7 +60,7 @@ export async function peekTask(view: TaskView, task: AsyncTaskInfo, range?: Peek
   }
 }
 
-/** A task of the history: its details, from a byte on. What it has written is not kept. */
+/** The details of a task of the history, from a byte on. Its output is not kept. */
 export function peekPastTask(view: TaskView, task: SettledTaskInfo, { cursor, maxBytes }: PeekRange): ToolResult {
   const details = taskDetails(view, task)
   const text = detailsText(details, view.maxChars)
@@ -108,7 +108,7 @@ function errorNames({ errorName, errorCode }: FailedTaskInfo): Record<string, un
   return defined({ errorName, errorCode })
 }
 
-/** The tasks above and below it, and those that it waits for or that wait for it. */
+/** Its parent and children, the tasks that it waits for, and those that wait for it. */
 function familyOf({ manager }: TaskView, { id, parentId, after, waitsFor }: AsyncTaskInfo): Record<string, unknown> {
   const tasks = manager.getAllTasks()
   const children = tasks.filter((task) => task.parentId === id)
@@ -131,7 +131,7 @@ function shownQuestion({ id, message, schema }: TaskQuestion): Record<string, un
   return { id, message, schema }
 }
 
-/** The model knows the goal that it wrote: the goal is cut before the result is. */
+/** The goal is cut before the result, because the model wrote the goal. */
 function detailsText(details: TaskDetails, maxChars: number): string {
   const whole = toJsonText(details, { indent: 2 })
   if (whole.length <= maxChars) return whole

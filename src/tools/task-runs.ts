@@ -30,7 +30,7 @@ export interface TaskCall {
   /** The maximum length of a result's text, in characters. */
   readonly maxChars: number
   readonly context: ToolContext
-  /** After how long the task continues in the background, in seconds. */
+  /** The time after which the task continues in the background, in seconds. */
   readonly backgroundAfterSeconds: number | undefined
   /** See `ForegroundOptions`. */
   readonly onForegroundAbort: ForegroundAbort | undefined
@@ -40,7 +40,7 @@ export interface TaskCall {
 const LOOKUP_MS = 60_000
 
 /**
- * Reserves a slot, launches the task in it, and returns without waiting for the task. Where launches may wait for a slot, one that finds none does.
+ * Reserves a slot, launches the task in it, and returns at once. If launches may wait for a slot, one without a free slot waits.
  * @param findRunner returns what to launch, or the result to return when there is none; rejects when the call is aborted
  */
 export async function runInBackground(
@@ -49,7 +49,7 @@ export async function runInBackground(
 ): Promise<ToolResult> {
   const { manager } = call
   if (call.input.parentId !== undefined) return runChild(call, findRunner)
-  // What waits for other tasks, or for a key, or is paused, takes no slot, and may always wait.
+  // A task that waits for other tasks or for a key, or is paused, takes no slot yet, so it may always wait.
   const isHeld = call.input.after !== undefined || call.input.concurrencyKey !== undefined || isPaused(call)
   const ttlMs = Math.min(LOOKUP_MS, call.input.timeoutMs ?? Infinity)
   const reservationId = isHeld ? null : manager.tryReserveAsyncSlot({ ttlMs })
@@ -76,7 +76,7 @@ async function backgroundResult({ manager, timeout }: TaskCall, task: ActiveTask
   return result
 }
 
-/** A child takes a slot of its own kind, which is not reserved: what is refused was only looked up. */
+/** A child takes another kind of slot, which is not reserved. A refusal only wastes the lookup. */
 async function runChild(call: TaskCall, findRunner: () => Promise<FlatRunner | ToolResult>): Promise<ToolResult> {
   const runner = await findRunner()
   if (!('run' in runner)) return runner
@@ -95,7 +95,7 @@ function launchInSlot({ manager, input }: TaskCall, runner: FlatRunner, reservat
   try {
     return manager.launch(input, runner, reservationId)
   } catch (error) {
-    // The lookup took longer than the reservation: launch as if there had been none.
+    // The lookup took longer than the reservation, so launch without one.
     if (error instanceof ReservationError) return manager.launch(input, runner)
     throw error
   }
@@ -109,7 +109,7 @@ export function queuedResult(
   what: string,
 ): ToolResult {
   const queuePosition = manager.queuePosition(task.id)
-  // One that it was to wait for had failed before.
+  // A task that it was to wait for had failed before.
   const { error } = manager.getTask(task.id) ?? {}
   const waits = waitText(manager.reads, task)
   const why =
@@ -134,7 +134,7 @@ export function queuedResult(
 
 /**
  * The result of a call that launched a task.
- * @param what the launched work, in words
+ * @param what the launched work, as text
  * @param metadata fields besides those of every task
  */
 export function launchedResult(
@@ -167,7 +167,7 @@ export function limitRefusal(manager: AsyncTaskManager, { cancel }: FollowUps, r
   return errorResult('limit_reached', reason, { llmContent: `${reason}. ${advice}`, metadata: { max } })
 }
 
-/** The result of a call that may not run in the foreground: its owner is paused, or there is no room; undefined if it may. */
+/** The result of a call that cannot run in the foreground because its owner is paused or there is no room; undefined if it can. */
 export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_OWNER): ToolResult | undefined {
   if (reads.pauses.concern(owner)) return pausedRefusal(new PausedError(owner))
   const { isDisposed } = reads
@@ -175,7 +175,7 @@ export function foregroundRefusal({ reads }: AsyncTaskManager, owner = DEFAULT_O
   return foreground.hasRoom() || isDisposed ? undefined : foregroundLimit(foreground.max)
 }
 
-/** The result of a call whose launch in the foreground has failed. @throws what is no limit */
+/** The result of a call whose launch in the foreground failed. @throws errors other than limits */
 export function refusedInPlace(error: unknown): ToolResult {
   if (error instanceof PausedError) return pausedRefusal(error)
   if (error instanceof TaskLimitError) return foregroundLimit(error.maxAsyncTasks)
@@ -187,7 +187,7 @@ export const pausedRefusal = (
   advice = 'Run it with async: true: it starts when a person resumes them.',
 ): ToolResult => errorResult('paused', message, { llmContent: `Background tasks are paused. ${advice}` })
 
-/** The result of a call that would be one too many in the foreground. */
+/** The result of a call above the foreground limit. */
 export function foregroundLimit(max: number): ToolResult {
   const reason = limitReason(max, undefined, 'foreground')
   const advice = 'Wait until one of these calls has returned, or run this one in the background (async: true).'
@@ -195,9 +195,9 @@ export function foregroundLimit(max: number): ToolResult {
 }
 
 /**
- * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot unless it is a command, and no message
- * carries its end besides this result. The task continues in the background when someone moves it there, when its run asks a question, when the call
- * has taken as long as it may, and when nobody can receive its result any more.
+ * Runs the task and returns its result. The task has an id and a deadline like any other, but it takes no slot unless it is a command, and its
+ * end is only in this result. The task continues in the background when someone moves it there, when its run asks a question, when the call
+ * reaches its time limit, and when its result can no longer be received.
  */
 export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<ToolResult> {
   const { manager, onForegroundAbort = 'cancel' } = call
@@ -209,7 +209,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     maxChars: call.maxChars,
     room: maxWholeChars(call.maxChars) - noteChars,
     readWith: call.followUps.read,
-    // The call itself says what it is about.
+    // The call itself names the task.
     around: 'nothing' as const,
   }
   const waiting: WordedWaitOptions = {
@@ -225,7 +225,7 @@ export async function runInPlace(call: TaskCall, runner: FlatRunner): Promise<To
     ...defined({ signal: leaving }),
     ...(call.backgroundAfterSeconds !== undefined && { timeoutMs: call.backgroundAfterSeconds * 1000 }),
   }
-  // Launched and claimed in one batch: however soon the task ends, its end is delivered here and nowhere else.
+  // Launched and claimed in one batch, so that its end is only delivered here, however soon it comes.
   const { id, end, updates } = manager.reads.batch(() => {
     const task = manager.launch({ ...call.input, isForeground: true }, runner)
     const updates =
@@ -312,7 +312,7 @@ function finished(call: TaskCall, task: SettledTaskInfo, text: string, deliveryI
     : result
 }
 
-/** Whether the text needs words for a cancellation: nobody has asked for it, or it says why, or what it took along. */
+/** Whether the text has to explain a cancellation: one that was not requested by this call, has a reason, or cancelled other tasks too. */
 function isWorded({ manager, context }: TaskCall, { id, status, cancelReason }: SettledTaskInfo): boolean {
   if (manager.reads.isDisposed) return true
   if (status !== 'cancelled' || context.signal?.aborted !== true) return false
@@ -344,10 +344,10 @@ function taskMetadata(
   }
 }
 
-/** The room for what is said of the processes that a command had left, in characters. */
+/** The maximum length of the text about processes that a command left, in characters. */
 const LEFT_CHARS = 150
 
-/** What is said of the processes that a command had left. */
+/** The text about processes that a command left. */
 function leftText({ endedProcesses }: AsyncTaskInfo): string {
   if (endedProcesses === undefined) return ''
   const what =

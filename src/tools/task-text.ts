@@ -18,7 +18,7 @@ export interface TextRange {
   readonly maxBytes: number
 }
 
-/** The output of a task, as far as it is kept. */
+/** The kept output of a task. */
 export function readWritten(view: TaskView, task: AsyncTaskInfo, range: TextRange): ToolResult {
   const { cursor, maxBytes } = range
   const { read } = view.followUps
@@ -55,9 +55,9 @@ interface ChunkText {
   readonly reading: FollowUpCall
   /** The task may still append to the text. */
   readonly isGrowing: boolean
-  /** Whether a program or a run wrote it as it is, so that it needs a fence. Default false. */
+  /** Whether it is raw output of a program or run, which needs a fence. Default false. */
   readonly isFenced?: boolean
-  /** What its reading delivers. */
+  /** The delivery that reading it makes. */
   readonly delivery?: ShownDelivery
 }
 

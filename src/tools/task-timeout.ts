@@ -25,7 +25,7 @@ export function withTimeoutText<Shape extends z.core.$ZodLooseShape>(
   return schema.extend({ timeout_seconds }) as unknown as z.ZodObject<Shape, z.core.$strict>
 }
 
-/** What the parameter means, for the model. */
+/** The description of the parameter for the model. */
 export const timeoutText = (settings: TimeoutSettings): string =>
   `The task is stopped after this many seconds. ${limitsText(settings)}`
 
@@ -60,13 +60,13 @@ export const timeoutOptionTypes: OptionTypes<TimeoutSettings> = {
   maxBlockingSeconds: anything,
 }
 
-/** A deadline, and what is said of it. */
+/** A deadline, with a note about it. */
 export interface EffectiveTimeout {
   /** In seconds; -1 for none. */
   readonly seconds: number
-  /** What the call asked for, if that is more than the limit. */
+  /** The requested deadline, if it exceeds the limit. */
   readonly requested?: number
-  /** A note for the model, if it is not the requested one. */
+  /** A note for the model, if the deadline differs from the requested one. */
   readonly note?: string
 }
 

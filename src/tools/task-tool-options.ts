@@ -16,17 +16,17 @@ import {
 import { backgroundAfter } from './background-after.js'
 import { timeoutOptionTypes, type EffectiveTimeout, type TimeoutSettings } from './task-timeout.js'
 
-/** Which tools a result tells the model to call next. Needed by hosts that offer them under other names. */
+/** The tools that a result suggests to call next. Set it if your host offers them under other names. */
 export interface FollowUps {
-  /** How to cancel a task, in words. */
+  /** How to cancel a task, as text. */
   readonly cancel: string
   /** The tool that takes answers, and the parameters that select its answer mode. */
   readonly answer: FollowUpCall
-  /** The tool that reads what a task has written, or its result, and the parameters that select its reading mode. Default: check_async_tasks. */
+  /** The tool that reads a task's output or result, and the parameters that select this mode. Default: check_async_tasks. */
   readonly read?: FollowUpCall
 }
 
-/** By default check_async_tasks does all of it. */
+/** By default, check_async_tasks does all three. */
 export const CHECK_FOLLOW_UPS: Required<FollowUps> = {
   cancel: 'check_async_tasks with action "cancel"',
   answer: CHECK_ANSWERS,
@@ -39,23 +39,23 @@ export interface AsyncTaskToolOptions {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** The maximum length of a result's text about one task, in characters. Default 20000. */
   readonly maxMessageChars?: number
-  /** Which tools a result tells the model to call next. Default: check_async_tasks. */
+  /** The tools that a result suggests to call next. Default: check_async_tasks. */
   readonly followUps?: FollowUps
 }
 
-/** What becomes of a task that runs in place when its call is aborted. */
+/** What happens to a task that runs in place when its call is aborted. */
 export type ForegroundAbort = 'keep' | 'cancel'
 
 /** Options of the tools that run tasks in place. */
 export interface ForegroundOptions {
   /**
-   * What becomes of a task that a call runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in the
+   * What happens to a task that runs in place when its call is aborted. `cancel` (default): it is cancelled. `keep`: it continues in the
    * background, and its end is owed.
    */
   readonly onForegroundAbort?: ForegroundAbort
   /**
-   * How long a call waits for a task that it runs in place, in seconds: then the task continues in the background, and the call returns
-   * with a text that says so. For hosts that give up a call after some time. -1 (default) for no limit.
+   * The maximum time that a call waits for a task that it runs in place, in seconds. Then the task continues in the background, and the call returns
+   * a text that explains it. Use it for hosts with a time limit for calls. -1 (default) for no limit.
    */
   readonly backgroundAfterSeconds?: number
 }
@@ -98,7 +98,7 @@ export const launchOptionTypes: OptionTypes<LaunchOptions> = {
   ...foregroundOptionTypes,
 }
 
-/** What those options mean for each call. @throws InvalidSettingError for a number out of its range */
+/** Reads these options into functions for each call. @throws InvalidSettingError for a number out of its range */
 export function readLaunchOptions(options: LaunchOptions) {
   const { owner, onForegroundAbort } = options
   return {
@@ -111,7 +111,7 @@ export function readLaunchOptions(options: LaunchOptions) {
   }
 }
 
-/** A signal that aborts when one of them does. */
+/** A signal that aborts when one of the two does. */
 export function eitherSignal(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
   return one !== undefined && other !== undefined ? AbortSignal.any([one, other]) : (one ?? other)
 }

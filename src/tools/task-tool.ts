@@ -76,9 +76,9 @@ export interface TaskToolOptions extends AsyncTaskToolOptions, TimeoutSettings, 
   readonly listSubagents?: () => readonly SubagentEntry[]
   /** The owner of the tasks: the results of background tasks are delivered to it. Default `main`. */
   readonly owner?: string
-  /** The task whose run calls the tool: what it launches belongs to that run (`ownerOfRun`). Default: none. */
+  /** The task whose run calls the tool. Tasks that the tool launches then belong to that run (`ownerOfRun`). Default: no parent. */
   readonly parentId?: string
-  /** The working directory of every request (`cwd`). Default: none. */
+  /** The working directory of every request (`cwd`). Default: no directory. */
   readonly cwd?: string | undefined
 }
 
@@ -94,7 +94,7 @@ const NAME = 'task'
 
 /**
  * Creates the tool `task`.
- * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or wrong option
+ * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or invalid option
  */
 export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof taskSchema>> {
   checkOptions(options, optionTypes)
@@ -146,7 +146,7 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
         unknownSubagent(options, params)
       if (isAsync) return runInBackground(call, findRunner)
-      // A run's own calls are limited as its family is.
+      // The limits of a family apply to the calls of a run.
       const refusal = parentId === undefined ? foregroundRefusal(call.manager, options.owner) : undefined
       if (refusal !== undefined) return refusal
       return findRunner().then((found) => ('run' in found ? runInPlace(call, found).catch(refusedInPlace) : found))
@@ -172,7 +172,7 @@ export const launchOutput = lazily(() =>
   }),
 )
 
-/** What `task` is. */
+/** The descriptor of `task`. */
 export const taskTool: HostTool<ReturnType<typeof createTaskTool>> = {
   name: NAME,
   title: 'Run a subagent',
@@ -214,7 +214,7 @@ export class TaskTool extends BaseDeclarativeTool<ReturnType<typeof taskSchema>>
   override readonly kind = 'execute'
 
   /**
-   * @param deps may have more than the options: what it does not know is ignored
+   * @param deps may have further fields, which are ignored
    * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range
    */
   constructor(deps: TaskToolOptions) {

@@ -1,4 +1,4 @@
-/** What the tools that read tasks share: which tasks they show, how much text, and the results for an id that matches no task. */
+/** Code that the tools that read tasks share: which tasks they show, how much text, and the results for an unknown id. */
 import { defined } from '../defined.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
@@ -11,7 +11,7 @@ import { givenManager } from '../async-tasks/given-manager.js'
 import { readToolOptions, type AsyncTaskToolOptions, type FollowUps } from './task-tool-options.js'
 import { errorResult, type ToolContext, type ToolResult } from './tool.js'
 
-/** What one call can see of the registry. */
+/** The tasks that one call can see. */
 export interface TaskView {
   readonly manager: AsyncTaskManager
   /** The owner whose tasks are visible; undefined for every owner's. */
@@ -24,7 +24,7 @@ export interface TaskView {
 }
 
 /**
- * What the calls of a tool see: the function returns it for each.
+ * Returns a function that makes the view of each call.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200
  */
 export function taskViews(
@@ -41,7 +41,7 @@ export function goalOf({ goalPrompt }: AsyncTaskInfo): string {
 
 const GOAL_CHARS = 60
 
-/** The room for what a list has besides its lines, in characters. */
+/** The room for the parts of a list besides its lines, in characters. */
 const LIST_FRAME_CHARS = 4000
 
 /** The maximum length of the lines of a list, in characters. */
@@ -58,7 +58,7 @@ export function durationOf(view: TaskView, task: AsyncTaskInfo): string {
 }
 
 /**
- * The task that an id or a prefix of one names, or the result to return when there is no such task or several; `pruned`: the id of the one that there was.
+ * The task of an id or a prefix, or the result to return when there is no such task or several. `pruned`: the id of a task that existed.
  * @param canBeMeant see `lookUpTask`
  */
 export function findTask(

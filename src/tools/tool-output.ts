@@ -1,6 +1,6 @@
 /**
- * The structured content of a tool's results, for MCP clients. `text` is what the model reads, since some clients show it only the structured
- * content; the other fields are for programs, and few, so that a result stays within its size limit. Their names say what they are: every client
+ * The structured content of a tool's results, for MCP clients. `text` is for the model, because some clients only show it the structured
+ * content; the other fields are for programs, and few, so that a result stays within its size limit. They have no descriptions, because every client
  * pays for the schemas of every tool.
  */
 import { z } from 'zod'
@@ -15,7 +15,7 @@ export interface ToolOutput {
   readonly fieldsOf: (metadata: Metadata) => Metadata
 }
 
-/** One field: the metadata that it shows, by name or as a function of all of them, and its schema. Undefined metadata leave the field out. */
+/** One field: its source in the metadata (a name or a function), and its schema. The field is left out when the source is undefined. */
 export type OutputField = readonly [from: string | ((metadata: Metadata) => unknown), schema: z.ZodType]
 
 export type OutputFields = Readonly<Record<string, OutputField>>
@@ -34,14 +34,14 @@ export function outputOf(fields: OutputFields): ToolOutput {
   }
 }
 
-/** What the results of all tools that launch a task say of it. */
+/** The fields of all tools that launch a task. */
 export const launchedFields = lazily((): OutputFields => ({
   task_id: ['agentId', z.string().optional()],
   status: ['status', z.string().optional()],
   async: ['async', z.boolean().optional()],
 }))
 
-/** Of a call that asked for a longer deadline than there may be. */
+/** The fields of a call whose deadline was reduced to the limit. */
 export const clampedFields = lazily((): OutputFields => ({
   timeout_clamped: ['timeoutClamped', z.boolean().optional()],
   requested_timeout_seconds: ['requestedTimeoutSeconds', z.number().optional()],

@@ -1,5 +1,5 @@
 /**
- * The neutral tool: a tool for a model that depends on no agent SDK. A call never rejects: invalid input and exceptions become
+ * The neutral tool: a tool for a model that does not depend on an agent SDK. A call never rejects: invalid input and exceptions become
  * results with an `error`.
  */
 import { toLines } from '../text/control-characters.js'
@@ -34,39 +34,39 @@ export interface ToolResult {
   readonly error?: ToolError
 }
 
-/** A part of what a task that runs in place has written. */
+/** A part of the output of a task that runs in place. */
 export type OutputUpdate = Omit<TaskOutputEvent, 'taskId'>
 
 /** The context of one call. */
 export interface ToolContext {
-  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled, or goes on (`onForegroundAbort`). */
+  /** Aborts the call: it stops waiting, and a task that it runs in place is cancelled or continues (`onForegroundAbort`). */
   readonly signal?: AbortSignal | undefined
   /** The id that the host or its SDK gave the call. */
   readonly toolCallId?: string | undefined
-  /** Aborts when nobody can receive the result any more: a wait ends, and a task that runs in place goes on in the background. */
+  /** Aborts when the result can no longer be received: a wait ends, and a task that runs in place continues in the background. */
   readonly detach?: AbortSignal | undefined
   /**
-   * Takes over the lease of each result that the call returns, and ends it when it is known whether the result has arrived: by `acknowledge()`, or by
-   * `release()`, which owes it again. Called before the call returns. Default: what a call returns is delivered.
+   * Takes over the lease of each result in the answer, and ends it once the arrival is known: with `acknowledge()`, or with
+   * `release()`, after which the result is owed again. Called before the call returns. Default: returned results count as delivered.
    */
   readonly hold?: HoldLease | undefined
-  /** Called with what a task that runs in place writes, as it comes. What it throws is reported, and changes nothing. */
+  /** Called with the output of a task that runs in place. Exceptions are reported, and have no other effect. */
   readonly onUpdate?: ((update: OutputUpdate) => unknown) | undefined
-  /** Called with the id of the task that the call runs in place, or of the command that it runs in either way, once launched. Must not throw. */
+  /** Called with the id of the task that the call runs in place, or of its command. Must not throw. */
   readonly onLaunched?: ((taskId: string) => void) | undefined
-  /** Asks a person what the tasks ask that the call waits for. Default: the call ends with the question, for the model to answer. */
+  /** Asks a person the questions of the tasks that the call waits for. Default: the call ends with the question, for the model to answer. */
   readonly asker?: QuestionAsker | undefined
 }
 
 const FUNCTIONS = ['hold', 'onUpdate', 'onLaunched'] as const
 
-/** Why a context cannot be used; undefined when it can. The context of an SDK may have more than this one. */
+/** Why a context is invalid; undefined when it is valid. The context of an SDK may have further fields. */
 export function refuseContext(tool: string, context: ToolContext): ToolResult | undefined {
   const wrong = FUNCTIONS.find((field) => context[field] !== undefined && typeof context[field] !== 'function')
   return wrong && validationError(tool, `context.${wrong}`, context[wrong], 'a function')
 }
 
-/** The input of a tool with this schema. A `Tool` without a type argument takes anything: it checks its input itself. */
+/** The input of a tool with this schema. A `Tool` without a type argument takes anything, and checks it at run time. */
 export type ToolInput<Schema extends z.ZodObject> = z.ZodObject extends Schema ? unknown : z.input<Schema>
 
 /** A tool for any agent SDK. */
@@ -92,9 +92,9 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly name: string
   /** The description that the model reads. */
   readonly description: string
-  /** The schema of the input. Its checks must be synchronous: a call takes effect when it is made. */
+  /** The schema of the input. Its checks must be synchronous, because a call takes effect immediately. */
   readonly inputSchema: Schema
-  /** The description and the schema that the model reads now; called at each read. Calls are checked with `inputSchema`. */
+  /** The current description and schema for the model; called at each read. Calls are checked with `inputSchema`. */
   readonly listed?: () => { readonly description: string; readonly inputSchema: Schema }
   /** What a call would do, in a few words. Default: the name. */
   readonly describe?: (input: z.output<Schema>) => string
@@ -132,7 +132,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
           return errorResult('aborted', `The call of ${name} was aborted before it began.`)
         }
         const result = refuseContext(name, context) ?? (await run(parsed.data, context))
-        // For a person's terminal, which would obey what a program wrote.
+        // For a terminal, which would obey control characters of a program.
         const returnDisplay = toLines(result.returnDisplay)
         return returnDisplay === result.returnDisplay ? result : { ...result, returnDisplay }
       } catch (error) {
@@ -144,7 +144,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
   }
 }
 
-/** The result of a call that has one text for the model and for a person. */
+/** A result with one text for both the model and a person. */
 export function textResult(text: string, metadata: NonNullable<ToolResult['metadata']> = {}): ToolResult {
   return { llmContent: text, returnDisplay: text, metadata }
 }

@@ -2,7 +2,7 @@
 import type { Telemetry } from '../protocol/telemetry.js'
 import type { Tool } from './tool.js'
 
-/** The same tools, each call of which is traced. */
+/** The same tools, with a span for each call. */
 export function tracedTools<Tools extends Readonly<Record<string, Tool>>>(tools: Tools, telemetry: Telemetry): Tools {
   return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, traced(tool, telemetry)])) as Tools
 }

@@ -20,10 +20,10 @@ import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
 import { boundParts, WaitText } from './wait-texts.js'
 import { strictObject } from '../protocol/strict-object.js'
 
-/** The default maximum of a wait, in seconds: MCP clients give up a call after 60. */
+/** The default maximum of a wait, in seconds. MCP clients give up a call after 60. */
 const DEFAULT_WAIT_SECONDS = 45
 
-/** The longest wait a call may ask for, in seconds: a model that waits receives nothing else. */
+/** The maximum wait that a call may request, in seconds. A model that waits receives no other messages. */
 const MAX_WAIT_SECONDS = 600
 
 export const waitForAsyncTasksSchema = lazily(() =>
@@ -56,7 +56,7 @@ export type WaitForAsyncTasksParams = z.input<ReturnType<typeof waitForAsyncTask
 export interface WaitForAsyncTasksOptions extends AsyncTaskToolOptions {
   /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
   readonly owner?: string
-  /** The longest wait a call may ask for, in seconds. Default 600. */
+  /** The maximum wait that a call may request, in seconds. Default 600. */
   readonly maxWaitSeconds?: number
 }
 
@@ -74,7 +74,7 @@ const NAME = 'wait_for_async_tasks'
 /**
  * Creates the tool `wait_for_async_tasks`. The results that a call returns are delivered; an aborted call leaves them owed.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0;
- *   InvalidInputError for an unknown or wrong option
+ * InvalidInputError for an unknown or invalid option
  */
 export function createWaitForAsyncTasksTool(
   options: WaitForAsyncTasksOptions,
@@ -162,7 +162,7 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
   }
 }
 
-/** The ids of the named tasks, and a message for each name that matches no task or several. */
+/** The ids of the named tasks, and a message for each unknown or ambiguous name. */
 function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: string[]; problems: string[] } {
   const ids = new Set<string>()
   const problems: string[] = []
@@ -176,17 +176,17 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   return { ids: [...ids], problems }
 }
 
-/** Whether it has not ended, or has ended and is owed. */
+/** Whether it has not ended, or its result is owed. */
 const isOutstanding = (task: AsyncTaskInfo): boolean =>
   hasNotEnded(task) || task.delivery === 'owed' || task.delivery === 'leased'
 
-/** A wait takes the results that it returns. */
+/** Explains that another run takes the result. */
 function ofOtherRunText(task: AsyncTaskInfo): string {
   const runId = runOfOwner(task.owner) ?? ''
   return `The result of task ${task.id} goes to task ${runId}, which owns it. Wait for ${runId}.`
 }
 
-/** The running tasks, and those that have ended and are owed: a call may wait for a task that has just ended. */
+/** The running tasks and those with owed results, because a call may wait for a task that has just ended. */
 function outstandingTasks({ manager, owner }: TaskView): string[] {
   return [...manager.getPendingNotifications(owner), ...manager.getActiveTasks(owner)]
     .filter((task) => !isOfOtherRun(task, owner))
@@ -198,7 +198,7 @@ const MAX_IDS = 1000
 
 const idsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_IDS) : [])
 
-/** What `wait_for_async_tasks` is. */
+/** The descriptor of `wait_for_async_tasks`. */
 export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyncTasksTool>> = {
   name: NAME,
   title: 'Wait for background tasks',
@@ -233,7 +233,7 @@ export class WaitForAsyncTasksTool extends BaseDeclarativeTool<ReturnType<typeof
   override readonly kind = 'think'
 
   /**
-   * @param deps may have more than the options: what it does not know is ignored
+   * @param deps may have further fields, which are ignored
    * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200, or `maxWaitSeconds` is not a number > 0
    */
   constructor(deps: WaitForAsyncTasksOptions) {

@@ -1,4 +1,4 @@
-/** The text of a wait's result: the ends that it delivers, and what is left to do, within the limit of a whole message. */
+/** The text of a wait's result: the ends that it delivers, and the remaining tasks, within the limit of a whole message. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { boundLines, maxWholeChars, previewText } from '../async-tasks/output/bounded-text.js'
 import { shortTaskIds } from '../async-tasks/task-lookup.js'
@@ -15,7 +15,7 @@ const LINE_CHARS = 1000
 /** The maximum length of the ids of the ends that do not fit, in characters; one id may be longer. */
 const IDS_CHARS = 500
 
-/** Puts the result of one wait into words. */
+/** Words the result of one wait. */
 export class WaitText {
   readonly #view: TaskView
   readonly #name: string
@@ -30,9 +30,9 @@ export class WaitText {
   }
 
   /**
-   * Called before the ends are acknowledged.
+   * Call before the ends are acknowledged.
    * @param notes on the call itself
-   * @returns the tasks whose ends the text has
+   * @returns the tasks whose ends are in the text
    */
   word(
     settled: readonly SettledTaskInfo[],
@@ -41,7 +41,7 @@ export class WaitText {
   ): readonly SettledTaskInfo[] {
     const { maxChars, manager, followUps } = this.#view
     this.#rest = [...this.#askingParts(pending), ...this.#pendingParts(pending), ...boundParts(notes)]
-    // The longest header, and the ids of what does not fit.
+    // The longest header, and the ids of ends that do not fit.
     const others = this.#rest.join('\n\n').length + IDS_CHARS + LINE_CHARS
     const room = maxWholeChars(maxChars) - others
     this.#ends = wordEnds(manager, settled, { maxChars, room, readWith: followUps.read, keepsEmpty: false })
@@ -50,7 +50,7 @@ export class WaitText {
     return shown
   }
 
-  /** The tasks whose ends the text has. */
+  /** The tasks whose ends are in the text. */
   get shown(): readonly SettledTaskInfo[] {
     return this.#ends.shown
   }

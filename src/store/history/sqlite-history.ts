@@ -257,7 +257,7 @@ function checkLayout(database: Database, file: string): void {
   if (readPragma(database, 'application_id') !== APPLICATION_ID) {
     throw new StoreError(
       'STORE_INVALID',
-      `${file}: it is no history of agent-tasks. It was left as it is; move it away.`,
+      `${file}: this file is not a history of agent-tasks. It was not changed; move it away.`,
     )
   }
   if (readPragma(database, 'user_version') > LAYOUT_VERSION) {

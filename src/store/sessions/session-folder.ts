@@ -133,8 +133,8 @@ const keyFile = (folder: string, hash: string): string => join(folder, `${hash}.
 function checkFolder(folder: string): void {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (stats === undefined || stats.isDirectory()) return
-  const reason = stats.isSymbolicLink() ? 'it is a symbolic link, and stores follow none' : 'it is not a folder'
-  throw new StoreError('STORE_INVALID', `${folder}: ${reason}. It was left as it is; use another folder.`)
+  const reason = stats.isSymbolicLink() ? 'stores do not follow symbolic links' : 'it is not a folder'
+  throw new StoreError('STORE_INVALID', `${folder}: ${reason}. The folder was not changed. Use another one.`)
 }
 
 function writeKey(folder: string, key: string): void {

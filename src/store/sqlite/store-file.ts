@@ -61,7 +61,7 @@ export function refuseLink(file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
   throw new StoreError(
     'STORE_INVALID',
-    `${file}: it is a symbolic link, and stores follow none. It was left as it is; use another file.`,
+    `${file}: stores do not follow symbolic links. The file was not changed. Use another one.`,
   )
 }
 
@@ -75,7 +75,7 @@ export function inspectFile(file: string): number | undefined {
   if (stats === undefined) return undefined
   refuseLink(file)
   const refuse = (reason: string): never => {
-    throw new StoreError('STORE_INVALID', `${file}: ${reason}. It was left as it is; use another file.`)
+    throw new StoreError('STORE_INVALID', `${file}: ${reason}. The file was not changed. Use another one.`)
   }
   if (!stats.isFile()) return refuse('it is not a file')
   // SQLite would treat an empty file as a new database and remove the write-ahead log beside it.

@@ -57,7 +57,7 @@ describe('a server on a cluster', () => {
     ])
     expect(textOf(await use('list_instances'))).toBe(
       'camera (connected): 1 tool(s)\n- shot: Looks\n' +
-        'new (connected): its tools could not be listed: it has not told them yet\ngone (disconnected)',
+        'new (connected): its tools could not be listed: it has not listed them yet\ngone (disconnected)',
     )
     expect(textOf(await use('list_instances', { instance_id: 'camera' }))).toContain('- shot: Looks')
     list.mockResolvedValue([])

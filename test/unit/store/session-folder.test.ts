@@ -184,8 +184,8 @@ describe('a folder', () => {
   })
 
   it.each([
-    ['a file', (path: string) => writeFileSync(path, ''), /sessions: it is not a folder\. It was left as it is/],
-    ['a symbolic link', (path: string) => symlinkSync(tmpdir(), path), /sessions: it is a symbolic link/],
+    ['a file', (path: string) => writeFileSync(path, ''), /sessions: it is not a folder\. The folder was not changed/],
+    ['a symbolic link', (path: string) => symlinkSync(tmpdir(), path), /sessions: stores do not follow symbolic links/],
     ['below a file', (path: string) => writeFileSync(join(path, '..'), ''), /sessions: it failed \(E/],
   ])('that is %s is refused, and left as it is', (what, make, problem) => {
     const folder = newFolder()
