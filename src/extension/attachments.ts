@@ -1,4 +1,4 @@
-/** The debugger of each tab: attached once, used by all commands, and detached when the tab is under control no longer. */
+/** The debugger of each tab: attached once, used by all commands, and detached when the tab leaves control. */
 import { defined } from '../defined.js'
 import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
@@ -10,11 +10,11 @@ import { pause } from './tools/waiting.js'
 /** The version of the DevTools protocol. */
 const PROTOCOL = '1.3'
 
-/** How long the browser may take to say why it has detached, in ms. */
+/** How long the browser may take to report why it has detached, in ms. */
 const REASON_MS = 1000
 
 interface Attachment extends AttachedTab {
-  /** Ends it, once. */
+  /** Ends the attachment, once. */
   end(reason: BrowserError): void
   emit(event: DebuggeeEvent): void
 }
@@ -25,15 +25,15 @@ export interface Attachments {
    * @throws BrowserError `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `TAB_CLOSED`
    */
   attach(tabId: number): Promise<AttachedTab>
-  /** Detaches a tab, if it is attached: its commands fail with the reason. */
+  /** Detaches a tab, if it is attached. Its commands fail with the reason. */
   end(tabId: number, reason: BrowserError): void
-  /** Ends what an earlier life of the service worker still does in the tabs that it has left attached. */
+  /** Cleans up tabs that a previous run of the service worker left attached. */
   cleanUp(): Promise<void>
 }
 
 export interface AttachmentsOptions {
   readonly remembered: () => Promise<Remembered>
-  /** The person has closed the bar with which the browser says that it is debugged. */
+  /** The person closed the browser's bar about debugging. */
   readonly onCancelled: (tabId: number) => void
   /** A page of an attached tab opens a tab. */
   readonly onOpening: () => void
@@ -45,7 +45,7 @@ export function createAttachments({ remembered, onCancelled, onOpening }: Attach
 
   chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params = {}) => {
     const attachment = tabId === undefined ? undefined : present.get(tabId)
-    // What the browser sends is what the protocol describes.
+    // Trusted, because the browser sends what the protocol specifies.
     const event = { method, params, sessionId } as DebuggeeEvent
     const refusal = refusalAfter(event)
     if (attachment !== undefined && opensTab(event)) onOpening()
@@ -86,7 +86,7 @@ export function createAttachments({ remembered, onCancelled, onOpening }: Attach
     return attachment
   }
 
-  /** What it shows may have changed before its events were heard. */
+  /** The page may have changed before its events were received. */
   async function reuse(tabId: number, known: Promise<Attachment>): Promise<Attachment> {
     const attachment = await known
     const refusal = refusalOf((await targetOf(tabId))?.url ?? '')
@@ -153,7 +153,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
         params === undefined ? undefined : { ...params },
       )
       try {
-        // What the browser answers is what the protocol describes.
+        // Trusted, because the browser answers what the protocol specifies.
         return await unlessAborted(answer as Promise<never>, given)
       } catch (error) {
         given.throwIfAborted()
@@ -181,7 +181,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined
   const aborted = new Promise<never>((_resolve, reject) => {
-    // The reason is what whoever aborts it has chosen.
+    // The caller chose the reason.
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
     onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort)
@@ -193,22 +193,22 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** The browser detaches from the pages of others that may not be acted in, but not from those of this extension, such as its options. */
+/** The browser detaches from pages of other extensions, but not from those of this extension, such as its options. */
 function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserError | undefined {
   if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined) {
     return undefined
   }
-  // An error page has the address that it stands for beside its own.
+  // An error page has two addresses: its own, and the one that failed.
   return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
 
-/** A window without a gesture of the person or of a command is blocked. */
+/** A window that opens without a user gesture is blocked. */
 function opensTab({ method, params }: DebuggeeEvent): boolean {
   if (method === 'Page.windowOpen') return params.userGesture
   return method === 'Page.frameRequestedNavigation' && params.disposition === 'newTab'
 }
 
-/** The message in an error of `chrome.debugger`, which is JSON if the page's side refused. */
+/** The message in an error of `chrome.debugger`, which is JSON if the page refused. */
 function textOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   try {
@@ -219,7 +219,7 @@ function textOf(error: unknown): string {
   }
 }
 
-/** Its address without the permission `tabs`. */
+/** The address of a tab, which needs no permission `tabs` this way. */
 export async function targetOf(tabId: number): Promise<chrome.debugger.TargetInfo | undefined> {
   return (await chrome.debugger.getTargets()).find((target) => target.tabId === tabId)
 }

@@ -1,4 +1,4 @@
-/** The service worker of the extension. The browser ends it and starts it again at any time: listeners are added at once, facts are stored. */
+/** The service worker of the extension. The browser may stop and restart it at any time, so listeners are added synchronously and state is stored. */
 import './no-code-from-text.js'
 import { createBrowserTools } from './tools/index.js'
 import { connectInstance } from '../client/connect-instance.js'
@@ -18,7 +18,7 @@ import { countRunning } from './working-tools.js'
 const ALARM = 'connect'
 const REFUSED_MS = 3000
 
-// Not even a script in a page could read the token.
+// Hides the token from content scripts.
 void chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' })
 
 const memory = recall(chrome.storage.session)
@@ -67,7 +67,7 @@ const connector = createConnector({
   onEnded: (settings) => void chrome.storage.local.set({ [SETTINGS_KEY]: { ...settings, isOn: false } }),
 })
 
-/** What an earlier life still does has ended before anything is called. */
+/** The previous run is cleaned up before the first command. */
 const started = memory
   .then(({ facts }) => {
     refs.last = facts.lastRef
@@ -75,7 +75,7 @@ const started = memory
   })
   .then(async () => {
     const settings = readSettings((await chrome.storage.local.get(SETTINGS_KEY))[SETTINGS_KEY])
-    // Why it was stopped is still to be seen.
+    // Keeps showing why it was stopped.
     const { [STATE_KEY]: left } = await chrome.storage.session.get(STATE_KEY)
     const earlier = readState(left)
     state = earlier.phase === 'stopped' ? earlier : STOPPED
@@ -86,7 +86,7 @@ const started = memory
 chrome.runtime.onInstalled.addListener(({ reason }) => {
   if (reason === 'install') void chrome.runtime.openOptionsPage()
 })
-// The browser starts it to hear this.
+// Without a listener, the browser would not start the worker.
 chrome.runtime.onStartup.addListener(() => undefined)
 chrome.alarms.onAlarm.addListener(() => void started.then(connector.wake))
 void chrome.alarms.get(ALARM).then(async (alarm) => {
@@ -103,13 +103,13 @@ chrome.storage.onChanged.addListener((changes, area) => {
 
 chrome.action.onClicked.addListener((tab) => void started.then(() => giveOrTake(tab)))
 
-/** Marks a tab that is in a group without being under control. */
+/** Marks a tab that is in a group but not under control. */
 async function showStray(tabId: number, isStray: boolean): Promise<void> {
-  // Without a text of its own a tab shows that of all tabs.
+  // A tab without its own badge shows the one of all tabs.
   await chrome.action.setBadgeText({ tabId, ...(isStray && { text: '?' }) })
 }
 
-/** The person gives a tab, or takes it back. */
+/** Puts a tab under control, or takes it back. */
 async function giveOrTake(tab: chrome.tabs.Tab): Promise<void> {
   const { id = chrome.tabs.TAB_ID_NONE } = tab
   if (await control.has(id)) {

@@ -1,15 +1,15 @@
-/** What the icon of the extension shows. */
+/** The icon and badge of the extension. */
 import type { ConnectionState } from './connection-state.js'
 
 export interface Badge {
   /** At most four characters. */
   readonly text: string
   readonly colour: string
-  /** The text under the pointer. */
+  /** The tooltip. */
   readonly title: string
 }
 
-/** @param running how many commands run */
+/** @param running the number of running commands */
 export function badgeOf({ phase, problem }: ConnectionState, running: number): Badge {
   if (phase === 'connected') {
     return running > 0

@@ -1,4 +1,4 @@
-/** The state of the connection, and what the person can do about an error. */
+/** The state of the connection, and advice for the person in case of an error. */
 import { z } from 'zod'
 import { AgentTasksError } from '../errors.js'
 import type { Settings } from './settings.js'
@@ -9,7 +9,7 @@ const problemSchema = z.object({
   what: z.string(),
   /** What the person can do. */
   advice: z.string(),
-  /** Whether only the person can end it: it is not tried again before the next alarm. */
+  /** Whether only the person can resolve it. Then the next attempt waits for the next alarm. */
   isLasting: z.boolean(),
 })
 
@@ -17,7 +17,7 @@ const problemSchema = z.object({
 export type Problem = z.output<typeof problemSchema>
 
 const connectionStateSchema = z.object({
-  /** `stopped`: the person, or the server on purpose, ended it. */
+  /** `stopped`: ended by the person, or deliberately by the server. */
   phase: z.enum(['stopped', 'connecting', 'connected']),
   problem: problemSchema.optional(),
 })
@@ -26,10 +26,10 @@ export type ConnectionState = z.output<typeof connectionStateSchema>
 
 export const STOPPED: ConnectionState = { phase: 'stopped' }
 
-/** What was stored. */
+/** Reads the stored state. */
 export const readState = (stored: unknown): ConnectionState => connectionStateSchema.catch(STOPPED).parse(stored)
 
-/** The codes after which nothing is tried again before the person wants it. */
+/** The codes after which the extension reconnects only when the person asks for it. */
 export const ENDING_CODES: readonly string[] = ['TAKEN_OVER', 'INSTANCE_DISCONNECTED']
 
 export function problemOf(error: unknown, { url, token, name }: Settings): Problem {

@@ -1,10 +1,10 @@
-/** Keeps the browser connected to a server as an instance, as long as the person wants it. */
+/** Keeps the browser connected to a server as an instance while the person wants it. */
 import type { connectInstance, ConnectedInstance, ConnectInstanceOptions } from '../client/connect-instance.js'
 import type { Clock } from '../clock.js'
 import { ENDING_CODES, problemOf, STOPPED, type ConnectionState, type Problem } from './connection-state.js'
 import type { Settings } from './settings.js'
 
-/** The server is pinged after so long a silence, in ms, and a connection is lost after twice as long. It pings as often itself. */
+/** The silence after which the server is pinged, in ms. The connection is lost after twice that time. The server pings at the same interval. */
 const HEARTBEAT_MS = 15_000
 
 const FIRST_RETRY_MS = 500
@@ -15,20 +15,20 @@ export interface ConnectorOptions {
   readonly tools: ConnectInstanceOptions['tools']
   readonly clock: Clock
   readonly onState: (state: ConnectionState) => void
-  /** The server has ended it for good: it is not to be connected again before the person wants it. */
+  /** The server ended the connection permanently. It reconnects only when the person asks for it. */
   readonly onEnded: (settings: Settings) => void
 }
 
 export interface Connector {
-  /** Connects as these say, or ends the connection. */
+  /** Connects with these settings, or ends the connection. */
   apply(settings: Settings): void
-  /** Tries at once, if there is neither a connection nor an attempt. */
+  /** Tries at once, unless there is a connection or an attempt. */
   readonly wake: () => void
 }
 
 export function createConnector({ connect, tools, clock, onState, onEnded }: ConnectorOptions): Connector {
   let settings: Settings | undefined
-  /** Identifies the settings in use: what earlier ones have started ends without a word. */
+  /** Identifies the current settings. Attempts with earlier ones end silently. */
   let generation = 0
   let instance: ConnectedInstance | undefined
   let isTrying = false

@@ -1,7 +1,7 @@
 /**
- * The tabs under control: those that the extension or a page under control has opened, and those in which the person has clicked the icon, as long as
- * they are in the groups of the extension. Another extension can move a tab into a group, and the browser puts every new tab there that opens beside
- * one: such tabs are not under control before the person clicks the icon in them.
+ * The tabs under control: those that the extension or a page under control opened, and those where the person clicked the icon, while
+ * they are in the groups of the extension. Another extension can move a tab into a group, and the browser puts a new tab into the group of the tab
+ * beside it. Such tabs are not under control until the person clicks the icon in them.
  */
 import { BrowserError } from './debuggee.js'
 import { createOpenedTabs } from './opened-tabs.js'
@@ -13,11 +13,11 @@ export interface Control {
   /** In the order of the browser. */
   list(): Promise<readonly chrome.tabs.Tab[]>
   has(tabId: number): Promise<boolean>
-  /** Puts a tab under control, and into the group of its window, which is opened if there is none. */
+  /** Puts a tab under control and into the group of its window, which is created if necessary. */
   add(tab: Pick<chrome.tabs.Tab, 'id' | 'windowId'>): Promise<void>
-  /** Takes a tab back, and out of its group. */
+  /** Releases a tab from control and its group. */
   remove(tabId: number): Promise<void>
-  /** A page under control opens a tab. */
+  /** A page under control is opening a tab. */
   opening(): void
   /** The window of the newest group. */
   window(): Promise<number | undefined>
@@ -25,9 +25,9 @@ export interface Control {
 
 export interface ControlOptions {
   readonly remembered: () => Promise<Remembered>
-  /** Called with each tab that is under control no longer, and with some that never were. */
+  /** Called with each tab that left control, and with some that never were under control. */
   readonly onLost: (tabId: number, reason: BrowserError) => void
-  /** Called with each tab that is in a group without being under control (true), and when it is no longer (false). */
+  /** Called with true for each tab that is in a group but not under control, and with false when that ends. */
   readonly onStray: (tabId: number, isStray: boolean) => void
 }
 
@@ -39,7 +39,7 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
     if (id === undefined || openerTabId === undefined) return
     const isOurs = opened.isAnnounced()
     void remembered().then(async ({ facts }) => {
-      // A window that a page opens is in no group.
+      // A window that a page opens is not in a group.
       if (!facts.groups.includes(groupId)) return
       if (isOurs) await give(id)
       else onStray(id, true)
@@ -49,7 +49,7 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
     if (groupId === undefined && status === undefined) return
     void remembered().then(async ({ facts }) => {
       if (groupId === undefined) {
-        // The browser clears the badge of a tab that goes to another page.
+        // The browser clears the badge of a tab that navigates.
         if (facts.groups.includes(tab.groupId) && !facts.given.includes(tabId)) onStray(tabId, true)
         return
       }

@@ -7,13 +7,13 @@ import { BrowserError, type Tab, type Tabs } from './debuggee.js'
 import { refusalOf } from './page-access.js'
 import type { Remembered } from './remembered.js'
 
-/** How long a tab may take to close before the tool goes on, in ms: its page may ask the person first. */
+/** How long the tool waits for a tab to close, in ms. Its page may ask the person first. */
 const CLOSE_MS = 1000
 
 export interface ControlledTabs extends Tabs {
-  /** A tab is under control no longer. */
+  /** A tab left control. */
   lost(tabId: number, reason: BrowserError): void
-  /** The person puts a tab under control: commands act in it if they act in no other one. */
+  /** The person puts a tab under control. Commands act in it unless there is another current tab. */
   taken(tabId: number): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export function createControlledTabs(
   attachments: Attachments,
   remembered: () => Promise<Remembered>,
 ): ControlledTabs {
-  /** What the tools have asked to close, and the tab that follows each. */
+  /** The tabs that the tools asked to close, each with the tab that becomes current next. */
   const closing = new Map<number, number | undefined>()
 
   async function choose(current: number | undefined): Promise<void> {
@@ -104,7 +104,7 @@ async function openTab(windowId: number | undefined): Promise<chrome.tabs.Tab> {
   try {
     return await chrome.tabs.create({ url, ...defined({ windowId }) })
   } catch {
-    // All windows are closed, and the browser still runs.
+    // All windows are closed, but the browser is still running.
     const tab = (await chrome.windows.create({ url }))?.tabs?.[0]
     if (tab === undefined) throw new BrowserError('BROWSER_REFUSED', 'The browser opens no window.')
     return tab

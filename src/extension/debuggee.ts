@@ -1,4 +1,4 @@
-/** What the tools get of a browser: its tabs, and the DevTools protocol of each. An adapter implements it over `chrome.tabs` and `chrome.debugger`. */
+/** The browser as the tools see it: its tabs, and the DevTools protocol of each. An adapter implements it with `chrome.tabs` and `chrome.debugger`. */
 import type { ProtocolMapping } from 'devtools-protocol/types/protocol-mapping.js'
 import { AgentTasksError } from '../errors.js'
 
@@ -25,20 +25,20 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A frame in another process that may not be acted in. */
+/** A frame in another process that commands may not use. */
 export interface RefusedFrame {
   readonly frameId: string
-  /** The session of the frame around it; undefined for the tab's own. */
+  /** The session of the parent frame; undefined for the tab's own. */
   readonly parentSessionId: string | undefined
 }
 
 export interface FrameSessions {
-  /** The sessions that may be used; undefined is the tab's own. */
+  /** The sessions that may be used; undefined stands for the tab's own. */
   readonly allowed: readonly (string | undefined)[]
   readonly refused: readonly RefusedFrame[]
 }
 
-/** An attached tab. Attached again it is another object. */
+/** An attached tab. Attaching it again makes another object. */
 export interface Debuggee {
   /**
    * Sends a command of the DevTools protocol.
@@ -53,40 +53,40 @@ export interface Debuggee {
   onEvent(listener: (event: DebuggeeEvent) => void): () => void
   /** Aborts when the tab is no longer attached, with a BrowserError: `TAB_CLOSED`, `CONTROL_TAKEN`, `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `PAGE_NAVIGATED`. */
   readonly detached: AbortSignal
-  /** Detaches: `detached` aborts with the reason. */
+  /** Detaches the tab; `detached` aborts with the reason. */
   end(reason: BrowserError): void
-  /** Its sessions. A command for one that may not be used fails with `PAGE_NOT_ALLOWED`. */
+  /** Its sessions. A command for a refused session fails with `PAGE_NOT_ALLOWED`. */
   readonly sessions: FrameSessions
 }
 
 export interface Tab {
-  /** Stays the same while the tab is open. */
+  /** Constant while the tab is open. */
   readonly id: number
   readonly url: string
   readonly title: string
-  /** The tools act in this tab. At most one is. */
+  /** Whether the tools act in this tab. At most one tab is current. */
   readonly isCurrent: boolean
 }
 
-/** The tabs that the person lets the tools use, in the order of the browser. Others are not listed, and their ids are unknown. */
+/** The tabs that the person lets the tools use, in the order of the browser. Other tabs are not listed, and their ids are unknown. */
 export interface Tabs {
   list(signal: AbortSignal): Promise<readonly Tab[]>
   /** Opens an empty tab (`about:blank`), which becomes the current one. */
   open(signal: AbortSignal): Promise<Tab>
-  /** Makes it the current tab. @throws BrowserError `TAB_CLOSED` when there is none of this id */
+  /** Makes it the current tab. @throws BrowserError `TAB_CLOSED` for an unknown id */
   select(id: number, signal: AbortSignal): Promise<void>
   /**
-   * Asks it to close, as the person would: a page with a `beforeunload` handler may ask first. Does not wait for that. Of the tabs that are
-   * left, the next one becomes the current one if it was.
+   * Asks it to close, as the person would. A page with a `beforeunload` handler may ask first; this is not awaited. If the tab was current, the next
+   * one becomes current.
    * @throws BrowserError `TAB_CLOSED`
    */
   close(id: number, signal: AbortSignal): Promise<void>
   /**
-   * The current tab, which is attached if it was not; the same object until it is detached.
+   * The current tab, which is attached if necessary; the same object until it is detached.
    * @throws BrowserError `NO_TAB`, `PAGE_NOT_ALLOWED`, `CONTROL_TAKEN`, `DEBUGGER_BUSY`
    */
   current(signal: AbortSignal): Promise<AttachedTab>
-  /** Why no tab may show this address (`chrome:`, the web store); undefined if it may. */
+  /** Why this address (`chrome:`, the web store) is refused; undefined if it is allowed. */
   readonly refusal: (url: string) => BrowserError | undefined
 }
 
@@ -95,46 +95,46 @@ export interface AttachedTab {
   readonly debuggee: Debuggee
 }
 
-/** What a command of a browser fails with. */
+/** The error codes of browser commands. */
 export type BrowserErrorCode =
   /** No tab is under control. */
   | 'NO_TAB'
-  /** The tab was closed, or there is none of this number. */
+  /** The tab was closed, or the id is unknown. */
   | 'TAB_CLOSED'
   /** The person took the tab back. */
   | 'CONTROL_TAKEN'
-  /** The page of a browser itself, the web store, or another tab. */
+  /** A page of the browser itself, the web store, or a tab that is not under control. */
   | 'PAGE_NOT_ALLOWED'
   /** Another debugger, such as the developer tools, is attached. */
   | 'DEBUGGER_BUSY'
-  /** The page shows a dialog, which waits for an answer. */
+  /** The page shows a dialog that waits for an answer. */
   | 'DIALOG_OPEN'
   /** The page shows no dialog. */
   | 'NO_DIALOG'
-  /** The element is of an earlier snapshot, or is no longer in the page. */
+  /** The element belongs to an earlier snapshot, or is no longer in the page. */
   | 'REF_GONE'
   /** No element matches. */
   | 'ELEMENT_NOT_FOUND'
   /** Several elements match. */
   | 'ELEMENT_AMBIGUOUS'
-  /** Another element is where the click would go. */
+  /** Another element would receive the click. */
   | 'ELEMENT_COVERED'
-  /** The element has no place on the screen. */
+  /** The element is not visible on the screen. */
   | 'ELEMENT_INVISIBLE'
   | 'ELEMENT_DISABLED'
-  /** Such as text for an element that takes none. */
+  /** For example, text for an element that takes no text. */
   | 'WRONG_ELEMENT'
   | 'NAVIGATION_FAILED'
-  /** The tool's own limit of time. */
+  /** The tool's own time limit. */
   | 'WAIT_TIMEOUT'
-  /** Another page replaced the one that was asked. */
+  /** The page was replaced during the command. */
   | 'PAGE_NAVIGATED'
   /** The page threw an exception. */
   | 'PAGE_ERROR'
-  /** The result cannot be said as JSON, or has too many bytes. */
+  /** The result is not JSON, or too large. */
   | 'RESULT_TOO_LARGE'
   | 'RESULT_NOT_JSON'
-  /** Its process has ended. */
+  /** The page's process has ended. */
   | 'PAGE_CRASHED'
   /** The page does not answer. */
   | 'PAGE_HANGS'
@@ -153,7 +153,7 @@ export class BrowserError extends AgentTasksError {
   }
 }
 
-/** The browser's answer to a command of the DevTools protocol was an error. */
+/** The browser answered a command of the DevTools protocol with an error. */
 export class ProtocolRefusal extends BrowserError {
   override readonly name = 'ProtocolRefusal'
   readonly method: string

@@ -1,15 +1,15 @@
-/** The sessions of a tab: its own, and those of its frames in other processes. Each frame is judged by what it shows. */
+/** The sessions of a tab: its own, and those of its frames in other processes. Each frame is judged by its document. */
 import { BrowserError, type DebuggeeEvent, type RefusedFrame } from './debuggee.js'
 
 interface Session extends RefusedFrame {
   url: string
 }
 
-/** @param refusal why a page of this address may not be acted in */
+/** @param refusal why a page with this address may not be used */
 export function createFrameSessions(refusal: (url: string) => BrowserError | undefined) {
   const sessions = new Map<string, Session>()
 
-  /** What is in a frame that is refused, such as an empty page, is a part of it. */
+  /** A frame inside a refused frame, such as an empty page, is refused too. */
   function refusalIn(sessionId: string | undefined): BrowserError | undefined {
     if (sessionId === undefined) return undefined
     const session = sessions.get(sessionId)
@@ -31,7 +31,7 @@ export function createFrameSessions(refusal: (url: string) => BrowserError | und
         if (session?.frameId === id) session.url = url
       }
     },
-    /** Why nothing may be sent to a session; undefined if it may. */
+    /** Why a session may not be used; undefined if it may. */
     refusalIn,
     get allowed(): readonly (string | undefined)[] {
       return [undefined, ...[...sessions.keys()].filter((id) => refusalIn(id) === undefined)]

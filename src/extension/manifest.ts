@@ -3,7 +3,7 @@ import { EXTENSION_KEY } from '../protocol/browser-extension.js'
 
 export const ICON_SIZES = [16, 32, 48, 128] as const
 
-/** Why each permission is asked for; the README of the extension says it. */
+/** Why each permission is needed; the README of the extension shows it. */
 export const PERMISSIONS = {
   debugger: 'clicks, types, reads and takes pictures as a person would, in the tabs that you put under control',
   tabGroups: 'gives the group of those tabs its name and colour',
@@ -11,10 +11,10 @@ export const PERMISSIONS = {
   alarms: 'wakes the extension once a minute, to connect again',
 } as const
 
-/** Whose answers it may read without being named by them: the errors of whatever else listens on this machine. */
+/** The origins whose error responses the extension may read, because another program may listen on the port. */
 export const HOSTS = ['http://127.0.0.1/*', 'http://localhost/*'] as const
 
-/** @param version that of the package */
+/** @param version the version of the package */
 export function createManifest(version: string) {
   const icons = Object.fromEntries(ICON_SIZES.map((size) => [size, `icons/${size}.png`]))
   return {

@@ -1,10 +1,10 @@
-/** Which pages may be acted in. */
+/** The pages that commands may use. */
 import { BrowserError } from './debuggee.js'
 
 /** `about:blank` exactly: Chromium 156 ends in a failed CHECK when an extension takes a new tab to `about:blank#x`. */
 const ALLOWED = /^(?:https?:|data:|blob:(?:https?:|null\/)|about:blank$|about:srcdoc$|$)/
 
-/** Why nothing may act in a page of this address; undefined if it may. */
+/** Why commands may not use a page with this address; undefined if they may. */
 export function refusalOf(url: string): BrowserError | undefined {
   if (isOfWebStore(url)) return refused('The Chrome Web Store')
   if (ALLOWED.test(url)) return undefined

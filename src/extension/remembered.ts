@@ -1,4 +1,4 @@
-/** What outlives the service worker, as long as the browser runs: `chrome.storage.session`. */
+/** State that survives the service worker while the browser runs: `chrome.storage.session`. */
 import { z } from 'zod'
 
 const rememberedSchema = z.object({
@@ -6,15 +6,15 @@ const rememberedSchema = z.object({
   groups: z.array(z.number()),
   /** The tabs that the extension, a page under control or the person has put under control. */
   given: z.array(z.number()),
-  /** The tabs that the debugger is, or was about to be, attached to. */
+  /** The tabs that the debugger was, or was about to be, attached to. */
   attached: z.array(z.number()),
-  /** The tab that commands act in. */
+  /** The current tab. */
   current: z.number().optional(),
-  /** Why there is no current tab any more, until another one is chosen. */
+  /** Why there is no current tab, until another one is chosen. */
   lost: z.object({ code: z.enum(['CONTROL_TAKEN', 'TAB_CLOSED']), message: z.string() }).optional(),
-  /** The last number of a ref that was given. */
+  /** The number of the last ref. */
   lastRef: z.number().default(0),
-  /** Whether a command is at work. */
+  /** Whether a command is running. */
   isWorking: z.boolean(),
 })
 
@@ -22,7 +22,7 @@ export type Facts = Readonly<z.output<typeof rememberedSchema>>
 
 export interface Remembered {
   readonly facts: Facts
-  /** Fulfilled when it is stored. */
+  /** Resolves when it is stored. */
   readonly change: (changed: Partial<Facts>) => Promise<void>
 }
 
@@ -35,7 +35,7 @@ export interface SessionArea {
   set(items: Record<string, unknown>): Promise<void>
 }
 
-/** What the earlier life of the service worker has left. */
+/** Reads what the previous run of the service worker stored. */
 export async function recall(area: SessionArea): Promise<Remembered> {
   const { [KEY]: stored } = await area.get(KEY)
   let facts: Facts = rememberedSchema.catch(NOTHING).parse(stored)

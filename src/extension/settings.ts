@@ -1,10 +1,10 @@
-/** What the person enters on the options page, and how it is checked. */
+/** The settings on the options page, and their validation. */
 import { z } from 'zod'
 
 export interface Settings {
   /** The HTTP URL of the server. */
   readonly url: string
-  /** Empty for a server that asks for none. */
+  /** Empty for a server without a token. */
   readonly token: string
   /** The id of the instance. */
   readonly name: string
@@ -16,7 +16,7 @@ export const DEFAULT_SETTINGS: Settings = { url: 'http://127.0.0.1:3300', token:
 
 export type Field = 'url' | 'token' | 'name'
 
-/** What is wrong with each field. */
+/** The problem of each invalid field. */
 export type FieldProblems = Readonly<Partial<Record<Field, string>>>
 
 const settingsSchema = z.object({
@@ -26,18 +26,18 @@ const settingsSchema = z.object({
   isOn: z.boolean(),
 })
 
-/** What was stored; the defaults if nothing was, or what an earlier version has stored cannot be read. */
+/** Reads stored settings; the defaults if there are none, or if they cannot be read. */
 export function readSettings(stored: unknown): Settings {
   return settingsSchema.catch(DEFAULT_SETTINGS).parse(stored)
 }
 
-/** @returns the settings to keep, or what is wrong with them */
+/** @returns the settings to store, or their problems */
 export function checkSettings(entered: Omit<Settings, 'isOn'>): Settings | { readonly problems: FieldProblems } {
   const [url, token, name] = [entered.url.trim(), entered.token.trim(), entered.name.trim()]
   const problems: Partial<Record<Field, string>> = {}
   const urlProblem = problemOfUrl(url)
   if (urlProblem !== undefined) problems.url = urlProblem
-  // Of other characters a header cannot be made.
+  // Other characters are not allowed in a header.
   if (!/^[\x21-\x7e]*$/.test(token)) problems.token = 'A token has only visible characters of ASCII, and no spaces.'
   if (!/^[\w.:-]{1,256}$/.test(name)) {
     problems.name = 'Enter 1 to 256 letters, digits, dots, colons, dashes or underscores.'

@@ -9,7 +9,7 @@ export default defineConfig({
     outDir: '../../dist/extension',
     emptyOutDir: true,
     target: 'chrome125',
-    // Not minified: users can read what they load, and the web store's reviewers have to.
+    // Not minified, so that users and the web store's reviewers can read the code.
     minify: false,
     assetsInlineLimit: 0,
     modulePreload: false,

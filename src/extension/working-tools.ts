@@ -1,8 +1,8 @@
-/** Tools that say how many of them run, and when the browser has ended them. */
+/** Tools that report how many calls are running, and when the browser has stopped them. */
 import { ToolCallError } from '../errors.js'
 import type { InstanceTool } from '../protocol/instance-tools.js'
 
-/** @param onRunning called with the number of running calls at each change; a tool starts when its promise is fulfilled */
+/** @param onRunning called with the number of running calls at each change; a tool starts after its promise resolves */
 export function countRunning(
   tools: readonly InstanceTool[],
   onRunning: (running: number) => Promise<void>,
@@ -20,14 +20,14 @@ export function countRunning(
         throw isOfEndedWorker(error) ? interrupted() : error
       } finally {
         running -= 1
-        // What the tool has done is done.
+        // The tool has already taken effect, so a failure here is ignored.
         await onRunning(running).catch(() => undefined)
       }
     },
   }))
 }
 
-/** What `chrome.*` answers while the browser ends the service worker, whose socket may still be open. */
+/** The error of `chrome.*` while the browser stops the service worker, whose socket may still be open. */
 const isOfEndedWorker = (error: unknown): boolean => error instanceof Error && error.message === 'No SW'
 
 const interrupted = (): ToolCallError =>

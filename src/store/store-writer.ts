@@ -153,7 +153,7 @@ export class StoreWriter {
       // A store written in JavaScript may return undefined.
       return Promise.resolve(this.#options.store.write(changes))
     } catch (error) {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on unchanged
       return Promise.reject(error)
     }
   }

@@ -130,7 +130,7 @@ export class RaceLife<Disk> {
         const result = new Promise<T>((done) => done(act()))
         result.then(
           (value) => !this.#isOver && resolve(value),
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on unchanged
           (error: unknown) => !this.#isOver && reject(error),
         )
       }

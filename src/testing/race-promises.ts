@@ -40,7 +40,7 @@ export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' 
       }
       task.then(
         (value) => offer('resolves', () => resolve(value)),
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on as it is
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason is passed on unchanged
         (error: unknown) => offer('rejects', () => reject(error)),
       )
     })

@@ -157,11 +157,11 @@ export interface ModelQuestion {
   readonly task: ModelTask
   /** Its id within the task. */
   readonly id: string
-  /** Who is told of it. */
+  /** The owner that is notified of it. */
   owner: string
-  /** Whether a message has told it. */
+  /** Whether an accepted message carried it. */
   delivery: Delivery
-  /** Whether a message that told it was accepted after its lease had been released. */
+  /** Whether a message with it was accepted after its lease had been released. */
   isAccepted: boolean
 }
 
@@ -393,7 +393,7 @@ export const ownerOfRun = (taskId: string): string => `run:${taskId}`
 export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] =>
   ledger.tasks.filter(isActive).filter(isOf(ownerOfRun(record.id)))
 
-/** Registers a task, with a reservation or without. A foreground task takes no slot, and a child none of these. */
+/** Registers a task, with a reservation or without. A foreground task takes no slot, and a child takes no slot of this kind. */
 export function admit(
   ledger: Ledger,
   task: ModelTask,
@@ -632,7 +632,7 @@ export function markNotified(ledger: Ledger, id: string): void {
   if (task) deliver(ledger, task)
 }
 
-/** The questions that an owner has yet to be told of. */
+/** The questions that an owner has not received yet. */
 export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =>
   ledger.questions.filter(
     (question) => question.delivery === 'owed' && (owner === undefined || question.owner === owner),

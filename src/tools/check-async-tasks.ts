@@ -66,7 +66,7 @@ export const checkAsyncTasksSchema = lazily(() =>
       .union([z.string(), z.boolean(), z.number(), z.record(z.string(), z.unknown())])
       .optional()
       .describe('For action answer: a value, or an object that matches the schema of the question.'),
-    reason: z.string().optional().describe('For action cancel: why, in words. The task and its owner are told.'),
+    reason: z.string().optional().describe('For action cancel: why, in words. The task and its owner see it.'),
     decline: z.boolean().optional().describe('For action answer: true to decline the question.'),
   }),
 )

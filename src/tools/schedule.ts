@@ -115,7 +115,7 @@ export const scheduleTool: HostTool<ReturnType<typeof createScheduleTool> | unde
   title: 'Schedule a message or a task',
   summary:
     'Wakes the agent with a message, or launches a subagent, at a later time or again and again; lists and cancels what is scheduled.',
-  purpose: 'tells you something, or launches a subagent, at a later time.',
+  purpose: 'reminds you, or launches a subagent, at a later time.',
   hints: { readOnlyHint: false, destructiveHint: true },
   output: lazily(() =>
     outputOf({

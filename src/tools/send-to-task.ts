@@ -17,7 +17,7 @@ import { strictObject } from '../protocol/strict-object.js'
 export const sendToTaskSchema = lazily(() =>
   strictObject({
     task_id: z.string().describe('The ID of a task, or a unique prefix.'),
-    message: z.string().min(1).describe('What to tell it.'),
+    message: z.string().min(1).describe('The message for the task.'),
   }),
 )
 
@@ -84,7 +84,7 @@ export const sendToTaskTool: HostTool<ReturnType<typeof createSendToTaskTool>> =
   summary:
     'Sends a message to a running task that takes messages (over MCP: whose program has `"stdin": "messages"`), or continues a task that has ended.',
   purpose: 'sends a running task a message, or continues one that has ended.',
-  brief: 'tells it more',
+  brief: 'sends it more',
   hints: STARTS_WORK,
   output: lazily(() => outputOf({ task_id: ['id', z.string()], sent: ['sent', z.boolean()] })),
   create: ({ shown }) => createSendToTaskTool(shown),

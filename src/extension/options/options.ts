@@ -53,7 +53,7 @@ function titleOf(phase: ConnectionState['phase'], isFailing: boolean, { url, nam
 }
 
 async function save(changed: Settings): Promise<void> {
-  // A new value, so that the same settings are applied again.
+  // A new value, so that saving the same settings applies them again.
   await local.set({ [SETTINGS_KEY]: { ...changed, savedAs: crypto.randomUUID() } })
 }
 
@@ -75,5 +75,5 @@ const now = await settings()
 for (const field of FIELDS) input(field).value = now[field]
 const { [STATE_KEY]: known } = await session.get(STATE_KEY)
 if (known !== undefined) await showState(readState(known))
-// Who opens the page wants to know now, not at the next alarm.
+// A person who opens the page expects an attempt at once, not at the next alarm.
 await session.set({ [WAKE_KEY]: crypto.randomUUID() })

@@ -1,4 +1,4 @@
-/** The accessibility tree of a page as the browser tells it, without what a reader does not need. Pure. */
+/** The accessibility tree of a page, reduced to what a reader needs. Pure. */
 import type { Protocol } from 'devtools-protocol'
 import { cutText } from '../../text/cut-text.js'
 
@@ -26,11 +26,13 @@ const ROLES: Readonly<Record<string, string>> = {
   StaticText: 'text',
   Iframe: 'iframe',
 }
-/** Roles without a meaning of their own: their children take their place. */
+/** Roles without meaning. Their children replace them. */
 const TRANSPARENT = ['none', 'presentation', 'MenuListPopup', 'RootWebArea', 'InlineTextBox']
 const DROPPED = ['ListMarker', 'LineBreak', 'InlineTextBox']
 
-/** The nodes below the root of a frame's tree. Those in a node are made before it: pages nest deeper than functions can be called. */
+/**
+ * The nodes below the root of a frame's tree. Children are built before their parents, without recursion, because pages nest deeper than the call stack.
+ */
 export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]))
   const [root] = nodes
@@ -52,7 +54,7 @@ export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
   return made.get(root.nodeId) ?? []
 }
 
-/** A field is described by its value, without what it is made of. */
+/** A field is described by its value, not by its internal parts. */
 const childIds = ({ childIds: ids = [], properties }: AXNode): readonly string[] =>
   properties?.some(({ name, value }) => name === 'editable' && value.value === 'plaintext') === true ? [] : ids
 
@@ -62,7 +64,7 @@ export const frameOwners = (nodes: readonly AXNode[]): readonly number[] =>
     role?.value === 'Iframe' && !ignored && backendDOMNodeId !== undefined ? [backendDOMNodeId] : [],
   )
 
-/** @param madeOf what the children have become */
+/** @param madeOf returns the result for the children */
 function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): readonly TreeNode[] {
   const axRole = textOf(node.role)
   if (DROPPED.includes(axRole)) return []
@@ -84,11 +86,11 @@ function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): rea
       role,
       name,
       states,
-      // Otherwise what is in it says so.
+      // Otherwise its content shows the value.
       ...(value !== '' && children.length === 0 && { value }),
       ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),
       backendNodeId: node.backendDOMNodeId,
-      // The name of an element is often its text.
+      // Leaves out a text that repeats the name of its element.
       children: isTexts(children) && children[0]?.name === name ? [] : children,
     },
   ]
@@ -96,7 +98,7 @@ function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): rea
 
 const isTexts = (children: readonly TreeNode[]): boolean => children.length === 1 && children[0]?.role === 'text'
 
-/** Neighbouring texts as one. */
+/** Merges neighbouring texts. */
 function joinTexts(nodes: readonly TreeNode[]): readonly TreeNode[] {
   const joined: TreeNode[] = []
   for (const node of nodes) {

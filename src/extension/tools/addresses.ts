@@ -1,7 +1,7 @@
-/** The addresses that the tools go to. Pure. */
+/** Completes and checks addresses. Pure. */
 import { BrowserError, type Tabs } from '../debuggee.js'
 
-/** Completes what people write as an address. @throws BrowserError `INVALID_ARGUMENTS`, `PAGE_NOT_ALLOWED` */
+/** Completes an address as people write it. @throws BrowserError `INVALID_ARGUMENTS`, `PAGE_NOT_ALLOWED` */
 export function addressOf(url: string, tabs: Pick<Tabs, 'refusal'>): string {
   const text = url.trim()
   const isLocal = /^(localhost|127\.|\[::1\])/i.test(text)

@@ -1,4 +1,4 @@
-/** The console of a page: what its scripts logged, and what they threw. */
+/** The console of a page: log messages and uncaught exceptions. */
 import type { Protocol } from 'devtools-protocol'
 import type { DebuggeeEvent } from '../debuggee.js'
 import { keptText } from './kept-text.js'
@@ -13,7 +13,7 @@ export interface ConsoleMessage {
   readonly level: Level
   readonly text: string
   readonly source: string
-  /** How many pages the tab had shown before. */
+  /** The number of pages that the tab showed before. */
   readonly page: number
 }
 
@@ -43,7 +43,7 @@ export function createConsoleLog() {
       }
     },
     startPage: (): void => void (page += 1),
-    /** @param all also those of earlier pages of the tab */
+    /** @param all whether to include earlier pages of the tab */
     list: (level: Level, all: boolean): readonly ConsoleMessage[] =>
       recent.entries.filter(
         (message) => (all || message.page === page) && LEVELS.indexOf(message.level) <= LEVELS.indexOf(level),
@@ -54,7 +54,7 @@ export function createConsoleLog() {
   }
 }
 
-/** What a page threw, with its stack. */
+/** An exception with its stack. */
 export function exceptionText({ exception, text }: Protocol.Runtime.ExceptionDetails): string {
   if (exception === undefined) return text
   return exception.description ?? `Thrown: ${argumentText(exception)}`
@@ -72,7 +72,7 @@ function argumentText({ type, value, description, unserializableValue, preview }
   return unserializableValue ?? description ?? (value === undefined ? type : JSON.stringify(value))
 }
 
-/** The first properties of an object, as the browser tells them. */
+/** The first properties of an object, from the browser's preview. */
 function previewText({ subtype, description = '', properties, overflow }: Protocol.Runtime.ObjectPreview): string {
   if (subtype !== undefined && subtype !== 'array') return description
   const isArray = subtype === 'array'

@@ -1,4 +1,4 @@
-/** The dialog that a page shows: while it is open, the page answers nothing. */
+/** The dialog of a page. While it is open, the page does not respond. */
 import type { Protocol } from 'devtools-protocol'
 import { BrowserError, type DebuggeeEvent } from '../debuggee.js'
 import { keptText } from './kept-text.js'
@@ -27,7 +27,7 @@ export function createDialogs() {
     get open() {
       return open
     },
-    /** The result of the work, or the dialog that opened meanwhile; then the work goes on when the dialog is closed. */
+    /** The result of the work, or the dialog that opened meanwhile. In that case the work continues when the dialog is closed. */
     async race<T>(work: () => Promise<T>): Promise<{ value: T } | { dialog: Dialog }> {
       let opened: (dialog: Dialog) => void = () => undefined
       const dialog = new Promise<Dialog>((resolve) => {
@@ -35,7 +35,7 @@ export function createDialogs() {
         waiting.add(resolve)
       })
       const working = work()
-      // Its page may be gone when the dialog is closed.
+      // The page may be gone when the dialog is closed.
       working.catch(() => undefined)
       try {
         return await Promise.race([working.then((value) => ({ value })), dialog.then((one) => ({ dialog: one }))])

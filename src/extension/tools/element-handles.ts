@@ -16,12 +16,12 @@ export async function handleOf(page: Page, frame: Frame, backendNodeId: number, 
   const executionContextId = await worldOf(page, frame, signal)
   const params = { backendNodeId, executionContextId, objectGroup: OBJECT_GROUP }
   const { object } = await page.debuggee.send('DOM.resolveNode', params, options)
-  // For an element of another frame the browser answers null.
+  // The browser answers null for an element of another frame.
   if (object.objectId === undefined) throw new ProtocolRefusal('DOM.resolveNode', 'The frame has no such element.')
   return object.objectId
 }
 
-/** Calls a function of the tools with the element as `this`. Returns what it returns, by value. */
+/** Calls a function of the tools with the element as `this`. Returns the result by value. */
 export async function callOn<T>(
   { debuggee }: Page,
   { frame, objectId }: Pick<Element, 'frame' | 'objectId'>,
@@ -43,7 +43,7 @@ export async function scrollIntoView({ debuggee }: Page, element: Element, signa
   try {
     await debuggee.send('DOM.scrollIntoViewIfNeeded', { backendNodeId }, { sessionId: frame.sessionId, signal })
   } catch (error) {
-    // It has no box: what it is then, the probe says.
+    // The element has no box. The probe then reports why.
     if (!(error instanceof ProtocolRefusal)) throw error
   }
 }

@@ -1,4 +1,4 @@
-/** Finds the element that an argument names, and the point where the mouse reaches it. */
+/** Finds the element of an argument, and a point where the mouse can reach it. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { callOn, handleOf, scrollIntoView, type Element } from './element-handles.js'
 import { framesOf, mainFrameOf, worldOf } from './frames.js'
@@ -77,18 +77,18 @@ async function querySelector(page: Page, selector: string, signal: AbortSignal):
   return { frame, backendNodeId: node.backendNodeId, objectId }
 }
 
-/** An element, and where the mouse reaches it: in CSS pixels of the tab's window. */
+/** An element, and the point where the mouse reaches it, in CSS pixels of the tab's window. */
 export interface Reachable {
   readonly element: Element
   readonly point: Point
   readonly what: string
 }
 
-/** How far apart two looks are that find the element at the same place, in ms. */
+/** The time between the two checks that an element has not moved, in ms. */
 const REST_MS = 30
 
 /**
- * Scrolls to the element, and waits until it is at rest and the mouse reaches it.
+ * Scrolls to the element, and waits until it has stopped moving and is not covered.
  * @throws BrowserError as `findElement`, `ELEMENT_COVERED`, `ELEMENT_INVISIBLE`, `ELEMENT_DISABLED`
  */
 export async function reachElement(

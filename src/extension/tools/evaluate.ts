@@ -1,4 +1,4 @@
-/** Runs a function of the caller in a page. */
+/** Evaluates a caller's function in a page. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { exceptionText } from './console-log.js'
 import type { Element } from './element-handles.js'
@@ -10,14 +10,14 @@ import { navigatedError } from './perform.js'
 const MAX_CHARS = 100_000
 const STACK_CHARS = 4000
 
-/** A page that redefines what scripts use can return anything. */
+/** Untrusted: a page can redefine globals and return any value. */
 interface Answer {
   readonly json?: unknown
   readonly chars?: unknown
   readonly problem?: unknown
 }
 
-/** The page may return a promise; what it resolves to is converted to JSON in the page, which knows its `toJSON`. */
+/** The page may return a promise. The resolved value is converted to JSON in the page, which has its `toJSON`. */
 const wrap = (source: string, isOfElement: boolean): string => `async function () {
   const given = (${source}
   )
@@ -33,8 +33,8 @@ const wrap = (source: string, isOfElement: boolean): string => `async function (
 }`
 
 /**
- * @param source a function, which gets the element, or an expression
- * @returns the JSON of what it returns
+ * @param source a function, which receives the element, or an expression
+ * @returns the result as JSON
  */
 export async function evaluate(
   page: Page,
@@ -71,7 +71,7 @@ export async function evaluate(
   }
 }
 
-/** The handle of the element, or of the global object, for scripts of the page. It is good for the document that was checked. */
+/** The handle of the element, or of the global object, for scripts of the page. It is valid only for the checked document. */
 async function receiverOf(page: Page, element: Element | undefined, signal: AbortSignal): Promise<string> {
   const frame = element?.frame ?? mainFrameOf(page)
   const objectId = element === undefined ? await globalOf(page, signal) : await objectOf(page, element, signal)
@@ -92,7 +92,7 @@ async function objectOf({ debuggee }: Page, { backendNodeId, frame }: Element, s
   return object.objectId
 }
 
-/** A page can replace `JSON.stringify`: what it returns is read, and written anew. */
+/** A page can replace `JSON.stringify`, so the result is parsed and serialized again. */
 function jsonOf({ json, chars, problem }: Answer): string {
   if (json === 'undefined') return json
   const written = typeof json === 'string' && json.length <= MAX_CHARS ? rewritten(json) : undefined

@@ -1,13 +1,13 @@
 /**
- * Notices when a page makes more events than can be handled, such as by logging without end: all that the extension hears, also that the person
- * takes a tab back, would wait behind them.
+ * Detects pages that produce more events than the extension can handle, for example by logging in a loop. Other events, such as the person taking a tab
+ * back, would wait behind them.
  */
 import type { DebuggeeEvent } from '../debuggee.js'
 
-/** The most events of a domain in a session, and the most characters of its console, in a second of the page. A request has several events. */
+/** The limits per second of page time: events of a domain in a session, and characters of its console. A request has several events. */
 const LIMITS = { logEvents: 2000, otherEvents: 5000, chars: 4_000_000 }
 const WINDOW_MS = 1000
-/** The most events of a domain after it was disabled. A page that goes on is let go: what is sent to it waits behind its events. */
+/** The maximum number of events of a domain after it was disabled. Beyond it the page is detached, because commands to it wait behind its events. */
 const MAX_LATE = 3000
 
 /** The domains that the tools can do without. */
@@ -16,9 +16,9 @@ const DISPENSABLE = ['Runtime', 'Log', 'Network'] as const
 export type DispensableDomain = (typeof DISPENSABLE)[number]
 
 export interface FloodOptions {
-  /** Called once for each domain of a session that is to be disabled. */
+  /** Called once for each domain of a session that has to be disabled. */
   readonly onFlood: (domain: DispensableDomain, sessionId: string | undefined) => void
-  /** Called when that does not help, or the tools cannot do without the domain. */
+  /** Called when that does not help, or when the domain is necessary. */
   readonly onEndless: () => void
   /** In ms. */
   readonly now?: () => number
@@ -28,7 +28,7 @@ interface Rate {
   since: number
   events: number
   chars: number
-  /** How many came after it was disabled; undefined before. */
+  /** The number of events after it was disabled; undefined before. */
   late?: number
 }
 
@@ -36,7 +36,7 @@ export function createFloods({ onFlood, onEndless, now = () => performance.now()
   const rates = new Map<string, Rate>()
 
   return {
-    /** @returns whether the event belongs to a flood, and is to be left alone */
+    /** @returns whether the event belongs to a flood and must be ignored */
     take: (event: DebuggeeEvent): boolean => {
       const [domain = ''] = event.method.split('.')
       const key = `${event.sessionId ?? ''} ${domain}`
@@ -47,7 +47,7 @@ export function createFloods({ onFlood, onEndless, now = () => performance.now()
         if (rate.late === MAX_LATE) onEndless()
         return true
       }
-      // Those of a flood come late, and not faster than they can be handled.
+      // Events of a flood arrive late, at the speed at which they are handled. So their own time counts.
       const at = timeOf(event) ?? now()
       if (at - rate.since > WINDOW_MS) Object.assign(rate, { since: at, events: 0, chars: 0 })
       rate.events += 1
@@ -60,14 +60,14 @@ export function createFloods({ onFlood, onEndless, now = () => performance.now()
       else onFlood(dispensable, event.sessionId)
       return true
     },
-    /** Forgets what a session has done: it shows another page. */
+    /** Resets a session that shows another page. */
     forget: (sessionId: string | undefined): void => {
       for (const domain of DISPENSABLE) rates.delete(`${sessionId ?? ''} ${domain}`)
     },
   }
 }
 
-/** When the page made it, in ms. */
+/** When the page produced it, in ms. */
 function timeOf({ method, params }: DebuggeeEvent): number | undefined {
   if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown') return params.timestamp
   if (method === 'Log.entryAdded') return params.entry.timestamp
@@ -76,7 +76,7 @@ function timeOf({ method, params }: DebuggeeEvent): number | undefined {
     : undefined
 }
 
-/** What is long in an event of the console. */
+/** The length of the text in a console event. */
 function charsOf(event: DebuggeeEvent): number {
   if (event.method !== 'Runtime.consoleAPICalled') return 0
   return event.params.args.reduce((sum, { value }) => sum + (typeof value === 'string' ? value.length : 0), 0)

@@ -1,4 +1,4 @@
-/** Places in frames as places in the tab's window. */
+/** Converts points of frames to points of the tab's window. */
 import { callOn, handleOf, type Element } from './element-handles.js'
 import { framesOf, type Frame } from './frames.js'
 import type { Page } from './page.js'
@@ -15,7 +15,7 @@ export type PointInWindow =
   | { readonly state: 'gone' | 'outside' }
   | { readonly state: 'covered'; readonly cover: string }
 
-/** The point where the mouse reaches a point of a frame. */
+/** The point of the window for a point of a frame that the mouse can reach. */
 export async function pointInWindow(
   page: Page,
   frame: Frame,
@@ -30,7 +30,7 @@ export async function pointInWindow(
   return around
 }
 
-/** The rectangle of an element in the tab's window, whether it is shown there or not. */
+/** The rectangle of an element in the tab's window, even if it is not visible there. */
 export async function boxInWindow(page: Page, element: Element, signal: AbortSignal) {
   const box = await callOn<Point & { width: number; height: number }>(page, element, BOX, [], signal)
   let corner: Point = box
@@ -40,7 +40,7 @@ export async function boxInWindow(page: Page, element: Element, signal: AbortSig
   return { ...box, ...corner }
 }
 
-/** The elements that show a frame and the frames around it, from the inside. */
+/** The elements that contain a frame and its parents, innermost first. */
 export async function ownersOf(page: Page, frame: Frame, signal: AbortSignal): Promise<readonly Element[]> {
   const owners: Element[] = []
   if (frame.parentId === undefined) return owners

@@ -1,4 +1,4 @@
-/** The frames of a page, of all its processes, that may be acted in. */
+/** The frames of a page, in all its processes, that commands may use. */
 import type { Protocol } from 'devtools-protocol'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { exceptionText } from './console-log.js'
@@ -11,7 +11,7 @@ export interface Frame {
   readonly sessionId: string | undefined
 }
 
-/** Scripts of the tools run beside those of the page: they see its document, and nothing that its scripts define. */
+/** Scripts of the tools run in an isolated world: they see the document, but not the definitions of its scripts. */
 const WORLD = 'agent-tasks'
 
 export const mainFrameOf = ({ mainFrameId }: Page): Frame => ({
@@ -20,7 +20,7 @@ export const mainFrameOf = ({ mainFrameId }: Page): Frame => ({
   sessionId: undefined,
 })
 
-/** The frames by their ids, the main frame first. Those that may not be acted in are left out, with the frames in them. */
+/** The frames by their ids, the main frame first. Refused frames and their children are left out. */
 export async function framesOf(page: Page, signal: AbortSignal): Promise<Map<string, Frame>> {
   const frames = new Map<string, Frame>()
   const add = ({ frame, childFrames = [] }: Protocol.Page.FrameTree, sessionId: string | undefined): void => {
@@ -33,7 +33,7 @@ export async function framesOf(page: Page, signal: AbortSignal): Promise<Map<str
       const { frameTree } = await page.debuggee.send('Page.getFrameTree', undefined, { sessionId, signal })
       add(frameTree, sessionId)
     } catch (error) {
-      // The frame went away.
+      // The frame was removed.
       if (sessionId === undefined || !(error instanceof ProtocolRefusal)) throw error
     }
   }
@@ -45,14 +45,14 @@ export async function worldOf(page: Page, frame: Frame, signal: AbortSignal): Pr
   const { id, sessionId } = frame
   const params = { frameId: id, worldName: WORLD }
   const { executionContextId } = await page.debuggee.send('Page.createIsolatedWorld', params, { sessionId, signal })
-  // The context is that of one document: what is allowed now is allowed for all that is done in it.
+  // The context belongs to one document, so the check holds for everything that is done in it.
   await assertAllowed(page, frame, executionContextId, signal)
   return executionContextId
 }
 
 /**
- * Checks the document that a frame shows. A handle or a context that was got before is good for no other one, so that
- * nothing is done in a page that comes after the check.
+ * Checks the document of a frame. A handle or a context from before is invalid for any other document, so that
+ * no command acts in a page that was loaded after the check.
  */
 async function assertAllowed(page: Page, { id, sessionId }: Frame, world: number, signal: AbortSignal): Promise<void> {
   const options = { sessionId, signal }
@@ -65,7 +65,7 @@ async function assertAllowed(page: Page, { id, sessionId }: Frame, world: number
     if (refusal !== undefined) throw refusal
   }
   if (/^https?:/.test(document.url)) return
-  // An empty page has the origin of the one that opened it.
+  // An empty page has the origin of its opener.
   const params = { expression: 'self.origin', contextId: world, returnByValue: true }
   const { result } = await page.debuggee.send('Runtime.evaluate', params, options)
   const origin = String(result.value)
@@ -73,7 +73,7 @@ async function assertAllowed(page: Page, { id, sessionId }: Frame, world: number
   if (refusal !== undefined) throw refusal
 }
 
-/** The frames around a frame, and it. */
+/** The frame and its ancestors. */
 function pathTo({ frame, childFrames = [] }: Protocol.Page.FrameTree, id: string): readonly Protocol.Page.Frame[] {
   if (frame.id === id) return [frame]
   for (const child of childFrames) {
@@ -83,7 +83,7 @@ function pathTo({ frame, childFrames = [] }: Protocol.Page.FrameTree, id: string
   return []
 }
 
-/** An error page is one of the browser, which its scripts can tell to do things. */
+/** An error page belongs to the browser, and its scripts can control it. */
 const refusalOfDocument = ({ refusal }: Page, { url }: Protocol.Page.Frame): BrowserError | undefined => refusal(url)
 
 /**
@@ -103,7 +103,7 @@ export async function readDocument<T>(
   return value
 }
 
-/** Calls a function of the tools in a frame. Returns what it returns, by value. */
+/** Calls a function of the tools in a frame. Returns the result by value. */
 export async function callIn<T>(
   page: Page,
   frame: Frame,
@@ -121,13 +121,13 @@ export async function callIn<T>(
   return result.value as T
 }
 
-/** A script of the tools failed: the page is such as it does not expect. */
+/** A script of the tools failed because of the page's content. */
 export function scriptError(details: Protocol.Runtime.ExceptionDetails): BrowserError {
   const [what = ''] = exceptionText(details).split('\n')
   return new BrowserError('PAGE_ERROR', `The page cannot be read: ${what.slice(0, 500)}`)
 }
 
-/** Lets the page forget the handles of a command. */
+/** Releases the handles of a command in the page. */
 export function releaseHandles({ debuggee, dialogs }: Page): void {
   if (dialogs.open !== undefined) return
   for (const sessionId of debuggee.sessions.allowed) {

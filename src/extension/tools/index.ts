@@ -1,4 +1,4 @@
-/** The tools of a browser, for `connectInstance`: with the names and the arguments of Playwright's MCP server. */
+/** The tools of a browser, for `connectInstance`, with the names and arguments of Playwright's MCP server. */
 import type { InstanceTool } from '../../protocol/instance-tools.js'
 import type { Tabs } from '../debuggee.js'
 import { elementTools } from './element-tools.js'
@@ -11,7 +11,7 @@ import { createPages } from './toolkit.js'
 
 export interface BrowserToolsOptions {
   readonly times?: Partial<Times>
-  /** Whether the keyboard is that of a Mac: `ControlOrMeta` is Meta there. Default: false. */
+  /** Whether the keyboard is a Mac's, where `ControlOrMeta` is Meta. Default: false. */
   readonly isMac?: boolean
   /** Numbers the refs. Default: from 1. */
   readonly refs?: RefCounter

@@ -1,4 +1,6 @@
-/** Keeps mouse and keyboard out of the frames of a page that may not be acted in, such as those of the PDF viewer: the browser sends input to what is under it. */
+/**
+ * Keeps mouse and keyboard input out of refused frames, such as the PDF viewer, because the browser sends input to the frame under the pointer or focus.
+ */
 import { BrowserError, ProtocolRefusal, type RefusedFrame } from '../debuggee.js'
 import { callOn, handleOf, type Element } from './element-handles.js'
 import { boxInWindow, ownersOf, type Point } from './frame-points.js'
@@ -6,18 +8,18 @@ import { framesOf, mainFrameOf, worldOf } from './frames.js'
 import type { Page } from './page.js'
 import { HAS_FOCUS, IS_HIT } from './page-scripts.js'
 
-/** @throws BrowserError `PAGE_NOT_ALLOWED` when the mouse is over a frame that may not be acted in */
+/** @throws BrowserError `PAGE_NOT_ALLOWED` when the mouse is over a refused frame */
 export async function guardMouse(page: Page, at: Point, signal: AbortSignal): Promise<void> {
   await worldOf(page, mainFrameOf(page), signal)
   await guard(page, signal, async (owner) => {
     const { x, y, width, height } = await boxInWindow(page, owner, signal)
     if (at.x < x || at.y < y || at.x > x + width || at.y > y + height) return false
-    // In a frame, whose transformations are not known here, nothing may lie above it.
+    // Inside a frame, whose transformations are unknown, any refused frame above the point counts.
     return owner.frame.id !== page.mainFrameId || callOn<boolean>(page, owner, IS_HIT, [at.x, at.y], signal)
   })
 }
 
-/** @throws BrowserError `PAGE_NOT_ALLOWED` when keys go to a frame that may not be acted in */
+/** @throws BrowserError `PAGE_NOT_ALLOWED` when a refused frame has the focus */
 export async function guardKeyboard(page: Page, signal: AbortSignal): Promise<void> {
   await guard(page, signal, async (owner) => {
     for (const one of [owner, ...(await ownersOf(page, owner.frame, signal))]) {
@@ -38,7 +40,7 @@ async function guard(page: Page, signal: AbortSignal, gets: (owner: Element) => 
   }
 }
 
-/** The element that shows a frame; undefined when it cannot be found. */
+/** The element that contains a frame; undefined when it cannot be found. */
 async function ownerOf(
   page: Page,
   { frameId, parentSessionId: sessionId }: RefusedFrame,
@@ -50,7 +52,7 @@ async function ownerOf(
     try {
       return { frame, backendNodeId, objectId: await handleOf(page, frame, backendNodeId, signal) }
     } catch (error) {
-      // It is in another frame of this process.
+      // It belongs to another frame of this process.
       if (!(error instanceof ProtocolRefusal)) throw error
     }
   }

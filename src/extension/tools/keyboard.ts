@@ -1,9 +1,9 @@
-/** The keyboard of a tab. What it types goes to the element that has the focus. */
+/** The keyboard of a tab. Typed text goes to the focused element. */
 import { guardKeyboard } from './input-guard.js'
 import { keyOf, MODIFIER_BITS, parseKeys, type Key, type KeyPress } from './keys.js'
 import type { Page } from './page.js'
 
-/** Presses a key while others are held. */
+/** Presses a key while modifiers are held. */
 export async function pressKey(page: Page, { modifiers, key }: KeyPress, signal: AbortSignal): Promise<void> {
   await guardKeyboard(page, signal)
   let bits = 0

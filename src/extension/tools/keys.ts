@@ -1,4 +1,4 @@
-/** The keys of a keyboard of the United States, as the DevTools protocol wants them. */
+/** The keys of a US keyboard, as the DevTools protocol expects them. */
 export const MODIFIER_BITS = { Alt: 1, Control: 2, Meta: 4, Shift: 8 } as const
 
 export type Modifier = keyof typeof MODIFIER_BITS
@@ -6,9 +6,9 @@ export type Modifier = keyof typeof MODIFIER_BITS
 export interface Key {
   readonly key: string
   readonly code: string
-  /** `windowsVirtualKeyCode`; 0 for a character that is on no key. */
+  /** `windowsVirtualKeyCode`; 0 for a character without a key. */
   readonly keyCode: number
-  /** What it types. */
+  /** The text that it types. */
   readonly text?: string
   readonly location?: number
 }
@@ -62,7 +62,7 @@ const PUNCTUATION: readonly (readonly [plain: string, shifted: string, code: str
   [' ', ' ', 'Space', 32],
 ]
 
-/** Each character, and the one that the same key types with Shift. */
+/** Each character, and the shifted character of the same key. */
 const characters = new Map<string, Key>()
 const shifted = new Map<string, Key>()
 function addCharacters(plain: string, withShift: string, code: string, keyCode: number): void {
@@ -87,7 +87,7 @@ const ALIASES = new Map([
   ['Del', 'Delete'],
 ])
 
-/** The key of a character; one that is on no key has only its text. */
+/** The key of a character; a character without a key has only its text. */
 export function keyOf(character: string): Key {
   if (character === '\n' || character === '\r') return named.get('Enter') as Key
   if (character === '\t') return named.get('Tab') as Key
@@ -109,7 +109,7 @@ export function parseKeys(keys: string, isMac: boolean): KeyPress | undefined {
   return { modifiers: modifiers as Modifier[], key }
 }
 
-/** Whether the browser would paste the clipboard. */
+/** Whether the keys would paste the clipboard. */
 export function pastes({ modifiers, key: { code } }: KeyPress): boolean {
   if (code === 'KeyV') return modifiers.includes('Control') || modifiers.includes('Meta')
   return code === 'Insert' && modifiers.includes('Shift')

@@ -1,18 +1,18 @@
-/** Dismisses the dialogs of a page that is being closed or left: a page can show one after another without end. */
+/** Dismisses the dialogs of a page that is being closed or left, because a page can open one after another without end. */
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { until } from './waiting.js'
 
-/** How long a page may go on with dialogs before it is closed or left without its answer, in ms. */
+/** How long a page may keep opening dialogs before it is closed or left without its answer, in ms. */
 const ANSWER_MS = 2000
 
 type ShownPage = Pick<Page, 'dialogs' | 'debuggee'>
 
 /**
- * Dismisses the dialog that the page shows, and those that follow it, until the page answers: then it can ask whether to leave it. One that shows
- * dialogs without end shows one afterwards: the browser asks no page that does, and would wait for the answer of any other.
- * @returns what to say of the first dialog
- * @throws BrowserError `DIALOG_OPEN` for the question whether to leave the page, which is the answer to leaving it
+ * Dismisses the page's dialog and those that follow, until the page responds and can ask whether to leave it. If a page keeps opening dialogs, one is
+ * left open: the browser does not ask such a page, while it would wait for the answer of any other page.
+ * @returns a text about the first dialog
+ * @throws BrowserError `DIALOG_OPEN` for the question whether to leave the page, which answers a request to leave it
  */
 export async function endDialogs(page: ShownPage, signal: AbortSignal): Promise<readonly string[]> {
   const { dialogs, debuggee } = page
@@ -30,9 +30,9 @@ export async function endDialogs(page: ShownPage, signal: AbortSignal): Promise<
 }
 
 /**
- * Dismisses each dialog until the work is done, for at most `ms`, or until the page asks whether to leave it: that is for the caller to answer.
- * @param page undefined when it is not attached, and shows none that is known
- * @returns what to say of the first dialog that was dismissed
+ * Dismisses each dialog until the work is done, for at most `ms`, or until the page asks whether to leave it, which is for the caller to answer.
+ * @param page undefined when it is not attached, and has no known dialog
+ * @returns a text about the first dismissed dialog
  */
 export async function dismissDialogs(
   page: ShownPage | undefined,
@@ -46,7 +46,7 @@ export async function dismissDialogs(
     if (dialog?.type === 'beforeunload') return true
     if (page !== undefined && dialog !== undefined) {
       if (said.length === 0) said.push('### Modal state', `- ${dialogText(dialog)} It was dismissed.`)
-      // It may have been closed meanwhile.
+      // The dialog may have been closed meanwhile.
       await page.debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
     }
     return isDone()

@@ -1,8 +1,8 @@
-/** Whether the page of a tab is being replaced by another, and what it downloads instead. */
+/** Tracks whether the page of a tab is being replaced, and downloads that start instead. */
 import type { DebuggeeEvent } from '../debuggee.js'
 import { keptText } from './kept-text.js'
 
-/** A document of the tab, named by the loader of the browser. */
+/** A document of the tab, identified by the browser's loader id. */
 export interface LoadedPage {
   readonly loaderId: string
   isReady: boolean
@@ -13,13 +13,13 @@ export function createLoading(mainFrameId: string, loaderId: string) {
   let isRequested = false
   let page: LoadedPage = { loaderId, isReady: true }
   let downloads: string[] = []
-  /** The other frames that load a page. */
+  /** The other frames that are loading a page. */
   const frames = new Set<string>()
 
   function takeFrames({ method, params }: DebuggeeEvent): void {
     if (method === 'Page.frameStartedLoading' && params.frameId !== mainFrameId) frames.add(params.frameId)
     if (method === 'Page.frameStoppedLoading' || method === 'Page.frameDetached') frames.delete(params.frameId)
-    // What happens in its new process may have happened before this is known.
+    // The load may already have ended in the new process.
     if (method === 'Target.attachedToTarget') frames.delete(params.targetInfo.targetId)
   }
 
@@ -50,11 +50,11 @@ export function createLoading(mainFrameId: string, loaderId: string) {
         default:
       }
     },
-    /** Whether another page is loading, or will be as soon as the browser gets to it. */
+    /** Whether another page is loading, or is about to. */
     get isBusy() {
       return isLoading || isRequested
     },
-    /** The other frames that load a page, except those of an earlier answer of this function. */
+    /** The other frames that are loading a page, except those in an earlier result of this function. */
     frames: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
       new Set([...frames].filter((id) => !before.has(id))),
     get page() {

@@ -1,4 +1,4 @@
-/** The tools that tell what a page logged and asked for. They answer also while a dialog is open. */
+/** The tools that show a page's console and requests. They also work while a dialog is open. */
 import { z } from 'zod'
 import type { InstanceTool } from '../../protocol/instance-tools.js'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
@@ -11,7 +11,7 @@ import { pageTool, type Toolkit } from './toolkit.js'
 import { within } from './waiting.js'
 
 const MAX_BYTES = 128 * 1024
-/** How long a regular expression may take, and how long the page to begin with it, in ms. */
+/** The time limits for evaluating a regular expression, and for the page to start, in ms. */
 const FILTER_MS = 1000
 const ANSWER_MS = 5000
 
@@ -78,7 +78,7 @@ const FETCHED = ['Document', 'Fetch', 'XHR', 'WebSocket', 'EventSource', 'Ping',
 
 const isStatic = ({ type, isSuccess }: NetworkRequest): boolean => isSuccess && !FETCHED.includes(type)
 
-/** Said once the browser was asked to report no more. */
+/** The note after the browser was asked to stop reporting. */
 const TOO_MUCH = 'The page has logged more than can be recorded. The rest is left out until another page is loaded.'
 const TOO_MANY =
   'The page has made more requests than can be recorded. The rest is left out until another page is loaded.'
@@ -88,7 +88,7 @@ const MATCHES = `(filter, urls) => {
   return urls.map((url) => pattern.test(url))
 }`
 
-/** Which addresses match. The page computes it: there the browser ends an expression that takes forever. */
+/** Which addresses match. The page evaluates the expression, because the browser can stop one that takes forever. */
 async function matches(page: Page, filter: string, urls: readonly string[], signal: AbortSignal): Promise<boolean[]> {
   try {
     new RegExp(filter)

@@ -9,7 +9,7 @@ export interface NetworkRequest {
   readonly method: string
   readonly url: string
   readonly type: Protocol.Network.ResourceType
-  /** As in `[200] OK`, or the reason that there is no answer. */
+  /** For example `[200] OK`, or why there is no response. */
   outcome: string | undefined
   isSuccess: boolean
 }
@@ -17,7 +17,7 @@ export interface NetworkRequest {
 const KEPT = { count: 1000, bytes: 512 * 1024 }
 const URL_CHARS = 500
 const METHOD_CHARS = 30
-/** What a click may be waiting for. Documents are not among them: those of frames in other processes never seem to end. */
+/** The kinds of requests that are awaited after an action. Documents are left out, because those of frames in other processes never seem to end. */
 const AWAITED: readonly Protocol.Network.ResourceType[] = ['Fetch', 'XHR', 'Script']
 
 export function createNetworkLog() {
@@ -61,11 +61,11 @@ export function createNetworkLog() {
       else if (event.method === 'Network.loadingFailed') {
         const { requestId, errorText, canceled, blockedReason } = event.params
         const failure = canceled === true ? undefined : `[failed] ${blockedReason ?? errorText}`
-        // A page that does not read an answer cancels it.
+        // A page that does not read a response cancels it.
         finish(requestId, failure ?? pending.get(requestId)?.outcome ?? '[cancelled]', false)
       }
     },
-    /** The requests in flight that scripts or pages wait for, except those of an earlier answer of this function. */
+    /** The awaited requests in flight, except those in an earlier result of this function. */
     awaited: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
       new Set(
         [...pending.values()].filter(({ id, type }) => AWAITED.includes(type) && !before.has(id)).map(({ id }) => id),

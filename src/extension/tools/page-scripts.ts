@@ -1,7 +1,7 @@
-/** Functions that run in a page, as source text. They only read, but for those that select. */
+/** Functions that run in a page, as source text. They only read, except for those that select. */
 
 /**
- * Reads properties and calls methods of the browser also where those of a form or a document are hidden by elements with their names
+ * Reads properties and calls methods of the browser even where elements of a form or a document hide them with their names
  * (`<input name="getAttribute">`).
  */
 const NATIVE = `
@@ -15,7 +15,7 @@ const NATIVE = `
   const get = (object, name) => native(object, name).get?.call(object)
   const call = (object, name, ...args) => native(object, name).value.call(object, ...args)`
 
-/** Names an element as a person would look for it in the source. */
+/** Describes an element as a person would look for it in the source. */
 const DESCRIBE = `${NATIVE}
   const plain = (text) => text.replace(/\\s+/g, ' ').trim().slice(0, 80)
   const describe = (element) => {
@@ -28,7 +28,7 @@ const DESCRIBE = `${NATIVE}
   const isDisabled = (element) =>
     call(element, 'matches', ':disabled') || call(element, 'closest', '[aria-disabled="true"]') !== null`
 
-/** What is hit at a point of the window, and whether that is the element: as the tree of the element sees it, which may be a closed one. */
+/** Returns what is hit at a point of the window, and whether it is the element. It uses the tree of the element, which may be a closed shadow tree. */
 const HIT = `
   const hitAt = (element, x, y) => call(call(element, 'getRootNode'), 'elementFromPoint', x, y)
   const around = (node) => get(node, 'assignedSlot') ?? get(node, 'parentElement') ?? get(call(node, 'getRootNode'), 'host')
@@ -65,7 +65,7 @@ export const PROBE = `function () {
   return cover ? { state: 'covered', what, cover: describe(cover) } : { state: 'outside', what }
 }`
 
-/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the frame around it, which may not be shown. */
+/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, which may not be visible. */
 export const FRAME_OFFSET = `function (x, y) {
   const { left, top, width, height } = this.getBoundingClientRect()
   const { paddingLeft, paddingTop } = getComputedStyle(this)
@@ -75,7 +75,7 @@ export const FRAME_OFFSET = `function (x, y) {
   }
 }`
 
-/** The same for a point where the mouse reaches the frame. */
+/** As above, for a point where the mouse reaches the frame. */
 export const FRAME_POINT = `function (x, y) {
   ${DESCRIBE}
   ${HIT}
@@ -85,26 +85,26 @@ export const FRAME_POINT = `function (x, y) {
   return hit ? { state: 'covered', cover: describe(hit) } : { state: 'outside' }
 }`
 
-/** `this`: the element. The rectangle of what it shows, in its frame. */
+/** `this`: the element. Returns the visible rectangle in its frame. */
 export const BOX = `function () {
   ${NATIVE}
   const { left, top, width, height } = call(this, 'getBoundingClientRect')
   return { x: left, y: top, width, height }
 }`
 
-/** `this`: the element that shows a frame; arguments: a point of its frame. Whether the mouse reaches it there. */
+/** `this`: the element of a frame; arguments: a point of its frame. Returns whether the mouse reaches it there. */
 export const IS_HIT = `function (x, y) {
   ${NATIVE}
   return call(call(this, 'getRootNode'), 'elementFromPoint', x, y) === this
 }`
 
-/** `this`: the element that shows a frame. Whether the frame has the focus. */
+/** `this`: the element of a frame. Returns whether the frame has the focus. */
 export const HAS_FOCUS = `function () {
   ${NATIVE}
   return get(call(this, 'getRootNode'), 'activeElement') === this
 }`
 
-/** `this`: the element. How text gets into it: \`text\`, \`keys\` (a field with parts, such as a date) or why it does not. */
+/** `this`: the element. Returns how to enter text: \`text\`, \`keys\` (a field with parts, such as a date) or why it is not possible. */
 export const TEXT_FIELD = `function () {
   ${DESCRIBE}
   const what = describe(this)
@@ -120,7 +120,7 @@ export const TEXT_FIELD = `function () {
   return { kind: 'other', what }
 }`
 
-/** `this`: the field that has the focus. Selects all of its text, so that what is typed replaces it. */
+/** `this`: the focused field. Selects all of its text, so that typed text replaces it. */
 export const SELECT_TEXT = `function () {
   ${NATIVE}
   const { value: select } = native(this, 'select')
@@ -129,7 +129,7 @@ export const SELECT_TEXT = `function () {
   return (select ? this.value : get(this, 'textContent')) !== ''
 }`
 
-/** `this`: the field that has the focus. What is typed goes after its text. */
+/** `this`: the focused field. Moves the caret to the end. */
 export const PUT_CARET_LAST = `function () {
   ${NATIVE}
   try {
@@ -143,7 +143,7 @@ export const PUT_CARET_LAST = `function () {
   }
 }`
 
-/** `this`: a select element; argument: values or labels. Selects these options and no others. */
+/** `this`: a select element; argument: values or labels. Selects exactly these options. */
 export const SELECT_OPTIONS = `function (wanted) {
   ${DESCRIBE}
   const what = describe(this)
@@ -165,7 +165,7 @@ export const SELECT_OPTIONS = `function (wanted) {
   return { state: 'selected', what, labels: shown(found) }
 }`
 
-/** Argument: a CSS selector. The elements that match it, as an array. */
+/** Argument: a CSS selector. Returns the matching elements as an array. */
 export const QUERY = `function (selector) {
   return [...Document.prototype.querySelectorAll.call(document, selector)]
 }`
@@ -187,7 +187,7 @@ export const ELEMENTS = `function () {
   return rootsIn(document).reduce((sum, root) => sum + call(root, 'querySelectorAll', '*').length, 0)
 }`
 
-/** Argument: texts. Which of them the frame shows, without regard to case and kinds of space. */
+/** Argument: texts. Returns those that the frame shows, ignoring case and kinds of space. */
 export const SHOWN_TEXTS = `function (texts) {
   ${NATIVE}
   ${ALL_ELEMENTS}
@@ -198,7 +198,7 @@ export const SHOWN_TEXTS = `function (texts) {
   return texts.map((text) => all.includes(plain(text)))
 }`
 
-/** How many pixels of the screen a CSS pixel has: of the screen, and as the page is zoomed. */
+/** The number of screen pixels in a CSS pixel, including the zoom of the page. */
 export const PIXEL_RATIO = `function () {
   return devicePixelRatio
 }`

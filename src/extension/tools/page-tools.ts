@@ -1,4 +1,4 @@
-/** The tools that look at pages, wait for them, and answer their dialogs. */
+/** The tools that read pages, wait for them, and answer their dialogs. */
 import { z } from 'zod'
 import { defined } from '../../defined.js'
 import type { InstanceTool } from '../../protocol/instance-tools.js'
@@ -102,7 +102,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
   ]
 }
 
-/** A page that is being replaced is asked again, once. */
+/** Repeats the work once if the page is being replaced. */
 async function retryOnce<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await work()
@@ -150,7 +150,7 @@ async function waitFor({ time, text, textGone }: WaitInput, call: PageCall): Pro
 
 function noneWhileLoading(error: unknown): boolean[] {
   if (error instanceof ProtocolRefusal) return []
-  // It shows another page since the frames were listed.
+  // The frame navigated after the frames were listed.
   if (error instanceof BrowserError && error.code === 'PAGE_NOT_ALLOWED') return []
   throw error
 }
@@ -179,7 +179,7 @@ async function takeScreenshot(
   if (element !== undefined) await scrollIntoView(page, element, signal)
   const metrics = await page.debuggee.send('Page.getLayoutMetrics', undefined, { signal })
   const { clientWidth, clientHeight } = metrics.cssLayoutViewport
-  // That of the layout is rounded.
+  // The zoom of the layout viewport is rounded.
   const { zoom = 1, offsetX, offsetY, ...scrolled } = metrics.cssVisualViewport
   const [pageX, pageY] = [scrolled.pageX - offsetX, scrolled.pageY - offsetY]
   const pixelRatio = await callIn<number>(page, mainFrameOf(page), PIXEL_RATIO, [], signal)

@@ -1,4 +1,4 @@
-/** A tab that the tools act in: its frames, and what it does meanwhile. */
+/** A tab that the tools use: its frames, and its events. */
 import { BrowserError, type Debuggee, type DebuggeeEvent, type Tabs } from '../debuggee.js'
 import { createConsoleLog } from './console-log.js'
 import { createDialogs } from './dialogs.js'
@@ -8,7 +8,7 @@ import { createNetworkLog } from './network-log.js'
 import { createRefs, type RefCounter } from './refs.js'
 import { within } from './waiting.js'
 
-/** How long a page may take to answer when the tools begin with it, in ms. */
+/** How long a page may take to respond to the first command, in ms. */
 const ANSWER_MS = 10_000
 
 /** Handles of elements that a command made; they are released after it. */
@@ -17,9 +17,9 @@ export const OBJECT_GROUP = 'agent-tasks'
 export interface PageOptions {
   /** Numbers the refs. */
   readonly counter: RefCounter
-  /** Which frames may be acted in. */
+  /** Decides which frames may be used. */
   readonly refusal: Tabs['refusal']
-  /** The tabs whose pages have logged without end. They are not listened to when they are attached again. */
+  /** The tabs whose pages flooded the log. Their logs stay off when they are attached again. */
   readonly flooding: Set<number>
 }
 
@@ -34,7 +34,7 @@ export async function openPage(
   const network = createNetworkLog()
   const dialogs = createDialogs()
   const refs = createRefs(counter)
-  /** What was disabled, by session. */
+  /** The disabled domains, by session. */
   const disabled = new Map<string | undefined, Set<DispensableDomain>>()
   const floods = createFloods({
     onFlood: (domain, sessionId) => {
@@ -77,7 +77,7 @@ export async function openPage(
     }
   }
 
-  /** Another page is heard again. */
+  /** Starts recording again for another page. */
   function startLogs(): void {
     for (const [sessionId, domains] of disabled) {
       floods.forget(sessionId)
@@ -89,7 +89,7 @@ export async function openPage(
 
   async function enable(sessionId: string | undefined, signal: AbortSignal): Promise<void> {
     const options = { sessionId, signal }
-    // Bodies are not read: the browser need not keep them.
+    // The browser need not keep bodies, because they are not read.
     const noBodies = { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }
     const isHeard = !flooding.has(id)
     if (!isHeard) disabled.set(sessionId, new Set<DispensableDomain>(['Runtime', 'Log']))
@@ -114,7 +114,7 @@ export async function openPage(
       observe.push(loading.take)
       network.setMainFrame(mainFrameId)
       await Promise.all([debuggee.send('Inspector.enable', undefined, { signal: limited }), enable(undefined, limited)])
-      // A page in a background tab or window acts as if it had the focus, so that it takes keys.
+      // Makes a page in a background tab or window behave as if it had the focus, so that it accepts keys.
       await debuggee.send('Emulation.setFocusEmulationEnabled', { enabled: true }, { signal: limited })
       return {
         id,
@@ -126,10 +126,10 @@ export async function openPage(
         dialogs,
         refs,
         loading,
-        /** Whether a part of the page has logged, or asked for, more than can be handled. */
+        /** Whether a part of the page produced more events than can be handled. */
         isFlooding: (domain: DispensableDomain): boolean =>
           [...disabled.values()].some((domains) => domains.has(domain)),
-        /** Aborts when it crashes; another one when it is loaded again. */
+        /** Aborts when the page crashes; replaced when it is loaded again. */
         get crashed(): AbortSignal {
           return crash.signal
         },

@@ -1,22 +1,22 @@
-/** Does something in a page, waits for the navigation and the requests that it starts, and reports what became of the page. */
+/** Performs an action in a page, waits for the navigation and requests that it starts, and reports the outcome. */
 import { BrowserError, type Tab, type Tabs } from '../debuggee.js'
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { pause, until } from './waiting.js'
 
-/** Times of an action, in ms. */
+/** The time limits of an action, in ms. */
 export interface Times {
-  /** How long an element may take to be ready for an action. */
+  /** For an element to be ready for the action. */
   readonly actionMs: number
-  /** How long an action has to start a navigation. */
+  /** For the action to start a navigation. */
   readonly settleMs: number
-  /** How long the requests of an action are waited for. */
+  /** For the requests of the action. */
   readonly requestsMs: number
-  /** How long the page that an action opens may take to load; then it goes on loading. */
+  /** For the page that the action opens to load. After that it continues loading. */
   readonly loadMs: number
-  /** How long `browser_navigate` waits for a page to begin. */
+  /** For a page to start loading in `browser_navigate`. */
   readonly navigationMs: number
-  /** How long `browser_wait_for` waits for a text. */
+  /** For a text to appear in `browser_wait_for`. */
   readonly waitMs: number
 }
 
@@ -38,8 +38,8 @@ export interface Performance {
 }
 
 /**
- * Runs an action of a page. A dialog ends it early.
- * @returns the report for the model, which begins with what the action returned
+ * Runs an action in a page. A dialog ends it early.
+ * @returns the report for the model, which begins with the action's result
  */
 export async function perform(performance: Performance, action: () => Promise<string>): Promise<string> {
   const { tabs, page, signal } = performance
@@ -60,12 +60,12 @@ export async function perform(performance: Performance, action: () => Promise<st
   }
 }
 
-/** Ends a navigation that the page has begun or is about to begin. */
+/** Stops a navigation that is in progress or about to begin. */
 export function stopLoading({ debuggee }: Page): void {
   debuggee.send('Page.stopLoading').catch(() => undefined)
 }
 
-/** What had begun before an action. */
+/** The loads and requests from before an action. */
 interface Begun {
   readonly requests: ReadonlySet<string>
   readonly frames: ReadonlySet<string>
@@ -81,7 +81,7 @@ async function settle({ page, times, signal }: Performance, begun: Begun): Promi
   await hasLoaded()
 }
 
-/** The most new tabs that are named. */
+/** The maximum number of new tabs that are named. */
 const MAX_OPENED = 20
 
 interface OpenedTab {
@@ -115,14 +115,14 @@ function openedLines(opened: readonly OpenedTab[]): string[] {
   return opened.length > MAX_OPENED ? [...lines, `- and ${opened.length - MAX_OPENED} more`] : lines
 }
 
-/** The address and the title of a page: the browser knows them also while the page does not answer. */
+/** The address and the title of a page. The browser has them even while the page does not respond. */
 export async function pageLines({ debuggee }: Page, signal: AbortSignal): Promise<string[]> {
   const { entries, currentIndex } = await debuggee.send('Page.getNavigationHistory', undefined, { signal })
   const { url = '', title = '' } = entries[currentIndex] ?? {}
   return ['### Page', `- Page URL: ${url.slice(0, 2000)}`, `- Page Title: ${title.slice(0, 500)}`]
 }
 
-/** Says that a script's page is gone, for the refusals that mean it. */
+/** Converts the refusals that mean that the page of a script is gone. */
 export function navigatedError(error: unknown): unknown {
   const isGone =
     error instanceof Error &&

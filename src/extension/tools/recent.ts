@@ -2,11 +2,11 @@
 export interface Recent<T> {
   add(entry: T): void
   readonly entries: readonly T[]
-  /** How many were added and are no longer kept. */
+  /** The number of entries that were dropped. */
   readonly dropped: number
 }
 
-/** @param bytesOf the size of an entry; asked once */
+/** @param bytesOf returns the size of an entry; called once for each */
 export function createRecent<T>(limits: { count: number; bytes: number }, bytesOf: (entry: T) => number): Recent<T> {
   let kept: { entry: T; bytes: number }[] = []
   let bytes = 0

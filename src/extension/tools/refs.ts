@@ -1,4 +1,4 @@
-/** The names of elements in snapshots. A name is used once in all tabs, and stays with its element while its document is shown. */
+/** The refs of elements in snapshots. A ref is unique across all tabs, and belongs to its element while its document is shown. */
 import { BrowserError } from '../debuggee.js'
 
 export interface ElementKey {
@@ -6,14 +6,14 @@ export interface ElementKey {
   readonly backendNodeId: number
 }
 
-/** The last number that was given, in all tabs. */
+/** The last ref number, for all tabs. */
 export interface RefCounter {
   last: number
-  /** Fulfilled when those who count after an end of the program begin after this number. */
+  /** Resolves when the number is stored, so that a restarted worker continues after it. */
   keep?(): Promise<void>
 }
 
-/** The most elements of a tab that have names. */
+/** The maximum number of elements of a tab with refs. */
 const MAX_REFS = 50_000
 
 const PATTERN = /^e([1-9]\d*)$/
@@ -43,14 +43,14 @@ export function createRefs(counter: RefCounter) {
       }
       return ref
     },
-    /** @throws BrowserError `REF_GONE`, or `ELEMENT_NOT_FOUND` for a name that no snapshot had */
+    /** @throws BrowserError `REF_GONE`, or `ELEMENT_NOT_FOUND` for a ref that was never used */
     elementOf: (ref: string): ElementKey => {
       const element = elements.get(ref)
       if (element !== undefined) return element
       if (Number(PATTERN.exec(ref)?.[1]) <= counter.last) throw goneError(ref)
       throw new BrowserError('ELEMENT_NOT_FOUND', `No snapshot has an element ${ref}. Take one with browser_snapshot.`)
     },
-    /** Forgets the elements of a frame: it shows another document, or is gone. */
+    /** Drops the elements of a frame that shows another document, or is gone. */
     forget: (frameId: string): void => {
       for (const [ref, element] of elements) if (element.frameId === frameId) remove(ref, element)
     },

@@ -2,19 +2,19 @@
 import type { TreeNode } from './accessibility-tree.js'
 
 export interface RenderOptions {
-  /** The most bytes of UTF-8. */
+  /** The maximum size, in bytes of UTF-8. */
   readonly maxBytes: number
-  /** The most levels; the children of deeper nodes are left out. */
+  /** The maximum number of levels; children of deeper nodes are left out. */
   readonly depth?: number | undefined
-  /** The name of an element. It is asked for lines that are rendered. */
+  /** Returns the ref of an element. Called only for rendered lines. */
   readonly refOf: (node: TreeNode) => string | undefined
-  /** What a frame shows. */
+  /** Returns the content of a frame. */
   readonly contentOf: (node: TreeNode) => readonly TreeNode[]
 }
 
 export interface RenderedTree {
   readonly text: string
-  /** The number of lines that had no room. */
+  /** The number of lines that did not fit. */
   readonly left: number
 }
 
@@ -39,7 +39,7 @@ export function renderTree(
     left += 1
   }
 
-  /** Adds the lines of a node. Returns what is in it. */
+  /** Adds the lines of a node. Returns its children. */
   function visit(node: TreeNode, level: number): readonly TreeNode[] {
     const indent = '  '.repeat(level)
     if (node.role === 'text') {
@@ -62,7 +62,7 @@ export function renderTree(
     return children
   }
 
-  // Pages nest deeper than functions can be called.
+  // Iterative, because pages nest deeper than the call stack.
   const open = [nodes.values()]
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
     const { value: node } = level.next()
@@ -72,6 +72,6 @@ export function renderTree(
   return { text: lines.join('\n'), left }
 }
 
-/** A text that YAML would read as something else is quoted, and one that a model could read as an element. */
+/** Quotes a text that YAML or a model could misread. */
 const quoted = (text: string): string =>
   /^[\s"'[\]{}&*#?|>!%@`-]|: |:$| #|\[ref=|^$/.test(text) ? JSON.stringify(text) : text

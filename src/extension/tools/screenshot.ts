@@ -15,13 +15,13 @@ export interface Picture {
 
 type Area = Omit<Protocol.Page.Viewport, 'scale'>
 
-/** The most characters of base64; with the rest of a message it fits into a frame of 1 MiB. */
+/** The maximum size, in characters of base64. With the rest of a message it fits into a frame of 1 MiB. */
 const MAX_CHARS = 900_000
-/** The longest side, in pixels. Models see no more. */
+/** The longest side, in pixels. Models do not use more. */
 const MAX_SIDE = 2000
-/** How long the browser may take, in ms: it paints no tab that nobody could see. */
+/** How long the browser may take, in ms. It does not paint invisible tabs. */
 const PAINT_MS = 10_000
-/** A picture that is scaled further shows nothing. */
+/** A picture that is scaled down further is useless. */
 const MIN_SCALE = 0.1
 
 export interface PictureOptions {
@@ -32,11 +32,11 @@ export interface PictureOptions {
   readonly isBeyondWindow: boolean
   /** CSS pixels are this many times larger than without the zoom of the browser. */
   readonly zoom: number
-  /** How many pixels of the screen a CSS pixel has. */
+  /** The number of screen pixels in a CSS pixel. */
   readonly pixelRatio: number
 }
 
-/** A picture with a pixel for each CSS pixel. @throws BrowserError `RESULT_TOO_LARGE`, `PAGE_HANGS` */
+/** Takes a picture with one pixel for each CSS pixel. @throws BrowserError `RESULT_TOO_LARGE`, `PAGE_HANGS` */
 export async function takePicture(
   { debuggee }: Page,
   { area, format, isBeyondWindow, zoom, pixelRatio }: PictureOptions,

@@ -8,15 +8,15 @@ import { ELEMENTS } from './page-scripts.js'
 import { renderTree } from './render-tree.js'
 
 export interface SnapshotOptions {
-  /** Only this element and what is in it. */
+  /** Limits the snapshot to this element and its content. */
   readonly within?: Element | undefined
   readonly depth?: number | undefined
 }
 
 const MAX_BYTES = 128 * 1024
-/** The most frames that a snapshot shows. */
+/** The maximum number of frames in a snapshot. */
 const MAX_FRAMES = 50
-/** The most elements that are read: the browser takes seconds for more, in which the page does nothing else. */
+/** The maximum number of elements. For more the browser takes seconds, during which the page is blocked. */
 const MAX_ELEMENTS = 50_000
 
 interface FrameTree {
@@ -86,14 +86,14 @@ async function readFrames(
         const inner = frames.get(owner.frameId ?? '')
         if (inner !== undefined) contents.set(node, { frame: inner, nodes: await read(inner) })
       } catch (error) {
-        // The frame has gone, or shows another page already.
+        // The frame was removed, or shows another page.
         if (!(error instanceof ProtocolRefusal) && !isNotAllowed(error)) throw error
       }
     }
     return tree
   }
 
-  // A main frame that is left out says why.
+  // For a refused main frame the error explains why.
   return read(frames.get(from?.id ?? page.mainFrameId) ?? mainFrameOf(page))
 }
 
@@ -111,7 +111,7 @@ const tooManyError = (): BrowserError =>
     `The page has more than ${MAX_ELEMENTS} elements. Ask for what you need with browser_evaluate, and use CSS selectors.`,
   )
 
-/** Nodes before those in them. Pages nest deeper than functions can be called. */
+/** Parents before their children. Iterative, because pages nest deeper than the call stack. */
 function* flat(nodes: readonly TreeNode[]): Iterable<TreeNode> {
   const open = [nodes.values()]
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {

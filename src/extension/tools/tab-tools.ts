@@ -127,8 +127,8 @@ async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Pro
 }
 
 /**
- * Leaves a page that shows a dialog for an empty one, which has another process: the one of a page that shows dialogs without end loads no other page.
- * A page that asks whether to leave it stays: it asks again when it is left for the address.
+ * Leaves a page with a dialog for an empty one in another process, because the process of a page with endless dialogs loads no other page.
+ * A page that asks whether to leave it stays, and asks again when it is left for the address.
  */
 async function leaveDialogs({ page, times, signal }: Performance): Promise<readonly string[]> {
   const { debuggee, dialogs, loading } = page
@@ -153,7 +153,7 @@ async function goTo({ page, times, signal }: Performance, url: string): Promise<
       page.debuggee.send('Page.navigate', { url }, { signal: limited }),
     )
     if (errorText !== undefined) return await failedNavigation(page, url, errorText, times.settleMs, signal)
-    // Another document, whose page may load for long.
+    // A new document was loaded, and its page may continue loading for long.
     if (loaderId !== undefined) {
       await until(() => page.loading.page.loaderId !== loaderId || page.loading.page.isReady, {
         ms: times.loadMs,
@@ -167,7 +167,7 @@ async function goTo({ page, times, signal }: Performance, url: string): Promise<
   }
 }
 
-/** The browser aborts the navigation to a file that it downloads. */
+/** The browser aborts a navigation that becomes a download. */
 async function failedNavigation(
   page: Page,
   url: string,

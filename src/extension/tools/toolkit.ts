@@ -1,4 +1,4 @@
-/** What the tools of a browser are made of. */
+/** The parts that the tools of a browser share. */
 import { z } from 'zod'
 import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
 import type { ToolContent } from '../../protocol/tool-calls.js'
@@ -21,7 +21,7 @@ export const ELEMENT = {
 
 export interface PageCall extends Performance {
   readonly isMac: boolean
-  /** Runs an action, waits for what it starts, and returns a report that begins with the text of the action. */
+  /** Runs an action, waits for what it starts, and returns a report that begins with the action's text. */
   perform(action: () => Promise<string>): Promise<string>
 }
 
@@ -38,12 +38,12 @@ interface PageTool<Input extends z.ZodType> {
   readonly name: string
   readonly description: string
   readonly inputSchema: Input
-  /** Whether it can be used while a dialog is open. */
+  /** Whether it works while a dialog is open. */
   readonly isForDialogs?: boolean
   run(input: z.output<Input>, call: PageCall): Promise<string | readonly ToolContent[]>
 }
 
-/** A tool that acts in the page of the current tab. */
+/** Makes a tool that acts in the page of the current tab. */
 export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTool<Input>): InstanceTool {
   const { name, description, inputSchema, isForDialogs = false } = tool
   const { tabs, times, isMac } = toolkit
@@ -67,18 +67,18 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
   })
 }
 
-/** Does work that a dialog would hold up. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
+/** Does work that a dialog would block. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
 export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>): Promise<T> {
   const done = await dialogs.race(work)
   if ('dialog' in done) throw openError(done.dialog)
   return done.value
 }
 
-/** A signal that aborts also when the tab is no longer attached. */
+/** A signal that also aborts when the tab is detached. */
 export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, debuggee.detached])
 
-/** Prepares each tab once, when it is used first. */
+/** Prepares each tab when it is first used. */
 export function createPages(tabs: Tabs, counter: RefCounter): Toolkit['openCurrent'] {
   const options = { counter, refusal: tabs.refusal, flooding: new Set<number>() }
   const pages = new WeakMap<object, Promise<Page>>()

@@ -1,4 +1,4 @@
-/** Waiting that a signal ends at once. */
+/** Waits that a signal can end. */
 import { systemClock } from '../../clock.js'
 
 /** Resolves after `ms`. @throws the reason of the signal */
@@ -17,7 +17,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Whether the condition became true within `ms`; it is asked again and again. */
+/** Polls the condition. Returns whether it became true within `ms`. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   { ms, everyMs = 25, signal }: { ms: number; everyMs?: number; signal: AbortSignal },
@@ -30,7 +30,7 @@ export async function until(
   }
 }
 
-/** Does work with a limit of time. @throws what `late` returns when the time is over */
+/** Does work with a time limit. @throws the result of `late` when the limit is reached */
 export async function within<T>(
   ms: number,
   late: () => Error,
