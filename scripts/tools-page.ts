@@ -15,7 +15,7 @@ const head = `# Tools
 
 <!-- Made by \`npm run docs:tools\` from src/tools/tool-list.ts. Change the tool and run it again. -->
 
-What a model can call, as it gets it: from a host ([guide.md](guide.md)), and from the MCP server ([mcp.md](mcp.md)). Descriptions also name the configured subagents,
+What a model can call, as it gets it: from a host ([first-host.md](first-host.md)), and from the MCP server ([mcp.md](mcp.md)). Descriptions also name the configured subagents,
 programs and limits. MCP clients get the same work in shorter words, because they pay for every definition with each turn; their \`check_async_tasks\` is read-only, so
 that a host can ask its user before a call that changes something.`
 

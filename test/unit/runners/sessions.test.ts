@@ -11,7 +11,7 @@ import { memoryStore, sqliteStore } from '../../../src/store/index.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 
 const program = fileURLToPath(new URL('../../support/programs/session-program.mjs', import.meta.url))
-const guide = readFileSync(new URL('../../../docs/guide.md', import.meta.url), 'utf8')
+const page = readFileSync(new URL('../../../docs/subagents.md', import.meta.url), 'utf8')
 
 function folder(): string {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'agent-tasks-sessions-')))
@@ -142,8 +142,8 @@ describe('the session of a program', () => {
 })
 
 describe('the documented presets', () => {
-  /** The subagents of the configuration in the guide. */
-  const block = /```json\n(\{\n {2}"subagents": [^]*?)```/.exec(guide)?.[1] ?? ''
+  /** The subagents of the configuration in docs/subagents.md. */
+  const block = /```json\n(\{\n {2}"subagents": [^]*?)```/.exec(page)?.[1] ?? ''
   const config = agentConfigSchema.parse(JSON.parse(block))
 
   it.each(['claude', 'codex', 'gemini'])(
