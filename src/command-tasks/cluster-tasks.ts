@@ -1,27 +1,31 @@
-/** Command tasks that the servers of a cluster run, as a host uses them that is none of these servers. */
+/** Command tasks that run on the servers of a cluster, for a process that is not one of these servers. */
 import type { Task, TaskProgressMessage } from '../protocol/command-tasks.js'
 import type { InstanceSummary } from '../protocol/rest.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { SubmitResult } from './options.js'
 
-/** The command tasks of a cluster: made by `tasks()` of a cluster, taken by `createAgentTasks`, the tool `submit_commands` and the MCP servers. */
+/** The command tasks of a cluster. `tasks()` of a cluster makes them; `createAgentTasks`, the tool `submit_commands` and the MCP servers take them. */
 export interface ClusterTasks {
-  /** Submits a task for an instance of any server. Resolves when the cluster has it, or with why it was refused: then it does not run. Never rejects. */
+  /**
+   * Submits a task for an instance of any server. Resolves when the cluster has accepted it, or with why it was refused and does not run. Never rejects.
+   */
   submitTask(message: TaskSubmitMessage): Promise<SubmitResult>
-  /** A task as it is now; undefined when the cluster does not have it, or not any more. Rejects when the cluster does not answer in time. */
+  /**
+   * Returns the current state of a task; undefined when the cluster does not have it, or no longer. Rejects when the cluster does not answer in time.
+   */
   getTask(taskId: string): Promise<Task | undefined>
-  /** Cancels a task that has not ended, also when the cluster has to come back first. False when it has ended, is unknown, or this was closed. */
+  /** Cancels a task that has not ended; while the cluster is away, it waits. False when the task has ended or is unknown, or after `close`. */
   cancelTask(taskId: string): Promise<boolean>
   /**
-   * Follows a task from its first event that is kept, on whichever server it runs, and while the cluster is away.
-   * @returns the task when it has ended; undefined when the cluster does not have it. Rejects when the signal aborts, or this was closed
+   * Follows a task from its first stored event to its end, on any server. It continues after an outage of the cluster.
+   * @returns the ended task; undefined when the cluster does not have it. Rejects when the signal aborts, and on `close`
    */
   followTask(taskId: string, options: FollowOptions): Promise<Task | undefined>
-  /** The last tasks that were followed to their ends, with their results; the latest end first. */
+  /** The last tasks that were followed to their ends, with their results; the latest first. */
   listTasks(): readonly Task[]
   /** The instances of all servers. Rejects when the cluster does not answer in time. */
   listInstances(): Promise<InstanceSummary[]>
-  /** Follows nothing any more, and leaves the cluster. Its tasks go on. */
+  /** Stops following, and leaves the cluster. Its tasks continue. */
   close(): Promise<void>
   /** The same as `close()`. */
   [Symbol.asyncDispose](): Promise<void>
@@ -31,9 +35,9 @@ export interface ClusterTasks {
 export interface FollowOptions {
   /** Called with each step, once and in order. Must not throw. */
   readonly onProgress: (message: TaskProgressMessage) => void
-  /** Ends it; the task goes on. */
+  /** Stops following; the task continues. */
   readonly signal: AbortSignal
 }
 
-/** Whether tasks are those of a cluster. */
+/** Whether these tasks are those of a cluster. */
 export const areOfCluster = (tasks: object): tasks is ClusterTasks => 'followTask' in tasks

@@ -1,8 +1,8 @@
 /**
- * Keeps a store in step with one task manager (K12): its tasks, and the remote workers that may connect again.
+ * Keeps a store in step with one task manager (promise K12): its tasks, and the remote workers that may reconnect.
  *
- * What changes in a tick is one write, before anything of it is notified, a command of it starts, or a submission is answered. A task and the outcome
- * of each of its commands are rows of their own, so that the end of a command does not write the rest of its task again.
+ * The changes of a tick are one write, which precedes their events, the start of commands, and the answers to submissions. A task and the outcomes
+ * of its commands are separate rows, so that the end of a command does not rewrite its whole task.
  */
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
@@ -28,19 +28,19 @@ export interface CommandPersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** What is notified of a change waits there until the change is stored. */
+  /** Holds events back until their change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
 }
 
 export class CommandPersistence {
-  /** Where tasks go that are not retained any longer. */
+  /** Receives tasks that are no longer retained. */
   readonly past: PastTasks
-  /** Since when instances were paused in an earlier process, in ms since the epoch. */
+  /** The instances that an earlier process paused, and since when, in ms since the epoch. */
   readonly paused: ReadonlyMap<string, number>
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void | Promise<void>
-  /** What errors call the store. */
+  /** The name of the store in errors. */
   readonly #name: string
   readonly #rows = new StoreSync<StoredItems>({
     commandTasks: { rowOf: (item) => (item instanceof CommandTask ? taskRow(item) : item) },
@@ -48,14 +48,14 @@ export class CommandPersistence {
     instances: { rowOf: (worker) => worker },
     featureStates: { rowOf: (state) => state },
   })
-  /** They could not be stored. */
+  /** Tasks that could not be stored. */
   readonly #withdrawn = new WeakSet<CommandTask>()
-  /** What the stored workers hold, in bytes of JSON. */
+  /** The size of each stored worker, in bytes of JSON. */
   readonly #workerBytes = new Map<string, number>()
   #contents: ContentsOf<'command tasks'> | undefined
-  /** The last place in the order of submission that was given away. */
+  /** The last assigned place in the order of submission. */
   #lastPlace = 0
-  /** Stands for the last place while the task that had it is forgotten: no id may come again. */
+  /** The row that keeps the last place after its task was deleted, because ids must not repeat. */
   #placeholder: string | undefined
 
   /** Opens the store. @throws StoreInUseError, StoreError */
@@ -71,7 +71,7 @@ export class CommandPersistence {
     this.#writer = new StoreWriter({ store, clock, report, outbox, pending: this.#rows })
   }
 
-  /** The tasks of an earlier process, in the order of submission; they are not kept here. @throws StoreError for a row that is none */
+  /** The tasks of an earlier process, in the order of submission; they are released afterwards. @throws StoreError for an invalid row */
   takeTasks(): readonly RestoredTask[] {
     const { commandTasks = [], commands = [] } = this.#contents ?? {}
     for (const { id, seq, status } of commandTasks) {
@@ -86,17 +86,17 @@ export class CommandPersistence {
     )
   }
 
-  /** The last place in the order of submission that was given away, in this process or before. */
+  /** The last assigned place in the order of submission, in this process or before. */
   get lastPlace(): number {
     return this.#lastPlace
   }
 
-  /** Whether a write has failed and has not succeeded since. */
+  /** Whether the last write has failed. */
   get isFailing(): boolean {
     return this.#writer.isFailing
   }
 
-  /** A task was submitted. It is accepted when it is stored; otherwise nothing of it may be written. */
+  /** Stores a submitted task. It is accepted when it is stored; otherwise no part of it may be written. */
   submit(task: CommandTask, { onStored, onRefused }: Required<Pick<StoreWait, 'onStored' | 'onRefused'>>): void {
     this.note(task)
     this.#writer.after({
@@ -111,14 +111,14 @@ export class CommandPersistence {
     })
   }
 
-  /** A submission could not be stored. */
+  /** Removes a submission that could not be stored. */
   withdraw(task: CommandTask): void {
     this.#withdrawn.add(task)
     this.#rows.prune('commandTasks', task.id)
     task.commands.forEach((_, index) => this.#rows.prune('commands', commandRowId(task.id, index)))
   }
 
-  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
+  /** Resolves when the changes so far are stored. Rejects with StoreError when they cannot be stored now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
@@ -131,21 +131,22 @@ export class CommandPersistence {
   }
 
   /**
-   * A task is not retained any longer. Its end was delivered, so all of it is stored; its rows stay until the history has it, so that a crash loses
-   * it in neither.
+   * Deletes a task that is no longer retained. Its end was delivered, so it is stored completely. Its rows stay until the history has it, so that a
+   * crash
+   * does not lose it.
    */
   forget(task: CommandTask): void {
     if (this.#withdrawn.has(task)) return
     const { id } = task
     const row = forgottenRow(task)
-    // What V8 keeps for the callback must not have the task.
+    // V8 would keep the task alive for the callback.
     const commands = task.commands.flatMap(({ completedAt }, index) =>
       completedAt === undefined ? [] : [commandRowId(id, index)],
     )
     this.past.add(pastCommandTask(task.record), () => this.#removeRows(row, commands))
   }
 
-  /** @param row stands for the task if it has the last place */
+  /** @param row replaces the task if it has the last place */
   #removeRows(row: StoredCommandTask, commands: readonly string[]): void {
     for (const id of commands) this.#rows.prune('commands', id)
     if (row.seq === this.#lastPlace) {
@@ -162,7 +163,7 @@ export class CommandPersistence {
     this.#writer.flush()
   }
 
-  /** The workers that were registered in an earlier process; they are not kept here. */
+  /** The workers that an earlier process registered; they are released afterwards. */
   takeWorkers(): readonly StoredInstance[] {
     const workers = this.#workers
     this.#workers = []
@@ -170,10 +171,10 @@ export class CommandPersistence {
   }
 
   /**
-   * Stores the registration of a worker, before it is answered. Beyond the limit of bytes it is stored without its tools, which a worker may say
+   * Stores the registration of a worker before it is answered. Above the byte limit it is stored without its tools, which a worker can send
    * again in its `hello`.
-   * @returns false, with nothing changed, when too many workers are stored
-   * @throws StoreError when that cannot be done now; nothing is stored then
+   * @returns false, without a change, when too many workers are stored
+   * @throws StoreError when it cannot be stored now
    */
   async addWorker(row: StoredInstance): Promise<boolean> {
     if (this.#workerBytes.size >= MAX_WORKERS) return false
@@ -194,37 +195,37 @@ export class CommandPersistence {
     return true
   }
 
-  /** An instance is gone. It is forgotten if it was a worker. */
+  /** Deletes the registration of an instance that is gone, if it was a worker. */
   removeWorker(id: string): void {
     if (!this.#workerBytes.delete(id)) return
     this.#rows.remove('instances', id)
     this.#writer.flush()
   }
 
-  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
+  /** Whether everything is stored. Otherwise a write is under way or follows at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Calls `run` when it was tried to store what has changed by now. */
+  /** Calls `run` after the attempt to store the changes so far. */
   afterWrite(run: (isStored: boolean) => void): void {
     this.#writer.after({ onStored: () => run(true), onRefused: () => run(false) })
   }
 
-  /** Ends the use of the store, when what can be written is, also to the history. The rest is lost. */
+  /** Writes what can be written, also to the history, and releases the store. Other changes are lost. */
   async close(): Promise<void> {
     await this.past.flush()
     await this.#writer.close()
     await this.#close()
   }
 
-  /** Ends the use of the store without a write. */
+  /** Releases the store without a write. */
   abandon(): void {
     void this.#close()
   }
 }
 
-/** What the rows are made of; every text and result of a command task is limited in bytes of JSON. */
+/** The sources of the rows. Every text and result of a command task is limited in bytes of JSON. */
 interface StoredItems {
   readonly commandTasks: CommandTask | StoredCommandTask
   readonly commands: { readonly task: CommandTask; readonly index: number }
@@ -234,12 +235,12 @@ interface StoredItems {
 
 const PAUSES = 'paused-instances'
 
-/** The instance that a row pauses, and since when; nothing for another row. */
+/** The instance that a row pauses, and since when; an empty list for another row. */
 function readPause({ id, feature, data }: StoredFeatureState): [string, number][] {
   const { since } = Object(data) as { readonly since?: unknown }
   return feature === PAUSES && typeof since === 'number' ? [[id.slice(PAUSES.length + 1), since]] : []
 }
 
-/** The most workers that are stored, and what they may have said about themselves, in bytes of JSON (16 MiB). */
+/** The limits for stored workers: their number, and the size of their registrations in bytes of JSON (16 MiB). */
 const MAX_WORKERS = 10_000
 const MAX_WORKER_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-/** One command in flight: it is started through the engine, has a time limit, and may be given up (S4, S5). */
+/** A command in flight: it is started through the engine, has a time limit, and may be aborted (promises S4 and S5). */
 import type { CommandFailure } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
@@ -16,26 +16,26 @@ import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetr
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
-/** What happens after a change: a message is emitted, or a result that came too late is reported. */
+/** What follows a change: a message is emitted, or a late result is reported. */
 export type OutboxItem =
   | TaskProgressMessage
   | TaskCompleteMessage
   | InstancePauseMessage
   | { readonly type: 'late_result'; readonly taskId: string }
 
-/** What all commands of a task manager share. Durations in ms. */
+/** The settings that all commands of a task manager share. Durations in ms. */
 export interface CommandSettings {
   readonly clock: Clock
   readonly engine: Engine
   readonly outbox: ManagerOutbox<OutboxItem>
-  /** Calls `run` when what was changed has been stored; at once without a store. Inside a batch. */
+  /** Calls `run` when the changes are stored; immediately without a store. Inside a batch. */
   readonly whenStored: (run: () => void) => void
   readonly telemetry?: Telemetry | undefined
-  /** The span that submitted a task; with telemetry. */
+  /** The span that submitted each task; with telemetry. */
   readonly traces?: WeakMap<CommandTask, TraceContext> | undefined
   /** How long an aborted command may take to settle. */
   readonly abortGraceMs: number
-  /** How long a command may take. A command may have a shorter limit. */
+  /** The time limit of a command. A command may have a shorter one. */
   readonly commandTimeout: number
 }
 
@@ -59,7 +59,7 @@ export class CommandRun {
   #isGivenUp = false
   #hasSettled = false
 
-  /** Starts the next command of a task: when its start has been stored, and its instance has ended the calls of an earlier connection. */
+  /** Starts the next command of a task, after its start was stored and its instance has ended the calls of an earlier connection. */
   constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
     this.task = task
     this.#settings = settings
@@ -84,13 +84,13 @@ export class CommandRun {
     })
   }
 
-  /** Aborts the command: its task has ended, and its result is not used. */
+  /** Aborts the command, because its task has ended and its result is not used. */
   giveUp(): void {
     this.#isGivenUp = true
     const run = this.#run
     clearLongTimeout(this.#settings.clock, this.#timer)
     if (run === undefined) queueMicrotask(() => this.#settle({ type: 'skipped' }))
-    // Abort listeners are the host's code.
+    // Abort listeners are code of the host, so they run isolated.
     else {
       const abort = (): void => run.abort(new DOMException('The command was given up.', 'AbortError'))
       this.#settings.outbox.callAfterWrite(abort, 'runner')
@@ -167,13 +167,13 @@ export class CommandRun {
     return outcome.type === 'returned' ? { output: outcome.value } : { errorType: 'cancelled' }
   }
 
-  /** An error of a command that was given up is what an abort leads to. */
+  /** An error of an aborted command is expected. */
   #reportLate(outcome: Outcome): void {
     if (outcome.type === 'returned') this.#settings.outbox.push({ type: 'late_result', taskId: this.task.id })
   }
 }
 
-/** An instance of the host that cannot say must not stop the lane. */
+/** An instance of the host without this method must not block the lane. */
 function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
   try {
     return entry?.instance.connection?.freed?.()
@@ -182,7 +182,7 @@ function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
   }
 }
 
-/** An engine that refuses work must not stop the lane. */
+/** An engine that refuses work must not block the lane. */
 function startRun(engine: Engine, work: Work): Run {
   try {
     return engine.start(work)
@@ -191,7 +191,7 @@ function startRun(engine: Engine, work: Work): Run {
   }
 }
 
-/** The longest message of a failed command, in characters, and the longest code. */
+/** The maximum length of a failed command's message, and of its code, in characters. */
 const MAX_MESSAGE = 10_000
 const MAX_CODE = 256
 

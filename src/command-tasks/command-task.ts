@@ -1,4 +1,4 @@
-/** One command task: its record, its actor (`machines/command-task.ts`) and the messages about it (S1, S2). */
+/** One command task: its record, its actor (`machines/command-task.ts`) and the messages about it (promises S1 and S2). */
 import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
@@ -7,44 +7,44 @@ import type { Task, TaskCommand, TaskCompleteMessage, TaskProgressMessage } from
 import { resultBytes, type TaskBudget } from './task-bytes.js'
 import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from './task-record.js'
 
-/** What a task has from its submission on. */
+/** The fields of a task that its submission sets. */
 export type SubmittedTask = Pick<LiveTask, 'id' | 'name' | 'intention' | 'commands' | 'createdAt' | 'metadata'>
 
-/** A request that may be repeated, and then gets the same answer. */
+/** A request that returns the same answer when it is repeated. */
 export interface SubmitRequest {
-  /** Who submits, and their key. */
+  /** The client, and its idempotency key. */
   readonly key: string
-  /** The instance that was asked for. */
+  /** The requested instance. */
   readonly instanceId?: string | undefined
-  /** What was answered. */
+  /** The answer. */
   readonly queuePosition: number
 }
 
-/** Where a task comes from, and what runs it. */
+/** The origin of a task, and its instance. */
 export interface CommandTaskOrigin {
   /** Its place in the order of submission, from 1. */
   readonly place: number
   /** The id of the instance that runs it. */
   readonly instanceId: string
-  /** The instance that it was submitted to. Another one may have the same id later. Undefined for a task of an earlier process. */
+  /** The instance that it was submitted to, because another one may have the same id later. Undefined for a task of an earlier process. */
   readonly instance?: InstanceEntry | undefined
-  /** What became of it in an earlier process. */
+  /** The state from an earlier process. */
   readonly restored?: Task | undefined
   /** The request that submitted it, if it may be repeated. */
   readonly request?: SubmitRequest | undefined
-  /** What the submission holds; it was taken from the budget. */
+  /** The size of the submission, which is part of the byte budget. */
   readonly bytes: number
 }
 
-/** What all tasks of a manager share. */
+/** The services that all tasks of a manager share. */
 export interface CommandTaskHost {
   readonly budget: TaskBudget
   /** The time of day. */
   now(): number
-  /** The time that durations are measured by, in ms. */
+  /** A monotonic time, in ms. */
   elapsed(): number
   emit(message: TaskProgressMessage | TaskCompleteMessage): void
-  /** The task has changed, or one of its commands has ended: the one at `index`. */
+  /** Called after a change of the task. With `index`, that command has ended. */
   onChange(task: CommandTask, index?: number): void
 }
 
@@ -52,13 +52,13 @@ export class CommandTask {
   readonly id: string
   readonly instanceId: string
   readonly place: number
-  /** What was submitted, with commands that are pending. */
+  /** The submission, with pending commands. */
   readonly submitted: SubmittedTask
   readonly request: SubmitRequest | undefined
   readonly #host: CommandTaskHost
-  /** Frozen, and replaced when they change. */
+  /** Frozen, and replaced on a change. */
   readonly #commands: TaskCommand[]
-  /** Undefined when the task has ended: an actor is larger than the rest of the task, which is kept for a while. */
+  /** Undefined after the end, because an actor is larger than the rest of the task, which is kept for a while. */
   #ref: CommandTaskRef | undefined
   #bytes: number
   #instance: InstanceEntry | undefined
@@ -68,7 +68,7 @@ export class CommandTask {
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  /** @param ref its actor; undefined when it has ended in an earlier process */
+  /** @param ref its actor; undefined for a task that ended in an earlier process */
   constructor(
     submitted: SubmittedTask,
     origin: CommandTaskOrigin,
@@ -94,7 +94,7 @@ export class CommandTask {
     return this.#instance
   }
 
-  /** Whether one of its commands has started. */
+  /** Whether a command of it has started. */
   get hasStarted(): boolean {
     return this.#startedAt !== undefined
   }
@@ -104,7 +104,7 @@ export class CommandTask {
     return this.#commands
   }
 
-  /** What it holds, in bytes of JSON. */
+  /** Its size, in bytes of JSON. */
   get bytes(): number {
     return this.#bytes
   }
@@ -113,7 +113,7 @@ export class CommandTask {
     return this.#end !== undefined
   }
 
-  /** A frozen snapshot, made when it is first asked for. */
+  /** A frozen snapshot, which is made on first use. */
   get record(): Task {
     this.#record ??= Object.freeze({
       ...this.submitted,
@@ -158,13 +158,13 @@ export class CommandTask {
     this.#endCommand(index, { status: 'error', error }, { type: 'command.failed', error })
   }
 
-  /** Returns false when the task has ended before. */
+  /** Returns false when the task has already ended. */
   cancel(why: string | undefined): boolean {
     const message = why === undefined ? 'Task cancelled' : `Task cancelled: ${why}`
     return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message } })
   }
 
-  /** The instance that it was waiting for is there. */
+  /** The instance that it was waiting for has connected. */
   adopt(instance: InstanceEntry): void {
     this.#instance ??= instance
   }
@@ -187,7 +187,7 @@ export class CommandTask {
       const { status, duration, error } = task
       this.#end = { status, completedAt, duration, ...defined({ error }) } as TaskEnd
     } else if (startedAt !== undefined) {
-      // How long it ran after its last sign of life is not known.
+      // The time between its last activity and the crash is unknown.
       const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))
       this.#startedElapsed = this.#host.elapsed() - (last - startedAt)
       this.#ref?.send({ type: 'task.start' })
@@ -196,7 +196,7 @@ export class CommandTask {
     }
   }
 
-  /** The place of the command that runs or runs next. */
+  /** The index of the current or next command. */
   #nextIndex(): number {
     return this.#ref?.getSnapshot().context.index ?? 0
   }
@@ -259,13 +259,13 @@ export class CommandTask {
     return true
   }
 
-  /** Skips what has not ended, and returns the error of the task. */
+  /** Skips the remaining commands, and returns the error of the task. */
   #stopCommands(given: CommandFailure, completedAt: number): TaskFailure {
     const error = Object.freeze(given)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
-      // Its error tells a command that was given up from one that never started.
+      // The error of an aborted command distinguishes it from one that never started.
       if (status !== 'running') return
       this.#change(index, { status: 'skipped', completedAt, error })
       this.#host.onChange(this, index)
@@ -274,13 +274,13 @@ export class CommandTask {
   }
 }
 
-/** The error of a task, with the command that has failed. */
+/** The error of a task, with the command that failed. */
 type TaskFailure = NonNullable<TaskEnd['error']>
 
 const INTERRUPTED =
   'The server ended while this command was in flight. It may have taken effect: look at that before you submit the rest of the task again.'
 
-/** How an error message names an instance. */
+/** The name of an instance in error messages. */
 const instanceNames = {
   local: 'In-process instance',
   mcp: 'MCP server instance',

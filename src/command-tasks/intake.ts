@@ -1,4 +1,4 @@
-/** Decides about submissions (S8): a task is accepted when it is valid, its instance is connected, and there is room for it. */
+/** Decides about submissions (promise S8): a task is accepted when it is valid, its instance is connected, and there is room for it. */
 import type { Clock } from '../clock.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
 import { instanceNotFound } from '../instances/not-found.js'
@@ -16,13 +16,13 @@ export interface IntakeOptions {
   readonly lanes: Lanes
   readonly tasks: TaskTable
   readonly clock: Clock
-  /** The most tasks of one instance that have not ended. */
+  /** The maximum number of unfinished tasks of an instance. */
   readonly maxQueueSize: number
-  /** The last place in the order of submission that an earlier process has given away. */
+  /** The last place in the order of submission that an earlier process assigned. */
   readonly lastPlace: number
 }
 
-/** A task that was accepted: it has to be created. */
+/** An accepted task, which the caller creates. */
 export interface AcceptedTask {
   readonly submitted: SubmittedTask
   readonly origin: CommandTaskOrigin & { readonly instance: InstanceEntry }
@@ -30,7 +30,7 @@ export interface AcceptedTask {
 
 export class Intake {
   readonly #options: IntakeOptions
-  /** The last place in the order of submission that was given away. */
+  /** The last assigned place in the order of submission. */
   #lastPlace: number
 
   constructor(options: IntakeOptions) {
@@ -38,7 +38,7 @@ export class Intake {
     this.#lastPlace = options.lastPlace
   }
 
-  /** Decides about a submission; or repeats the answer to an earlier one with the same key. When it is refused, nothing has changed. */
+  /** Decides about a submission, or repeats the answer to an earlier one with the same key. A refusal changes no state. */
   decide(message: TaskSubmitMessage, key: string | undefined): AcceptedTask | SubmitResult {
     const read = readSubmission(message)
     if ('error' in read) return read
@@ -78,7 +78,7 @@ export class Intake {
     return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, ids))
   }
 
-  /** Takes the bytes of a submission. Returns them, or why it is refused. */
+  /** Reserves the bytes of a submission. Returns their number, or why it is refused. */
   #hold(submitted: SubmittedTask): number | SubmitRefusal {
     const { tasks } = this.#options
     const { maxSubmissionBytes, maxBytes } = tasks.limits

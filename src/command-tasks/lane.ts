@@ -1,8 +1,8 @@
 /**
- * The queue of one instance: it runs the commands of its tasks one at a time, in the order of submission (S3).
+ * The queue of one instance: it runs the commands of its tasks one at a time, in the order of submission (promise S3).
  *
- * The machine (`machines/lane.ts`) decides what comes next, and this class is its host. A lane lives while a task is queued or a
- * command is in flight, also while its instance is away.
+ * The machine (`machines/lane.ts`) decides what comes next, and this class is its host. A lane exists while a task is queued or a
+ * command is in flight, also while its instance is disconnected.
  */
 import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
@@ -11,8 +11,8 @@ import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { CommandTask } from './command-task.js'
 
 /**
- * The parent of all lanes and tasks of a task manager. It ignores the ends of the tasks: their event types include the ids of the tasks,
- * and a machine would keep what it found for each type.
+ * The parent of all lanes and tasks of a task manager. It ignores the ends of tasks. It is not a machine, because their event types contain task ids,
+ * and a machine would cache its result for each type.
  */
 export const laneParentLogic = fromTransition(
   (state: undefined, event: LaneClose | DoneActorEvent<unknown, `task.${string}`>, { stopChild }) => {
@@ -37,7 +37,7 @@ export interface LaneOptions {
   readonly settings: CommandSettings
   /** Whether no further task may start now. */
   readonly isHeld: () => boolean
-  /** Called when nothing is queued and no command is in flight: the lane has ended. */
+  /** Called when the lane is empty and has ended. */
   readonly onClosed: () => void
 }
 
@@ -47,7 +47,7 @@ export class Lane implements LaneHost, CommandRunListener {
   readonly #isHeld: () => boolean
   readonly #onClosed: () => void
   readonly #ref: LaneRef
-  /** Tasks that have not ended, in the order of submission. */
+  /** The unfinished tasks, in the order of submission. */
   readonly #tasks = new Set<CommandTask>()
   #run: CommandRun | undefined
   #isClosed = false
@@ -61,7 +61,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#ref.start()
   }
 
-  /** How many tasks have not ended. */
+  /** The number of unfinished tasks. */
   get size(): number {
     return this.#tasks.size
   }
@@ -71,7 +71,7 @@ export class Lane implements LaneHost, CommandRunListener {
     return [...this.#tasks].some(({ instance }) => instance === undefined)
   }
 
-  /** Whether a task has started and has not ended. */
+  /** Whether a task is running. */
   get hasRunning(): boolean {
     const [task] = this.#tasks
     return task?.hasStarted === true
@@ -82,24 +82,24 @@ export class Lane implements LaneHost, CommandRunListener {
     return this.#ref.getSnapshot().value
   }
 
-  /** The task that has started and has not ended. */
+  /** The id of the running task. */
   get runningId(): string | undefined {
     const [task] = this.#tasks
     return task?.hasStarted === true ? task.id : undefined
   }
 
-  /** Resolves when the command in flight has settled; undefined when none is. */
+  /** Resolves when the command in flight has settled; undefined without one. */
   get settled(): Promise<unknown> | undefined {
     return this.#run?.settled
   }
 
-  /** Puts a task at the end. It starts in a later microtask, so that its submitter can subscribe first (S7). */
+  /** Appends a task. It starts in a later microtask, so that its submitter can subscribe first (promise S7). */
   add(task: CommandTask): void {
     this.#tasks.add(task)
     this.wake()
   }
 
-  /** The instance is there: tasks of an earlier process start that have waited for it. */
+  /** The instance has connected: starts the tasks of an earlier process that waited for it. */
   adopt(instance: InstanceEntry): void {
     for (const task of this.#tasks) task.adopt(instance)
     this.wake()
@@ -110,7 +110,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#end((task) => task.instance === undefined, message)
   }
 
-  /** Returns false when the task has ended before. */
+  /** Returns false when the task has already ended. */
   cancel(task: CommandTask, why?: string): boolean {
     return this.#settings.outbox.batch(() => {
       if (!task.cancel(why)) return false
@@ -126,7 +126,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#end(isLost)
   }
 
-  /** Its next task starts in a later microtask, if it may. */
+  /** Starts the next task in a later microtask, if allowed. */
   wake(): void {
     queueMicrotask(() => {
       if (this.#run !== undefined || this.#isClosed) return
@@ -145,7 +145,7 @@ export class Lane implements LaneHost, CommandRunListener {
     })
   }
 
-  /** Ends the lane, whatever it has to do. */
+  /** Ends the lane, also with work left. */
   close(): void {
     this.#isClosed = true
     this.#parent.send({ type: 'lane.close', lane: this.#ref })

@@ -1,4 +1,4 @@
-/** The lanes of a manager: one for each instance that has something to do. */
+/** The lanes of a manager: one for each instance with work. */
 import type { LaneMachine } from '../../machines/lane.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { CommandSettings } from './command-run.js'
@@ -14,12 +14,12 @@ export interface LanesOptions {
   readonly isHeld: () => boolean
 }
 
-/** How a lane stands. */
+/** The state of a lane. */
 export interface LaneStanding {
   readonly instanceId: string
   /** The state of its machine. */
   readonly state: string
-  /** How many tasks have not ended. */
+  /** The number of unfinished tasks. */
   readonly size: number
   /** The task that runs. */
   readonly runningId: string | undefined
@@ -28,33 +28,33 @@ export interface LaneStanding {
 export class Lanes {
   readonly #options: LanesOptions
   readonly #lanes = new Map<string, Lane>()
-  /** Since when instances are paused, in ms since the epoch. */
+  /** The paused instances, and since when, in ms since the epoch. */
   readonly paused = new Map<string, number>()
 
   constructor(options: LanesOptions) {
     this.#options = options
   }
 
-  /** Queues a task for its instance. Returns how many tasks of it have not ended. */
+  /** Queues a task for its instance. Returns the number of unfinished tasks of the instance. */
   add(task: CommandTask): number {
     const lane = this.open(task.instanceId)
     lane.add(task)
     return lane.size
   }
 
-  /** Returns false when the task has ended before. */
+  /** Returns false when the task has already ended. */
   cancel(task: CommandTask, why: string | undefined): boolean {
     return this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false
   }
 
-  /** The instance is there: tasks of an earlier process start that have waited for it. */
+  /** The instance has connected: starts the tasks of an earlier process that waited for it. */
   adopt(instance: InstanceEntry): void {
     if (instance.isConnected) this.#lanes.get(instance.id)?.adopt(instance)
   }
 
   /**
-   * Fails the tasks of an instance that was lost.
-   * @param successor the instance that has the id now: tasks that were submitted to it go on
+   * Fails the tasks of a lost instance.
+   * @param successor the instance that has the id now; tasks that were submitted to it continue
    */
   disconnect(instanceId: string, successor?: InstanceEntry): void {
     this.#lanes
@@ -74,7 +74,7 @@ export class Lanes {
     return true
   }
 
-  /** How many tasks of an instance have not ended. */
+  /** The number of unfinished tasks of an instance. */
   depthOf(instanceId: string): number {
     return this.#lanes.get(instanceId)?.size ?? 0
   }
@@ -89,7 +89,7 @@ export class Lanes {
     return [...this.#lanes.keys()]
   }
 
-  /** How each lane stands. */
+  /** The state of each lane. */
   standings(): LaneStanding[] {
     return Array.from(this.#lanes, ([instanceId, { state, size, runningId }]) => ({
       instanceId,
@@ -99,7 +99,7 @@ export class Lanes {
     }))
   }
 
-  /** How many tasks run and how many wait. */
+  /** The number of running tasks, and of waiting ones. */
   counts(): { running: number; queued: number } {
     const lanes = [...this.#lanes.values()]
     const running = lanes.filter(({ hasRunning }) => hasRunning).length
@@ -116,7 +116,7 @@ export class Lanes {
     for (const lane of [...this.#lanes.values()]) lane.close()
   }
 
-  /** The lane of an instance, which is made if there is none: the actor of a lane comes before those of its tasks. */
+  /** The lane of an instance, which is created if necessary. The actor of a lane is created before those of its tasks. */
   open(instanceId: string): Lane {
     let lane = this.#lanes.get(instanceId)
     if (lane === undefined) {

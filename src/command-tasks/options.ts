@@ -1,4 +1,4 @@
-/** What a `TaskManager` and its callers may say, and what it answers. */
+/** The options and results of a `TaskManager`. */
 import type { CommandTaskMachine } from '../../machines/command-task.js'
 import type { LaneMachine } from '../../machines/lane.js'
 import type { OnError } from '../callbacks/error-report.js'
@@ -35,23 +35,23 @@ const MAX_KEY = 512
 export interface TaskManagerOptions {
   /** The instances that run the commands; no other `TaskManager` may use them. */
   readonly instances: InstanceManager
-  /** The longest time that a command may take, in ms. Default 60000. */
+  /** The maximum time limit of a command, in ms. Default 60000. */
   readonly commandTimeout?: number
-  /** The most tasks of one instance that have not ended. 0 accepts no tasks. Default 100. */
+  /** The maximum number of unfinished tasks of an instance. 0 accepts no tasks. Default 100. */
   readonly maxQueueSize?: number
   /** How long an aborted command may hold its lane, in ms. Default 2000. */
   readonly abortGraceMs?: number
   /** How long an ended task is kept, in ms. Default 3600000. */
   readonly retentionMs?: number
-  /** How many ended tasks are kept. Default 1000. */
+  /** The maximum number of ended tasks that are kept. Default 1000. */
   readonly maxRetained?: number
-  /** The largest result of a command, in bytes of JSON; the command of a larger one fails with `RESULT_TOO_LARGE`. Default 16 MiB. */
+  /** The maximum size of a command's result, in bytes of JSON; a larger one fails its command with `RESULT_TOO_LARGE`. Default 16 MiB. */
   readonly maxResultBytes?: number
-  /** The most that one task may hold, commands and results, in bytes of JSON. Default 64 MiB. */
+  /** The maximum size of a task with its results, in bytes of JSON. Default 64 MiB. */
   readonly maxTaskBytes?: number
-  /** The most that all tasks may hold, in bytes of JSON. Ended ones are forgotten early for it, the earliest first. Default 256 MiB. */
+  /** The maximum size of all tasks, in bytes of JSON. To make room, the earliest ended tasks are dropped. Default 256 MiB. */
   readonly maxBytes?: number
-  /** Keeps tasks when the process ends. The first manager on it takes over what is stored. Default: none, and they end with the process. */
+  /** Keeps tasks when the process ends. The first manager on it takes over the stored tasks. Default: no store, so tasks end with the process. */
   readonly store?: Store
   /** With a store: how long tasks of an earlier process wait for their instance, in ms. Default 90000. */
   readonly instanceGraceMs?: number
@@ -63,17 +63,17 @@ export interface TaskManagerOptions {
   readonly onError?: OnError
   /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry | undefined
-  /** Machines to run in place of the package's own. */
+  /** Machines that replace the package's own. */
   readonly machines?: CommandTaskMachines
   /** Receives the XState inspection events of lanes and tasks, after the change they belong to. Default: none. */
   readonly inspect?: Inspect | undefined
 }
 
-/** Machines to run in place of the package's own, made of them with `machine.provide`. They get the same input. */
+/** Machines that replace the package's own, made from them with `machine.provide`. They get the same input. */
 export interface CommandTaskMachines {
-  /** Runs the tasks of one instance, one after the other. */
+  /** Runs the tasks of one instance in sequence. */
   readonly lane?: LaneMachine
-  /** Goes through the commands of one task. */
+  /** Steps through the commands of one task. */
   readonly task?: CommandTaskMachine
 }
 
@@ -105,7 +105,7 @@ export type SubmitResult =
 /** Options of `submitTask`. */
 export interface SubmitOptions {
   /**
-   * Identifies the submission. Repeated with the same key while the task is retained, it gets the same answer, and nothing is submitted; another
+   * Identifies the submission. While the task is retained, a submission with the same key returns the same answer and submits no new task; another
    * task under the key is refused. 1 to 512 characters.
    */
   readonly idempotencyKey?: string
@@ -118,11 +118,11 @@ export const submitOptionTypes: OptionTypes<SubmitOptions> = {
   },
 }
 
-/** What a manager has taken over from an earlier process, as ids of tasks. */
+/** The tasks that a manager took over from an earlier process, by id. */
 export interface CommandRecovery {
-  /** They had not started: they wait for their instance. */
+  /** Tasks that had not started; they wait for their instance. */
   readonly queued: readonly string[]
-  /** They ran when the process ended: they have failed. */
+  /** Tasks that were running; they have failed. */
   readonly interrupted: readonly string[]
 }
 

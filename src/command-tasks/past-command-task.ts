@@ -3,7 +3,7 @@ import { jsonBytes } from '../json/json-size.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { PastTask } from '../store/history/task-history.js'
 
-/** The most that the history keeps of one task, in bytes of JSON (256 KiB); of a larger one it has no results, arguments or metadata. */
+/** The maximum size of a task in the history, in bytes of JSON (256 KiB). A larger one is stored without results, arguments and metadata. */
 const MAX_BYTES = 256 * 1024
 
 /** A task that has ended, as the history keeps it. */
@@ -13,7 +13,7 @@ export function pastCommandTask(task: Task): PastTask {
     : { ...asPastTask(withoutContent(task)), isCut: true }
 }
 
-/** The same with all of its record. */
+/** As above, with the whole record. */
 export function asPastTask(task: Task): PastTask {
   const { id, instanceId, name, status, completedAt = 0 } = task
   return { id, kind: 'command task', owner: instanceId, name, status, completedAt, record: { ...task } }

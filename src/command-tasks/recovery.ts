@@ -1,4 +1,4 @@
-/** Takes over the tasks of an earlier process (K12): what ran has failed, and what was queued waits for its instance. */
+/** Takes over the tasks of an earlier process (promise K12): running tasks have failed, and queued ones wait for their instance. */
 import { clearLongTimeout, setLongTimeout, unrefTimer, type Clock } from '../clock.js'
 import type { CommandTask, CommandTaskOrigin, SubmittedTask } from './command-task.js'
 import type { Lanes } from './lanes.js'
@@ -10,7 +10,7 @@ export interface RecoveryHost {
   readonly tasks: TaskTable
   readonly lanes: Lanes
   readonly clock: Clock
-  /** Gets the ids of the tasks that had started or ended in the earlier process. */
+  /** Receives the ids of the tasks that had started or ended in the earlier process. */
   readonly continued: Set<string>
   readonly createTask: (submitted: SubmittedTask, origin: CommandTaskOrigin) => CommandTask
 }
@@ -47,8 +47,8 @@ export function recoverTasks(
 }
 
 /**
- * Fails the tasks of an earlier process whose instances are not connected within `graceMs`.
- * @returns a function that ends the wait
+ * Fails the tasks of an earlier process whose instances do not connect within `graceMs`.
+ * @returns a function that stops waiting
  */
 export function awaitInstances(lanes: Lanes, clock: Clock, graceMs: number): () => void {
   const giveUp = (): void =>

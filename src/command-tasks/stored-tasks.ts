@@ -1,4 +1,4 @@
-/** Command tasks as rows of a store, and back. */
+/** Converts command tasks to rows of a store, and back. */
 import { z } from 'zod'
 import { defined } from '../defined.js'
 import { preview } from '../text/preview.js'
@@ -19,10 +19,10 @@ export interface RestoredTask {
   readonly request: SubmitRequest | undefined
 }
 
-/** The status of a row that stands for the last place in the order of submission, when its task is not retained any longer. */
+/** The status of the row that keeps the last place in the order of submission after its task was deleted. */
 export const FORGOTTEN = 'forgotten'
 
-/** The row of a task, without what became of its commands. */
+/** The row of a task, without the outcomes of its commands. */
 export function taskRow({ record, submitted, place, request }: CommandTask): StoredCommandTask {
   const { id, instanceId, status, createdAt, completedAt } = record
   return {
@@ -37,7 +37,7 @@ export function taskRow({ record, submitted, place, request }: CommandTask): Sto
   }
 }
 
-/** The row that stands for a task that is not retained any longer. */
+/** The row that replaces a deleted task. */
 export function forgottenRow({ id, place, submitted }: CommandTask): StoredCommandTask {
   return { id, instanceId: '', status: FORGOTTEN, seq: place, createdAt: submitted.createdAt, record: {} }
 }
@@ -51,8 +51,8 @@ export function commandRow({ id: taskId, commands }: CommandTask, index: number)
 export const commandRowId = (taskId: string, index: number): string => `${taskId}/${index}`
 
 /**
- * @param store what the error calls the store
- * @throws StoreError `STORE_DAMAGED` for a row that is no command task
+ * @param store the name of the store in the error
+ * @throws StoreError `STORE_DAMAGED` for a row that is not a command task
  */
 export function restoreTasks(
   rows: readonly StoredCommandTask[],
@@ -107,7 +107,7 @@ function restoreTask(
     task,
     submitted,
     place: seq,
-    // `null` is none either: a row without a request has no such field.
+    // `null` counts as absent: a row without a request has no such field.
     request:
       submission === undefined
         ? undefined
@@ -115,12 +115,12 @@ function restoreTask(
   }
 }
 
-/** What a task of an earlier process holds, in bytes of JSON. */
+/** The size of a task of an earlier process, in bytes of JSON. */
 export function heldBytes(submitted: SubmittedTask, { commands }: Task): number {
   return commands.reduce((bytes, { result }) => bytes + resultBytes(result), jsonBytes(submitted))
 }
 
-/** Whether two submissions ask for the same, apart from their instance. */
+/** Whether two submissions are equal, apart from their instance. */
 export const isSameSubmission = (a: Submission, b: Submission): boolean => textOf(a) === textOf(b)
 
 type Submission = Pick<SubmittedTask, 'name' | 'intention' | 'commands' | 'metadata'>

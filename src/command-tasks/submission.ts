@@ -1,4 +1,4 @@
-/** What is submitted, checked and copied: the same for one process and for a cluster. */
+/** Validates and copies submissions, for one process and for a cluster. */
 import { defined } from '../defined.js'
 import { preview } from '../text/preview.js'
 import type { SubmitErrorCode } from '../protocol/command-tasks.js'
@@ -23,7 +23,7 @@ export const refusal = (code: SubmitErrorCode, error: string): SubmitRefusal => 
 
 export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
-/** Copying may call code of the submitter: look at what it may change afterwards. */
+/** Copying may call code of the submitter, so check the state that it may change afterwards. */
 export function readSubmission(message: TaskSubmitMessage): Submission | SubmitRefusal {
   const parsed = taskSubmitSchema().safeParse(message)
   if (!parsed.success) {

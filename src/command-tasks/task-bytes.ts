@@ -1,10 +1,10 @@
 /**
- * What tasks hold, in bytes of JSON: their submissions and their results. A large result is measured once, and is known by its identity after that,
+ * The sizes of tasks, in bytes of JSON: their submissions and their results. A large result is measured once and then recognized by its identity,
  * because it is frozen and shared by the task and its messages.
  */
 import { jsonBytes } from '../json/json-size.js'
 
-/** The most bytes of JSON that tasks hold. */
+/** The maximum sizes, in bytes of JSON. */
 export interface TaskByteLimits {
   /** The result of one command. */
   readonly maxResultBytes: number
@@ -18,10 +18,10 @@ export interface TaskByteLimits {
 
 const MIB = 1024 * 1024
 
-/** What one row of a store may have. */
+/** The maximum size of a row in a store. */
 const MAX_ROW_BYTES = 64 * MIB
 
-/** The limits of a manager, with their defaults. */
+/** The limits of a manager, with defaults. */
 export function byteLimits(
   options: Partial<Omit<TaskByteLimits, 'maxSubmissionBytes'>>,
   hasStore: boolean,
@@ -36,10 +36,10 @@ export function byteLimits(
   }
 }
 
-/** What a task may still take. */
+/** The byte budget of a task. */
 export interface TaskBudget {
   readonly limits: TaskByteLimits
-  /** Makes room by forgetting ended tasks. Returns false, and takes nothing, when the rest holds too much. */
+  /** Makes room by dropping ended tasks. Returns false, without reserving bytes, when the other tasks are too large. */
   take(bytes: number): boolean
 }
 
@@ -51,12 +51,12 @@ export const UNLIMITED: TaskBudget = {
 
 const measured = new WeakMap<object, number>()
 
-/** A smaller result is measured sooner than found, in bytes. */
+/** Measuring a smaller result is faster than looking it up, in bytes. */
 const MIN_REMEMBERED = 256
 
 /**
- * The bytes of a result as JSON.
- * @param most beyond it, the answer is some number greater than it
+ * The size of a result, in bytes of JSON.
+ * @param most above it, the answer is any larger number
  */
 export function resultBytes(result: unknown, most = Infinity): number {
   const known = typeof result === 'object' && result !== null ? measured.get(result) : undefined

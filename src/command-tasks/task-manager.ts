@@ -1,8 +1,9 @@
 /**
- * Takes command tasks, runs them in the lanes of their instances, keeps them for a while, and emits each step.
+ * Accepts command tasks, runs them in the lanes of their instances, keeps them for a while, and emits each step.
  *
  * It wires its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them, `command-persistence.ts` stores
- * them, and `recovery.ts` takes over those of an earlier process. Every change is a batch of the outbox, and events follow it (S7). It is longer than
+ * them, and `recovery.ts` takes over those of an earlier process. Every change is a batch of the outbox, and events follow it (promise S7). It is longer
+ * than
  * most files because the class has that many public methods.
  */
 import { Subject, type Observable } from 'rxjs'
@@ -55,10 +56,10 @@ import { TaskTable } from './task-table.js'
 
 const HOUR_MS = 3_600_000
 const INSTANCE_GRACE_MS = 90_000
-/** When as many instances are paused, those that are gone are not any longer. */
+/** The maximum number of paused instances. Above it, instances that are gone are no longer paused. */
 const MAX_PAUSED = 1000
 
-/** Takes command tasks, runs them in the lanes of their instances, and emits each step. */
+/** Accepts command tasks, runs them in the lanes of their instances, and emits each step. */
 export class TaskManager {
   /** Each step of each command. */
   readonly progress$: Observable<TaskProgressMessage>
@@ -83,23 +84,23 @@ export class TaskManager {
   readonly #lanes: Lanes
   readonly #intake: Intake
   readonly #retentionMs: number
-  /** What becomes of the submissions that are not stored yet, by their ids. */
+  /** Whether each unstored submission is accepted, by id. */
   readonly #unstored = new Map<string, Promise<boolean>>()
   /** The tasks of an earlier process that had started or ended there. */
   readonly #continued = new Set<string>()
-  /** What ends when it is disposed. */
+  /** Called on dispose. */
   readonly #stops: (() => void)[] = []
   readonly #endClaim: () => void
   #isHeld = false
   #lateResults = 0
   #isDisposed = false
-  /** The last changes could not be stored when this was disposed. */
+  /** Whether the last changes could not be stored on dispose. */
   #isStoreLost = false
   #disposal: Promise<void> | undefined
 
   /**
-   * @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or wrong option; AgentTasksError `INSTANCES_IN_USE`
-   *   when another manager has the instances; StoreInUseError or StoreError when the store cannot be opened
+   * @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or invalid option; AgentTasksError `INSTANCES_IN_USE`
+   * when another manager has the instances; StoreInUseError or StoreError when the store cannot be opened
    */
   constructor(options: TaskManagerOptions) {
     checkOptions(options, managerOptionTypes)
@@ -181,17 +182,17 @@ export class TaskManager {
     this.recovered = outbox.batch(() => this.#recover(rows, clock, options.instanceGraceMs ?? INSTANCE_GRACE_MS))
   }
 
-  /** Results that arrived after their command had been given up, or from a connection that was not asked. */
+  /** The number of results that arrived after their command was aborted, or from a connection that was not asked. */
   get lateResults(): number {
     return this.#lateResults + this.instances.lateAnswers
   }
 
-  /** Whether it was disposed: it takes no more tasks. */
+  /** Whether it was disposed and accepts no more tasks. */
   get isDisposed(): boolean {
     return this.#isDisposed
   }
 
-  /** How many tasks of each lane have not ended. */
+  /** The number of unfinished tasks of each lane. */
   get laneDepths(): ReadonlyMap<string, number> {
     return new Map(this.lanes.map(({ instanceId, size }) => [instanceId, size]))
   }
@@ -227,7 +228,7 @@ export class TaskManager {
 
   /**
    * Resolves when every change made so far is stored; without a store, at once. Await it before you report a task as accepted.
-   * @throws StoreError when the changes cannot be stored now: submissions among them are withdrawn, and everything else is written later
+   * @throws StoreError when the changes cannot be stored now: submissions among them are withdrawn, and other changes are written later
    */
   async stored(): Promise<void> {
     await this.persistence?.stored()
@@ -257,7 +258,7 @@ export class TaskManager {
     this.#unstored.set(task.id, accepted)
   }
 
-  /** A task could not be stored: it ends, and nobody hears of it. */
+  /** Ends a task that could not be stored, without events. */
   #withdraw(task: CommandTask): void {
     this.#lanes.cancel(task, undefined)
     this.persistence?.withdraw(task)
@@ -278,9 +279,9 @@ export class TaskManager {
   }
 
   /**
-   * Cancels a task that has not ended and aborts its command in flight; with a store when it was tried to store the cancellation. Returns false when it
+   * Cancels a task that has not ended and aborts its command in flight; with a store, after the attempt to store the cancellation. Returns false when it
    * has ended or is unknown.
-   * @param why the reason in words, for the error of the task
+   * @param why the reason as text, for the error of the task
    */
   cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
@@ -289,8 +290,8 @@ export class TaskManager {
   }
 
   /**
-   * Pauses an instance: until `resumeInstance`, none of its tasks starts. The one that runs goes on, and tasks can be submitted. With a store the pause outlives
-   * the process.
+   * Pauses an instance: until `resumeInstance`, no task of it starts. The running one continues, and tasks can be submitted. With a store the pause
+   * survives the process.
    * @returns false when it is paused already
    * @throws InstanceError `INSTANCE_UNKNOWN` when it is not connected and has no tasks
    */
@@ -301,7 +302,7 @@ export class TaskManager {
     if (!known.includes(instanceId)) {
       throw new InstanceError('INSTANCE_UNKNOWN', instanceId, instanceNotFound(instanceId, known))
     }
-    // Those that did not come back make room.
+    // Paused instances that are gone make room.
     for (const id of paused.keys()) {
       if (paused.size < MAX_PAUSED) break
       if (!known.includes(id)) this.resumeInstance(id)
@@ -319,7 +320,7 @@ export class TaskManager {
     return true
   }
 
-  /** The instances that are paused, and since when, in ms since the epoch; also those that are not connected now. */
+  /** The paused instances, including disconnected ones, and since when, in ms since the epoch. */
   get pausedInstances(): ReadonlyMap<string, number> {
     return new Map(this.#lanes.paused)
   }
@@ -353,20 +354,20 @@ export class TaskManager {
   }
 
   /**
-   * @internal Starts no further task: what is queued stays in the store, for the next process.
-   * @returns false, with everything as it was, without a store
+   * @internal Starts no further task. Queued tasks stay in the store, for the next process.
+   * @returns false, without a change, if there is no store
    */
   holdQueue(): boolean {
     this.#isHeld = this.persistence !== undefined
     return this.#isHeld
   }
 
-  /** @internal The lanes that there are, each with the state of its machine. */
+  /** @internal The lanes, each with the state of its machine. */
   get lanes(): readonly LaneStanding[] {
     return this.#lanes.standings()
   }
 
-  /** @internal Whether a task has started and has not ended. */
+  /** @internal Whether a task is running. */
   get hasRunning(): boolean {
     return this.#lanes.counts().running > 0
   }
@@ -381,7 +382,7 @@ export class TaskManager {
   }
 
   /**
-   * Reads the tasks that have ended, the latest first: also those that this manager does not keep any longer, if its store has a history.
+   * Reads the ended tasks, the latest first. If the store has a history, this includes tasks that the manager no longer keeps.
    * @returns a page, and the cursor of the next one
    * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
    */
@@ -393,30 +394,30 @@ export class TaskManager {
     return { ...page, tasks: tasks.map(({ record }) => Object.freeze(record) as unknown as Task) }
   }
 
-  /** @internal A task that is not kept any longer; undefined unless the history has it. `isCut`: it was too large, and has no arguments and results. */
+  /** @internal A task that is no longer kept; undefined unless the history has it. `isCut`: it was too large, and lacks arguments and results. */
   async findPast(id: string): Promise<{ readonly task: Task; readonly isCut: boolean } | undefined> {
     const past = await this.persistence?.past.find('command task', id)
     return past && { task: past.record as unknown as Task, isCut: past.isCut === true }
   }
 
-  /** Fails every task of an instance that has not ended. */
+  /** Fails every unfinished task of an instance. */
   handleInstanceDisconnect(instanceId: string): void {
     this.#lanes.disconnect(instanceId)
   }
 
   /**
-   * Forgets tasks that ended longer ago than `maxAge`.
+   * Drops tasks that ended longer ago than `maxAge`.
    * @param maxAge in ms; default `retentionMs`
-   * @returns how many were forgotten
-   * @throws InvalidInputError when `maxAge` is not a number; nothing was forgotten then
+   * @returns the number of dropped tasks
+   * @throws InvalidInputError when `maxAge` is not a number; no task is dropped then
    */
   cleanupTasks(maxAge: number = this.#retentionMs): number {
-    // Every task would be forgotten: no age is less than NaN.
+    // NaN would drop every task, because every comparison with it is false.
     if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
     return this.#tasks.forgetOlder(maxAge)
   }
 
-  /** Calls `handler` with each message. A handler that throws is reported and stops nothing. */
+  /** Calls `handler` with each message. Exceptions of a handler are reported, and do not affect other handlers. */
   on<E extends keyof TaskManagerEvents>(event: E, handler: (message: TaskManagerEvents[E]) => void): this {
     this.#events.on(event, handler)
     return this
@@ -429,7 +430,7 @@ export class TaskManager {
   }
 
   /**
-   * Cancels all tasks that have not ended, and stops; with a store, those that are queued stay there for the next manager. Resolves when every
+   * Cancels all unfinished tasks and stops. With a store, queued tasks stay there for the next manager. Resolves when every
    * command has settled or its grace period has passed.
    */
   dispose(): Promise<void> {
@@ -437,7 +438,7 @@ export class TaskManager {
       this.#isDisposed = true
       for (const stop of this.#stops.splice(0)) stop()
       const isKept = this.holdQueue()
-      // Inside a handler, the messages of these cancellations are emitted later: the streams complete after them.
+      // Inside a handler, the messages of these cancellations are emitted later, and the streams complete after them.
       this.#outbox.batch(() => {
         for (const { id, hasStarted } of this.#tasks.values()) {
           if (hasStarted || !isKept) this.cancelTask(id, 'the task manager was disposed')
@@ -463,7 +464,7 @@ export class TaskManager {
       this.#lanes.close()
       this.#root.stop()
     })
-    // Only now: a command that was aborted may have run until here.
+    // Not earlier, because an aborted command may have run until here.
     this.#endClaim()
     await this.persistence?.close()
   }
@@ -477,7 +478,7 @@ export class TaskManager {
     })
   }
 
-  /** Another owner runs what is stored. */
+  /** Another owner runs the stored tasks. */
   #cancelLost(reason: unknown): void {
     this.#report(reason, { source: 'store' })
     this.#outbox.batch(() => {
@@ -498,7 +499,7 @@ export class TaskManager {
       this.#stops.push(telemetry.watch({ kind: 'command_task', counts: () => this.#lanes.counts() }))
     }
     this.#stops.push(
-      // A handler that ran before this one may have connected another instance with the same id, and submitted to it.
+      // An earlier handler may have connected another instance with the same id, and submitted tasks to it.
       instances.onDisconnect((instanceId) => {
         const successor = instances.get(instanceId)
         this.#lanes.disconnect(instanceId, successor)
@@ -549,7 +550,7 @@ export class TaskManager {
   }
 
   #notify(item: OutboxItem): void {
-    // Nobody hears of what the store does not have.
+    // Changes that are not in the store must not be reported.
     if (this.#isStoreLost) return
     switch (item.type) {
       case 'late_result':
@@ -563,7 +564,7 @@ export class TaskManager {
         break
       case 'task_complete': {
         const task = this.#tasks.get(item.taskId)
-        // Only now: listeners of its complete can still look a task up.
+        // Not earlier, so that listeners of its `complete` can still look the task up.
         if (task !== undefined) this.#tasks.end(task)
         this.#events.emit('complete', item)
         this.#tasks.trim()

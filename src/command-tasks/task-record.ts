@@ -15,14 +15,14 @@ export type LiveTask = Extract<Task, { status: 'queued' | 'running' }>
 /** A task that has ended. */
 export type EndedTask = Exclude<Task, LiveTask>
 
-/** The part of a task that messages about it have. */
+/** The fields of a task in messages about it. */
 interface DescribedTask {
   readonly id: string
   readonly instanceId: string
   readonly commands: readonly TaskCommand[]
 }
 
-/** How and when a task has ended. */
+/** How and when a task ended. */
 export type TaskEnd = EndedTask extends infer T
   ? T extends EndedTask
     ? Pick<T, 'status' | 'completedAt' | 'duration' | 'error'>
@@ -54,7 +54,7 @@ export function progressMessage(
   if (result !== undefined) message.result = result
   if (error !== undefined) message.error = error
   if (progress !== undefined) {
-    // Field by field: a tool may report anything, and must not overwrite the fields of the message.
+    // Field by field, because a tool may report any object, which must not overwrite the fields of the message.
     message.progress = progress.progress
     if (progress.total !== undefined) message.total = progress.total
     if (progress.message !== undefined) message.message = progress.message
@@ -87,7 +87,7 @@ export function completeMessage(task: DescribedTask & TaskEnd): TaskCompleteMess
   })
 }
 
-/** A message that is being made. */
+/** A message under construction. */
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** A task without its commands. */

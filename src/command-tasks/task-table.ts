@@ -1,4 +1,4 @@
-/** The tasks of a manager: those that have not ended, and those that ended last (S9). They are found by their ids, and by the keys of their submissions. */
+/** The tasks of a manager: the unfinished ones and the last ended ones (promise S9), by id and by idempotency key. */
 import type { Clock } from '../clock.js'
 import { Retention } from '../kernel/retention.js'
 import type { Task, TaskStatus } from '../protocol/command-tasks.js'
@@ -10,11 +10,11 @@ export interface TaskTableOptions {
   readonly maxRetained: number
   readonly retentionMs: number
   readonly clock: Clock
-  /** Called with each task that is not kept any longer. It must not throw. */
+  /** Called with each task that is dropped. Must not throw. */
   readonly onForgotten: (task: CommandTask) => void
 }
 
-/** How often tasks that are too old are looked for, in ms. */
+/** The interval at which old tasks are dropped, in ms. */
 const SWEEP_MS = { least: 1000, most: 3_600_000 } as const
 
 export class TaskTable implements TaskBudget {
@@ -22,7 +22,7 @@ export class TaskTable implements TaskBudget {
   readonly #tasks = new Map<string, CommandTask>()
   /** The tasks that were submitted with a key. */
   readonly #keys = new Map<string, CommandTask>()
-  /** The tasks that have ended; it counts the bytes of all. */
+  /** The ended tasks; it counts the bytes of all tasks. */
   readonly #ended: Retention<CommandTask>
 
   constructor({ limits, maxRetained, retentionMs, clock, onForgotten }: TaskTableOptions) {
@@ -72,12 +72,12 @@ export class TaskTable implements TaskBudget {
     if (task.request !== undefined) this.#keys.set(task.request.key, task)
   }
 
-  /** Makes room for bytes of a task that has not ended, by forgetting those that ended first. False, with nothing taken, when there is too little. */
+  /** Makes room for bytes of an unfinished task, by dropping the earliest ended ones. False, without a change, when there is too little. */
   take(bytes: number): boolean {
     return this.#ended.take(bytes)
   }
 
-  /** Takes what an earlier process or a cluster has accepted, also beyond the limit. */
+  /** Adds bytes that an earlier process or a cluster has accepted, also above the limit. */
   hold(bytes: number): void {
     this.#ended.hold(bytes)
   }
@@ -86,36 +86,36 @@ export class TaskTable implements TaskBudget {
     this.#ended.giveBack(bytes)
   }
 
-  /** A submission could not be stored: there was no such task. */
+  /** Removes a submission that could not be stored. */
   withdraw(task: CommandTask): void {
     this.#tasks.delete(task.id)
     if (task.request !== undefined) this.#keys.delete(task.request.key)
     this.giveBack(task.bytes)
   }
 
-  /** A task has ended: it may be forgotten, by the next `trim`. @param ageMs how long ago */
+  /** Marks a task as ended. The next `trim` may drop it. @param ageMs how long ago it ended */
   end(task: CommandTask, ageMs = 0): void {
     if (this.#tasks.get(task.id) !== task) return
     this.giveBack(task.bytes)
     this.#ended.add(task, task.bytes, 1, ageMs)
   }
 
-  /** Forgets ended tasks that are too many. */
+  /** Drops ended tasks above the maximum number. */
   trim(): void {
     this.#ended.trim()
   }
 
-  /** Forgets ended tasks that are too many, too large or too old. */
+  /** Drops ended tasks above the limits of number, size and age. */
   sweep(): void {
     this.#ended.sweep()
   }
 
-  /** Forgets the tasks that ended longer ago than `maxAgeMs`. Returns how many. */
+  /** Drops the tasks that ended longer ago than `maxAgeMs`. Returns their number. */
   forgetOlder(maxAgeMs: number): number {
     return this.#ended.dropWhile((_task, ageMs) => ageMs > maxAgeMs)
   }
 
-  /** Stops looking for tasks that are too old. */
+  /** Stops the interval. */
   close(): void {
     this.#ended.close()
   }

@@ -1,22 +1,22 @@
-/** The calls that an instance has in flight: each can be aborted alone, and all end with the instance. */
+/** The calls in flight of an instance: each can be aborted alone, and all end with the instance. */
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { InstanceError } from '../errors.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
 
-/** Whether a call was given up, by its caller or because its instance has ended. */
+/** Whether a call was aborted, by its caller or because its instance has ended. */
 export interface CallAbort {
   readonly aborted: boolean
-  /** The same as a signal, which is made when it is first read. */
+  /** The same as a signal, which is created on first use. */
   readonly signal: AbortSignal
 }
 
 export interface CallsInFlight {
-  /** Performs a call. It settles when the work does: a lane must not start the next call while a tool is still running. */
+  /** Performs a call. It settles when the work does, because a lane must not start the next call while a tool is still running. */
   run(call: ToolCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult>
   /** Aborts all calls and refuses later ones. */
   end(reason: string): void
-  /** Resolves when every call that is in flight now has settled. */
+  /** Resolves when the calls that are in flight now have settled. */
   settled(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export function createCallsInFlight(
     try {
       return await work(one)
     } catch (error) {
-      // An exception that follows from the end of the instance is not the tool's failure.
+      // An exception caused by the end of the instance is not a failure of the tool.
       throw one.isAbortedBy(endedBy) ? endedBy : error
     } finally {
       one.release()
@@ -95,7 +95,7 @@ class CallInFlight implements CallAbort {
     if (!this.aborted && !this.#hasEnded) this.#abort.abort(reason)
   }
 
-  /** The call has ended. If it was not given up by now, its signal never aborts. */
+  /** The call has ended. If it was not aborted by now, its signal never aborts. */
   release(): void {
     this.#hasEnded = !this.aborted
     if (this.#isListening) this.#call.signal.removeEventListener('abort', this.#follow)

@@ -1,6 +1,6 @@
 /**
  * An MCP server as a child process, for the official client. Unlike the client's own stdio transport, it makes the server the leader of
- * a process group, so that no process it started outlives `close`, and keeps how it ended and the end of its stderr.
+ * a process group, so that no process of the group outlives `close`, and records how it ended and the end of its stderr.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
@@ -24,7 +24,7 @@ export interface ChildProgram {
 }
 
 export interface ChildTransport extends Transport {
-  /** How it ended, for people; undefined while it runs. */
+  /** How it ended, as text; undefined while it runs. */
   readonly end: string | undefined
   /** The end of its stderr. */
   readonly stderrTail: string
@@ -66,7 +66,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
 
   async function finish(how: string): Promise<void> {
     end = how
-    // Before the wait for its pipes: processes that it left behind hold them open.
+    // Before its pipes end, because processes that it left behind hold them open.
     group?.end()
     const drained = createDelay(clock, 500)
     await Promise.race([child === undefined ? undefined : closed(child), drained.passed])
@@ -94,7 +94,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
           windowsHide: true,
         })
         child = started
-        // At once: an exit of this process before the event `spawn` would leave the server behind.
+        // Immediately, because an exit of this process before the event `spawn` would leave the server running.
         if (started.pid !== undefined) group = leadGroup(started)
         started.once('spawn', resolve)
         started.once('error', (error) => {
@@ -120,7 +120,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
             resolve()
             return
           }
-          // It is about to exit: how it exits says more than a broken pipe.
+          // The process is about to exit, and its exit code says more than a broken pipe.
           const wait = createDelay(clock, 500)
           void Promise.race([gone, wait.passed]).then(() => {
             wait.cancel()

@@ -39,9 +39,9 @@ export async function performCommand(call: CommandCall, context: WorkContext): P
   return result
 }
 
-/** A command as a call. The signal is an own property and `isAborted` is not: a copy (`{ ...call }`) asks the signal that it has. */
+/** A command as a call. The signal is an own property and `isAborted` is not, so that a copy (`{ ...call }`) uses its own signal. */
 class CommandToolCall implements ToolCall {
-  // Shared: V8 makes a hidden class for each function that is a getter.
+  // Shared, because V8 creates a hidden class for each getter function.
   static readonly #signal: PropertyDescriptor & ThisType<CommandToolCall> = {
     get() {
       return this.#context.signal
@@ -83,7 +83,7 @@ export function argumentsFor(
 }
 
 /**
- * Calls a tool. Resolves with a frozen copy of its result, which is checked: users may bring instances of their own.
+ * Calls a tool. Resolves with a frozen copy of its result. The result is checked, because users may implement instances.
  * @throws InstanceError when the instance is not connected
  */
 export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
@@ -96,11 +96,11 @@ export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<To
       `Instance ${preview(id)} answered with no result of a tool: ${got}, expected an array of content.`,
     )
   }
-  // The content of an object of a class may be a getter, which a copy of its fields lacks.
+  // An object of a class may have its content in a getter, which a copy of its own fields lacks.
   return toPlainData({ ...result, content: result.content }) as ToolCallResult
 }
 
-/** A host's own instance may answer with anything. */
+/** A host's own instance may return any value. */
 async function answerOf(entry: InstanceEntry, call: ToolCall): Promise<Partial<ToolCallResult> | null | undefined> {
   try {
     return await entry.instance.callTool(call)
@@ -126,15 +126,15 @@ function errorOf(result: ToolCallResult): ToolCallError {
   return new ToolCallError(codeOf(result) ?? ownCode(inText) ?? 'EXECUTION_ERROR', message)
 }
 
-/** The code of a failed result: MCP has no field for it, so tools put it in one of two places. */
+/** The code of a failed result. MCP has no field for it, so tools use one of two places. */
 function codeOf({ structuredContent, _meta }: ToolCallResult): string | undefined {
   return ownCode(structuredContent) ?? ownCode(structuredContent?.['error']) ?? ownCode(_meta)
 }
 
-/** The longest text that is read as JSON, in characters. */
+/** The maximum length of a text that is parsed as JSON, in characters. */
 const MAX_JSON_CHARS = 64 * 1024
 
-/** `error` of a text such as `{"error":{"code":"NOT_FOUND","message":"There is no e7."}}`. */
+/** The field `error` of a text such as `{"error":{"code":"NOT_FOUND","message":"There is no e7."}}`. */
 function errorInJson(text: string): unknown {
   if (!text.startsWith('{') || text.length > MAX_JSON_CHARS) return undefined
   const parsed = parseJson(text, MAX_LEVELS)

@@ -1,7 +1,7 @@
 /**
  * The registered instances, each an actor of `machines/instance.ts`.
  *
- * Handlers run after the change that they are about, in order, and may connect and disconnect instances.
+ * Handlers run after their change, in order, and may connect and disconnect instances.
  */
 import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
@@ -42,7 +42,7 @@ export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 export interface InstanceEntry {
   /** The instance's id. */
   readonly id: string
-  /** Its number among all instances ever registered, from 1: it differs from that of other instances with the same id. */
+  /** Its number among all instances ever registered, from 1, which distinguishes it from others with the same id. */
   readonly serial: number
   /** How it is reached. */
   readonly kind: Instance['kind']
@@ -52,9 +52,9 @@ export interface InstanceEntry {
   readonly isConnected: boolean
   /** When it connected last, in ms since the epoch. */
   readonly connectedAt: number | undefined
-  /** When it was last heard of, in ms since the epoch: it connected, answered a ping, or ended a call. */
+  /** The time of its last activity, in ms since the epoch: it connected, answered a ping, or ended a call. */
   readonly lastActivity: number | undefined
-  /** @internal It is heard of now. */
+  /** @internal Records activity. */
   noteActivity(): void
   /** The instance itself. */
   readonly instance: Instance
@@ -93,7 +93,7 @@ export class InstanceManager {
 
   /**
    * Registers an instance. It is connected at once, unless its connection is opened later.
-   * @throws InstanceError when the id is in use; InvalidInputError when it is not a valid id. Nothing was changed then.
+   * @throws InstanceError when the id is in use; InvalidInputError for an invalid id. It is not registered then
    */
   connect(instance: Instance): InstanceEntry {
     const { id } = instance
@@ -127,7 +127,7 @@ export class InstanceManager {
 
   /**
    * Disconnects an instance; its tasks fail.
-   * @returns whether it was registered, when it is closed
+   * @returns whether it was registered, after it is closed
    */
   async disconnect(instanceId: string, reason = 'It was disconnected.'): Promise<boolean> {
     const entry = this.#entries.get(instanceId)
@@ -153,7 +153,7 @@ export class InstanceManager {
     return [...this.#entries.values()]
   }
 
-  /** How many answers of any instance arrived after their call had ended. */
+  /** The number of answers that arrived after their call had ended. */
   get lateAnswers(): number {
     return this.list().reduce((sum, { instance }) => sum + (instance.lateAnswers ?? 0), this.#pastLateAnswers)
   }
@@ -210,7 +210,7 @@ export class InstanceManager {
     return createActor(instanceMachine, {
       id: `instance.${id}`,
       ...(inspect && { inspect: (event) => this.#outbox.push(() => this.#notifyInspector(inspect, event, id)) }),
-      // Not the entry itself: inspectors show the input.
+      // Not the entry itself, because inspectors show the input.
       input: {
         timing: instance.connection?.timing ?? {},
         host: { failCalls: (cause) => entry.failCalls(cause) },
@@ -273,7 +273,7 @@ export class InstanceManager {
   }
 
   #close({ id, instance }: RegisteredInstance, why: InstanceEnd): void {
-    // Not at once: its tasks fail first, because it is gone and not because their calls failed.
+    // Not immediately, so that its tasks fail first, because the instance is gone and not because their calls failed.
     const closed = Promise.resolve()
       .then(() => instance.close(why))
       .catch((error: unknown) => this.#report(error, 'close', id))

@@ -1,4 +1,4 @@
-/** What runs commands: the port behind which there are functions of this process, MCP servers and remote workers. */
+/** The port for what runs commands: functions of this process, MCP servers and remote workers. */
 import type { InstanceTiming } from '../../machines/instance.js'
 import type { TaskProgress } from '../../machines/records.js'
 import type { TraceContext } from '../protocol/telemetry.js'
@@ -24,19 +24,19 @@ export interface ToolCall {
   readonly taskId?: string
   /** The command that calls, if one does. */
   readonly commandId?: string
-  /** The span of the call, for the process that makes it. */
+  /** The span of the call. */
   readonly trace?: TraceContext | undefined
-  /** Aborts when the call is given up. It may be made when it is first read. */
+  /** Aborts when the call is aborted. It may be created on first use. */
   readonly signal: AbortSignal
-  /** Whether `signal` has aborted, without making it. Default: ask the signal. */
+  /** Whether `signal` has aborted, without creating it. Default: reads the signal. */
   isAborted?(): boolean
   /** Called with the progress of the call. */
   readonly onProgress: (progress: TaskProgress) => void
 }
 
 /**
- * Why an instance is closed: it was disconnected on purpose, it was silent for too long (or never connected), or all instances are closed
- * because the process goes away. In the second and third case a remote worker connects again.
+ * Why an instance is closed: it was disconnected on purpose, it was silent for too long (or never connected), or the process is shutting down.
+ * After `silent` and `goingAway`, a remote worker reconnects.
  */
 export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
 
@@ -69,25 +69,25 @@ export interface Instance {
    * JSON-RPC error.
    */
   callTool(call: ToolCall): Promise<ToolCallResult>
-  /** Calls `onLost` once if the connection ends by itself. */
+  /** Calls `onLost` once if the connection ends without `close`. */
   onLost(onLost: (reason: string) => void): void
-  /** Only for an instance whose connection comes and goes. Without it, the instance is connected until it is lost. */
+  /** Only for an instance that reconnects. Without it, the instance is connected until it is lost. */
   readonly connection?: InstanceConnection
-  /** How many answers arrived after their call had ended, and were dropped. */
+  /** The number of answers that arrived after their call had ended, and were dropped. */
   readonly lateAnswers?: number
   /** Closes the connection; resolves when it is closed. */
   close(why?: InstanceEnd): Promise<void>
 }
 
-/** A connection that is opened later, can be taken over, and may be silent only for a limited time. */
+/** A connection that opens later, can be taken over, and has a limit for silence. */
 export interface InstanceConnection {
   /** Its time limits. */
   readonly timing: InstanceTiming
   /** Calls `listener` with each event of the connection. */
   onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
   /**
-   * Resolves when the calls of an earlier connection have ended, or their grace has passed; undefined when there are none. No command starts
-   * before. Default: there are none.
+   * Resolves when the calls of an earlier connection have ended, or their grace period has passed; undefined without such calls. Commands wait for
+   * it. Default: no such calls.
    */
   freed?(): Promise<void> | undefined
   /** Fails every call of the connection at once. */

@@ -22,11 +22,11 @@ import type { Instance, ToolCall } from './instance.js'
 
 /** Options of `localInstance`. */
 export interface LocalInstanceOptions {
-  /** The id under which tasks name it. */
+  /** Its id. */
   readonly id: string
   /** Its tools, with different names. */
   readonly tools: readonly InstanceTool[]
-  /** How long `close` waits for calls that were aborted, in ms. Default 2000. */
+  /** How long `close` waits for aborted calls, in ms. Default 2000. */
   readonly closeGraceMs?: number
   /** Default: the platform's clock. */
   readonly clock?: Clock
@@ -84,14 +84,14 @@ async function callTool(tool: InstanceTool, call: ToolCall, abort: CallAbort): P
   }
 }
 
-/** The signal is an own property, so that a copy of the context has it, and is made when it is read. */
+/** The signal is an own property, so that a copy of the context has it, and is created on first use. */
 class CallContext implements InstanceToolContext {
-  // Shared: V8 makes a hidden class for each function that is a getter.
+  // Shared, because V8 creates a hidden class for each getter function.
   static readonly #signal: PropertyDescriptor & ThisType<CallContext> = {
     get() {
       return this.#abort.signal
     },
-    // A tool may put another signal in its place.
+    // A tool may replace the signal.
     set(value) {
       Object.defineProperty(this, 'signal', { value, enumerable: true, configurable: true, writable: true })
     },

@@ -1,7 +1,7 @@
 /**
- * Watches which `tools/call` requests of an MCP connection are answered. The official client forgets a request when it is cancelled,
- * but a lane must know when a server that ignores the cancellation is done.
- * It also emits progress as it arrives: the client defers it, and drops it when the answer follows at once.
+ * Watches which `tools/call` requests of an MCP connection are answered. The official client forgets a cancelled request,
+ * but a lane must know when a server that ignores the cancellation has finished.
+ * It also emits progress as it arrives, because the client defers it, and drops it when the answer follows immediately.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { TaskProgress } from '../../machines/records.js'
@@ -13,7 +13,7 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 export type Answer =
   | { readonly type: 'result'; readonly result: ToolCallResult }
   | { readonly type: 'error' }
-  /** The stream for the answer has ended without one. */
+  /** The response stream ended without an answer. */
   | { readonly type: 'none' }
 
 interface ExpectedAnswer {
@@ -23,9 +23,9 @@ interface ExpectedAnswer {
 }
 
 export interface Answers {
-  /** Call it before the request is sent; the request is recognised by its arguments object. */
+  /** Call it before the request is sent. The request is recognized by its arguments object. */
   expect(args: object, onProgress: (progress: TaskProgress) => void): ExpectedAnswer
-  /** Settles all that wait: no more answers will arrive. */
+  /** Settles all waits, because no more answers can arrive. */
   end(): void
 }
 

@@ -31,11 +31,11 @@ export type MCPInstanceOptions = MCPServerLocation & {
   readonly id: string
   /** How long the server may take to start, in ms. Default 30000. */
   readonly startTimeoutMs?: number
-  /** How long a cancelled call waits for the server's answer, in ms: MCP has no message that says a cancelled call has stopped. Default 2000. */
+  /** How long a cancelled call waits for the server's answer, in ms, because MCP has no message for the end of a cancelled call. Default 2000. */
   readonly cancelGraceMs?: number
   /** How long the server may take to end after its stdin was closed, and again after SIGTERM, in ms. Default 2000. */
   readonly closeGraceMs?: number
-  /** Gives up the start: the server is closed, and `mcpInstance` rejects. Without effect once it has started. */
+  /** Aborts the start: the server is closed, and `mcpInstance` rejects. Ignored once it has started. */
   readonly signal?: AbortSignal
   /** Default: the platform's clock. */
   readonly clock?: Clock
@@ -75,7 +75,7 @@ export interface MCPInstance extends Instance {
 }
 
 /**
- * Results are passed on as they are. The client would check them by the server's own schema, whose regular expressions can block this process for
+ * Results are passed on unchanged. The client would validate them with the server's own schema, whose regular expressions could block this process for
  * hours (ADR 27).
  */
 const jsonSchemaValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
@@ -128,13 +128,13 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
     emitLoss?.(lossReason)
   }
 
-  /** A server that gets a new connection for each request can go away unnoticed: it is asked. */
+  /** A server that gets a new connection for each request can disappear unnoticed, so it is pinged. */
   function ask(): Promise<void> {
     asking ??= client
       .ping({ timeout: PING_TIMEOUT_MS })
       .then(
         () => undefined,
-        // An error of the protocol is an answer.
+        // A protocol error is also an answer.
         (error: unknown) => (error instanceof SDKProtocolError ? undefined : lose(error)),
       )
       .finally(() => (asking = undefined))
@@ -179,7 +179,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
     }
   }
 
-  /** The client has sent the cancellation. A server that ignores it keeps its lane until it answers. */
+  /** The client has sent the cancellation. A server that ignores it blocks its lane until it answers. */
   async function lateResult(arrived: Promise<Answer>, signal: AbortSignal): Promise<ToolCallResult> {
     const grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
     const answer = await Promise.race([arrived, grace.passed])

@@ -1,4 +1,4 @@
-/** Answers MCP requests: finds the instance, calls the tool, answers in JSON-RPC. */
+/** Answers MCP requests: finds the instance, calls the tool, and answers in JSON-RPC. */
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
@@ -17,13 +17,13 @@ import { argumentsFor, callTool } from './command-call.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 import { instanceNotFound } from './not-found.js'
 
-/** Where a request is performed, and for which command. */
+/** The context of a request. */
 export interface MCPRequestContext {
   /** The instances that have the tools. */
   readonly instances: InstanceManager
   /** The instance to call. Default: the remote worker that the arguments name, or else the first connected instance. */
   readonly instanceId?: string
-  /** Gives the call up when it aborts. */
+  /** Aborts the call. */
   readonly signal?: AbortSignal
   /** Called with the progress of the call. */
   readonly onProgress?: (progress: TaskProgress) => void
@@ -34,7 +34,7 @@ export interface MCPRequestContext {
 }
 
 /**
- * Answers a `tools/call` request. Never rejects: every failure becomes a JSON-RPC error, with a code that is not a number in
+ * Answers a `tools/call` request. Never rejects: every failure becomes a JSON-RPC error, with a non-numeric code in
  * `error.data.code`.
  */
 export async function handleMCPRequest(request: MCPRequest, context: MCPRequestContext): Promise<MCPResponse> {
@@ -79,7 +79,7 @@ function findInstance(instances: InstanceManager, instanceId: string | undefined
       )
 }
 
-/** A tool of another kind may have a parameter `instanceId` of its own. */
+/** A tool of another kind may have its own parameter `instanceId`. */
 function namedWorker(instances: InstanceManager, value: unknown): string | undefined {
   return typeof value === 'string' && instances.get(value)?.instance.passesInstanceId === true ? value : undefined
 }

@@ -20,11 +20,11 @@ export interface MCPServerAccess {
   readonly transport: Transport
   /** Its name in messages, without headers, environment and secrets of a URL. */
   readonly name: string
-  /** Whether it must be asked if it is still there. */
+  /** Whether it has to be pinged to detect its end. */
   readonly mustBeAsked: boolean
   /** Why it cannot be used, with the end of its output. */
   explain(error: unknown): string
-  /** Ends the session, if there is one. Never rejects. */
+  /** Ends the session, if any. Never rejects. */
   leave(): Promise<void>
 }
 
@@ -87,7 +87,7 @@ function describeSpawnError(error: unknown): string | undefined {
 
 function describeConnectionError(error: unknown): string {
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return 'it did not answer in time'
-  // The error of a failed fetch has the reason in its cause.
+  // The reason of a failed fetch is in its cause.
   const { cause } = Object(error) as { readonly cause?: unknown }
   const why = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
   return `${describeFailure(error).replace(/\.$/, '')}${why}`

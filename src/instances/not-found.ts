@@ -1,10 +1,10 @@
-/** The error for the id of an instance that does not exist. */
+/** The error for an unknown instance id. */
 
-/** How many ids of other instances the error names, and how many characters of each. */
+/** The number of other ids in the error, and the characters of each. */
 const MAX_NAMED = 10
 const MAX_CHARS = 64
 
-/** @param known the ids of the instances that exist */
+/** @param known the ids of the registered instances */
 export function instanceNotFound(instanceId: string, known: readonly string[]): string {
   return `Instance not found: ${instanceId}. ${whatExists(known)}`
 }

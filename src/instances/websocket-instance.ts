@@ -1,6 +1,6 @@
 /**
- * The server's side of a remote worker, for any transport of its frames. The machine of the instance (`machines/instance.ts`, in the
- * instance manager) decides whether it is connected and when its calls fail; this file sends it the events.
+ * The server's side of a remote worker, independent of the transport. The machine of the instance (`machines/instance.ts`, in the
+ * instance manager) decides whether it is connected and when its calls fail; this file sends the events.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
@@ -19,7 +19,7 @@ export interface WorkerSocket {
   close(code: number, reason: string): void
 }
 
-/** The socket of a worker that has said `hello`. */
+/** The socket of a worker after `hello`. */
 export interface WorkerLink {
   /** Handles a message after `hello`. */
   receive(message: Exclude<WorkerMessage, { type: 'hello' }>): void
@@ -29,20 +29,20 @@ export interface WorkerLink {
 
 export interface WebSocketInstance extends Instance {
   readonly passesInstanceId: true
-  /** Includes answers from a socket that was not asked. */
+  /** Includes answers on another socket than the one that was asked. */
   readonly lateAnswers: number
-  /** Whether this is the secret; compared in constant time. */
+  /** Checks the secret in constant time. */
   admits(secret: string): boolean
   /**
-   * Attaches a socket, which takes over from the present one. Returns undefined when the instance is gone.
-   * @param calls the calls of earlier connections that are in flight: they are cancelled
+   * Attaches a socket, which replaces the current one. Returns undefined when the instance is gone.
+   * @param calls the calls in flight of earlier connections, which are cancelled
    */
   attach(socket: WorkerSocket, tools?: readonly ToolDescription[], calls?: readonly string[]): WorkerLink | undefined
 }
 
 export interface WebSocketInstanceOptions {
   readonly id: string
-  /** The secret of the worker, of which only a digest is kept; or its SHA-256 in hexadecimal. */
+  /** The secret of the worker, or its SHA-256 in hexadecimal. Only the digest is kept. */
   readonly secret: string | { readonly sha256: string }
   readonly tools?: readonly ToolDescription[] | undefined
   /** Whether the worker runs in a browser, for messages. Default true. */
@@ -51,7 +51,7 @@ export interface WebSocketInstanceOptions {
   readonly connectTimeoutMs?: number
   /** How long a worker may go without a pong, in ms. Default 45000. */
   readonly livenessMs?: number
-  /** How often it is pinged, in ms. Default 15000. */
+  /** The ping interval, in ms. Default 15000. */
   readonly pingEveryMs?: number
   /** How long a cancelled call waits for the worker to stop, in ms. Default 2000. */
   readonly cancelGraceMs?: number
@@ -75,7 +75,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   const { clock = systemClock, cancelGraceMs = 2000 } = options
   const { secret } = options
   const digest = typeof secret === 'string' ? digestOf(secret) : Buffer.from(secret.sha256, 'hex')
-  /** Calls have different ids in different lives of the server: the worker may still have those of an earlier one. */
+  /** Ids of calls differ between server processes, because the worker may still run calls of an earlier one. */
   const life = randomBytes(6).toString('base64url')
   const pending = new Map<string, Pending>()
   let tools = options.tools ?? []
@@ -99,7 +99,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     try {
       socket.send(JSON.stringify(message))
     } catch {
-      // The socket has closed, and its transport reports that.
+      // The socket has closed, which its transport reports.
     }
   }
 
@@ -116,7 +116,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     )
   }
 
-  /** Cancels calls of earlier connections: nothing is called before they have ended, or their grace has passed. */
+  /** Cancels calls of earlier connections. New calls wait until these have ended, or their grace period has passed. */
   function cancelEarlier(socket: WorkerSocket, callIds: readonly string[]): void {
     const before = earlier
     earlier =
@@ -126,7 +126,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
             callIds,
             createDelay(clock, cancelGraceMs, { name: `grace of the cancelled calls of ${id}` }),
           )
-    // Whoever waited for those looks at these.
+    // Waits for the earlier calls now include these.
     before?.end()
     for (const callId of callIds) send(socket, { type: 'tool_cancel', callId })
   }
@@ -224,7 +224,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         pending.set(callId, waiting)
         cancel = () => {
           waiting.isCancelled = true
-          // A worker answers when its tool has stopped; after the grace period it is no longer waited for.
+          // A worker answers when its tool has stopped. After the grace period the call ends without its answer.
           grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
           void grace.passed.then(() => reject(toError(call.signal.reason)))
           send(link.socket, { type: 'tool_cancel', callId })
@@ -271,9 +271,9 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
 interface EarlierCalls {
   readonly hasEnded: boolean
   readonly ended: Promise<void>
-  /** The worker has answered one. False for a call that is none of them. */
+  /** A worker has answered a call. False for an unknown call. */
   settle(callId: string): boolean
-  /** Nobody waits for them any longer. */
+  /** Ends the wait for them. */
   end(): void
 }
 

@@ -1,4 +1,4 @@
-/** Connects remote workers: `POST /register`, then `hello` on a socket. The transport passes the frames on to this file. */
+/** Connects remote workers: `POST /register`, then `hello` on a socket. The transport passes the frames to this file. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
@@ -47,7 +47,7 @@ export function registerWorker(
   return { instanceId, secret, websocketUrl }
 }
 
-/** A worker that an earlier process has registered may connect again, with its secret. */
+/** Lets a worker of an earlier process reconnect with its secret. */
 export function restoreWorker(
   instances: InstanceManager,
   { id, secretSha256, registration }: StoredInstance,
@@ -58,25 +58,25 @@ export function restoreWorker(
   instances.connect(websocketInstance({ ...options, ...own, id, secret: { sha256: secretSha256 } }))
 }
 
-/** A worker says its tools again. */
+/** A worker sends its tools again. */
 const storedRegistrationSchema = registerRequestSchema
   .pick({ tools: true })
   .extend({ isBrowser: z.boolean().optional() })
   .catch({})
 
-/** The connection of a worker, as its transport reports it. */
+/** The connection of a worker, for its transport. */
 export interface WorkerConnection {
-  /** Handles a text frame; the next one must wait for the promise, if there is one. Never throws or rejects. */
+  /** Handles a text frame. The transport awaits the promise, if any, before the next frame. Never throws or rejects. */
   receive(text: string): Promise<void> | void
   /** The socket has closed, from either side. */
   closed(): void
 }
 
-/** Workers that other servers also know: one may register at one of them, and connect to another. */
+/** Workers that are shared between servers: one may register at one server and connect to another. */
 export interface SharedWorkers {
-  /** Called with each `hello`, before its instance is looked up. Rejects when it cannot be looked up now. */
+  /** Called with each `hello`, before its instance is looked up. Rejects when the lookup is impossible now. */
   find(instanceId: string, secret: string): Promise<void>
-  /** Called when it has connected. Resolves when the others know it, or when that takes long; it is welcomed then. Never rejects. */
+  /** Called after a connection. Resolves when the other servers know it, or after a time limit; the worker is welcomed then. Never rejects. */
   announced(instanceId: string): Promise<void>
 }
 
@@ -84,11 +84,11 @@ export interface WorkerConnectionOptions {
   readonly clock?: Clock
   /** How long a socket may take to send `hello`, in ms. Default 10000. */
   readonly helloTimeoutMs?: number
-  /** Default: no other server knows them. */
+  /** Default: workers are not shared. */
   readonly shared?: SharedWorkers | undefined
 }
 
-/** Waits for `hello` on a socket and then attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
+/** Waits for `hello` on a socket and attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
 export function acceptWorker(
   instances: InstanceManager,
   socket: WorkerSocket,
@@ -135,7 +135,7 @@ export function acceptWorker(
     if (isOpen()) held.release()
   }
 
-  /** The worker comes back with the same registration. */
+  /** Asks the worker to reconnect with the same registration. */
   function tryAgain(): void {
     isClosed = true
     helloTimeout.cancel()
@@ -144,7 +144,7 @@ export function acceptWorker(
 
   function admit({ instanceId, secret, tools, calls }: Hello, to: WorkerSocket): void {
     const instance = instances.get(instanceId)?.instance
-    // An unknown id takes as long and is answered with the same error as a wrong secret.
+    // An unknown id takes the same time and gets the same error as a wrong secret.
     const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
     if (isAdmitted && isWorker(instance)) link = instance.attach(to, tools, calls)
     if (link === undefined) refuse('Unknown instance or wrong secret. Register again.')
@@ -169,7 +169,7 @@ export function acceptWorker(
   }
 }
 
-/** Sends nothing before it is released; then all, in its order. */
+/** Buffers frames until it is released, and then sends them in order. */
 function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: () => void } {
   const held: string[] = []
   let isHeld = true
@@ -192,7 +192,7 @@ function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: ()
 
 type Hello = Extract<WorkerMessage, { type: 'hello' }>
 
-/** How deep a frame may be nested, in levels: deeper than anything that is kept of a result. */
+/** The maximum nesting of a frame, in levels, which is deeper than any result that is kept. */
 const MAX_NESTING = 200
 
 function parseFrame(text: string): { message: WorkerMessage } | { code: string; problem: string } {

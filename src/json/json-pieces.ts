@@ -1,13 +1,13 @@
-/** Writes JSON piece by piece, so that a large value is never in memory as one text. */
+/** Writes JSON in pieces, so that the text of a large value is never in memory as a whole. */
 import { partsOf } from '../text/cut-text.js'
 
-/** The longest slice of a text that is written at once, in UTF-16 units. */
+/** The maximum slice of a text that is written at once, in UTF-16 units. */
 const SLICE = 64 * 1024
 
-/** What a piece has at least in UTF-16 units, or has taken in steps. Only the last one, and those beside a long text, have less. */
+/** The minimum work for a piece: its length in UTF-16 units, or its steps. Only the last piece and those next to a long text may be smaller. */
 export const PIECE_WORK = 4096
 
-/** An array or object that is being written. */
+/** An array or object in progress. */
 interface Level {
   readonly value: Readonly<Record<string | number, unknown>>
   /** Of an object. */
@@ -19,8 +19,8 @@ interface Level {
 }
 
 /**
- * The text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). A few shared parts can stand for endless text, and fields that JSON
- * does not know for none at all: whoever takes only the first pieces has work for those alone.
+ * Yields the text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). Shared parts may expand to an enormous text, and fields
+ * without a JSON form to an empty one. A reader that stops early only pays for the pieces that it took.
  */
 export function* jsonPieces(value: unknown): Generator<string, void> {
   const levels: Level[] = [{ ...levelOf([value]), end: '' }]
@@ -68,11 +68,11 @@ function levelOf(value: object): Level {
   return { value: value as Level['value'], keys, length, end: keys === undefined ? ']' : '}', at: 0, separator: '' }
 }
 
-/** How many keys are listed again each time. */
+/** The number of keys up to which the list is not cached. */
 const FEW_KEYS = 10_000
 const listed = new WeakMap<object, readonly string[]>()
 
-/** The keys of an object of plain data, which does not change: a million of them are listed once, since that takes half a second. */
+/** The keys of an object of plain data, which does not change. Long lists are cached, because listing a million keys takes half a second. */
 export function keysOf(value: object): readonly string[] {
   const known = listed.get(value)
   if (known !== undefined) return known
@@ -87,7 +87,7 @@ function* longText(before: string, text: string): Generator<string, void> {
   yield '"'
 }
 
-/** The pieces as a stream: the next is written when the reader has taken the one before. */
+/** The pieces as a stream. Each one is written after the reader took the previous one. */
 export function jsonStream(value: unknown): ReadableStream<Uint8Array> {
   const pieces = jsonPieces(value)
   const encoder = new TextEncoder()

@@ -1,14 +1,14 @@
 /** The size of a value as JSON, without writing it. */
 
 /**
- * The bytes of `JSON.stringify(value)` in UTF-8, for plain data (`toPlainData`).
- * @param most counting stops beyond it: the answer is then some number greater than it
+ * The size of `JSON.stringify(value)` in bytes of UTF-8, for plain data (`toPlainData`).
+ * @param most counting stops above it; the result is then any larger number
  */
 export function jsonBytes(value: unknown, most = Infinity): number {
   return bytesOf(value, most, new Map())
 }
 
-/** The sizes of the objects that were counted to their end: what is shared is counted once, and added each time. */
+/** The sizes of completely counted objects, so that shared parts are counted once. */
 type Sizes = Map<object, number>
 
 function bytesOf(value: unknown, most: number, sizes: Sizes): number {
@@ -37,10 +37,10 @@ function objectBytes(value: object, most: number, sizes: Sizes): number {
 }
 
 function itemsBytes(items: readonly unknown[], most: number, sizes: Sizes): number {
-  // The brackets, and a comma after each item but the last.
+  // The brackets, and the commas between the items.
   let bytes = 2 + Math.max(0, items.length - 1)
   for (const item of items) {
-    // An item that JSON does not know is null.
+    // An item without a JSON form is written as null.
     bytes += bytesOf(item, most - bytes, sizes) || NULL_BYTES
     if (bytes > most) break
   }
@@ -51,7 +51,7 @@ function fieldsBytes(fields: object, most: number, sizes: Sizes): number {
   let bytes = 1
   for (const [key, value] of Object.entries(fields)) {
     const size = bytesOf(value, most - bytes, sizes)
-    // A field that JSON does not know is absent. A colon, and a comma or the closing brace.
+    // A field without a JSON form is left out. The 2 bytes are a colon, and a comma or the closing brace.
     if (size > 0) bytes += textBytes(key, most - bytes) + size + 2
     if (bytes > most) break
   }
@@ -65,7 +65,7 @@ function textBytes(text: string, most: number): number {
   return bytes
 }
 
-/** One UTF-16 unit; half a surrogate pair takes half of the four bytes of the pair, and a lone one is escaped. */
+/** The bytes of one UTF-16 unit. Each half of a surrogate pair counts two bytes, and a lone surrogate is escaped. */
 function unitBytes(text: string, at: number): number {
   const unit = text.charCodeAt(at)
   if (unit < 0x20) return SHORT_ESCAPES.has(unit) ? 2 : 6

@@ -1,10 +1,10 @@
 /**
- * Plain data as JSON text of limited length. A few shared strings can stand for gigabytes of text, more than a string can hold: the rest
- * is left out in words, and the text is still JSON.
+ * Writes plain data as JSON text of limited length. Shared strings can expand to more text than a string can hold. Omitted parts are
+ * described in words, and the text remains valid JSON.
  */
 import { cutText, lastChars } from '../text/cut-text.js'
 
-/** The maximum for a text that is read in parts, in characters before they are escaped. */
+/** The default maximum for a text that is read in parts, in characters before escaping. */
 const MAX_JSON_CHARS = 10_000_000
 
 /** The characters around a value: quotes, a comma and a line break. */
@@ -16,7 +16,7 @@ export interface JsonTextOptions {
   readonly indent?: number
   /** Values after this many characters are left out. Default 10,000,000. */
   readonly maxChars?: number
-  /** Whether each value leaves half of the room to those after it, and a long text is shown by both of its ends. Default false. */
+  /** Whether each value leaves half of the room for later ones, and a long text is shown by its beginning and end. Default false. */
   readonly isPreview?: boolean
 }
 
@@ -29,7 +29,7 @@ export function toJsonText(value: unknown, options: JsonTextOptions = {}): strin
   return text ?? ''
 }
 
-/** About how many characters the JSON text of plain data has. No text is read for it. */
+/** Estimates the length of the JSON text of plain data, in characters. It does not read texts. */
 export function estimateJsonChars(value: unknown, sizes = new Map<object, number>()): number {
   if (typeof value === 'string') return AROUND + value.length
   if (typeof value !== 'object' || value === null) return AROUND
@@ -42,7 +42,7 @@ export function estimateJsonChars(value: unknown, sizes = new Map<object, number
   return size
 }
 
-/** The room that is left for a text. */
+/** The remaining room for a text. */
 interface Room {
   left: number
   readonly indent: number
@@ -70,7 +70,7 @@ function shortenText(text: string, room: Room): string {
   return kept.length === text.length ? text : `${kept}... [${text.length - kept.length} characters left out]`
 }
 
-/** A text, or both of its ends: half of the room is left to what follows. */
+/** A text, or its beginning and end. Half of the room is left for later values. */
 function previewText(text: string, room: Room): string {
   const size = Math.max(0, Math.floor(room.left / 2))
   if (text.length <= size) {

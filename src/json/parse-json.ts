@@ -1,4 +1,4 @@
-/** Parses JSON of a limited depth: what is nested deeper cannot be validated or written again. */
+/** Parses JSON of limited depth, because deeper values cannot be validated or serialized. */
 
 export type ParsedJson =
   | { readonly value: unknown }

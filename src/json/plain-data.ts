@@ -1,6 +1,7 @@
 /**
- * Frozen copies of values from outside. JSON data is copied as it is; what JSON cannot represent becomes readable text. So a record can always
- * be shown and serialised, and does not change with the original.
+ * Makes frozen copies of values from outside. JSON data is copied unchanged; values that JSON cannot represent become readable text. So a record can
+ * always
+ * be shown and serialized, and does not change with the original.
  */
 
 import { defined } from '../defined.js'
@@ -9,17 +10,17 @@ import { defined } from '../defined.js'
 export const MAX_LEVELS = 100
 
 /**
- * How many objects are copied in all, and below so many levels: getters and proxies may make new ones whenever they are read, and those go deep. Further
- * ones are replaced by a note.
+ * The maximum number of copied objects: in all, and below the given level. Getters and proxies may create new objects on each read, and nest them
+ * deeply. Further objects are replaced by a note.
  */
 const MAX_OBJECTS = { inAll: 1_000_000, deep: 100_000, levels: 12 } as const
 
-/** Copies and freezes any value. Never throws, also if getters, proxies or `toJSON` methods do. */
+/** Copies and freezes any value. Never throws, even if getters, proxies or `toJSON` methods do. */
 export function toPlainData(value: unknown): unknown {
   return copy(value, { copies: new Map(), deep: 0, isCut: false }, 0)
 }
 
-/** The same, or undefined for a value of more levels or objects than are copied: for input that must not change. */
+/** As `toPlainData`, but undefined for a value above the limits, for input that must not change. */
 export function toWholePlainData<T>(value: T): T | undefined {
   const seen: Seen = { copies: new Map(), deep: 0, isCut: false }
   const copied = copy(value, seen, 0)
@@ -27,11 +28,11 @@ export function toWholePlainData<T>(value: T): T | undefined {
 }
 
 interface Seen {
-  /** Finished copies by original, so that shared parts are copied once; `UNDER_WAY` for the objects around the current one. */
+  /** Finished copies by original, so that shared parts are copied once. `UNDER_WAY` marks the ancestors of the current object. */
   readonly copies: Map<object, unknown>
-  /** How many objects were met below the first levels. */
+  /** The number of objects below the first levels. */
   deep: number
-  /** Something was replaced by a note. */
+  /** Whether a value was replaced by a note. */
   isCut: boolean
 }
 
@@ -81,7 +82,7 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
     const { name, message, cause } = value
     return copyFields(Object.entries({ name, message, ...defined({ cause }) }), seen, depth)
   }
-  // By their own methods: an object may have others, which never end.
+  // With the built-in methods, because an object may override them with endless ones.
   if (value instanceof Map) {
     const entries: (readonly [string, unknown])[] = []
     Map.prototype.forEach.call(value, (field, key) => entries.push([String(key), field]))
@@ -100,10 +101,10 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
   return Object.freeze(fields)
 }
 
-/** Longer arrays are looked at for holes: one item with a large index makes an array of billions. */
+/** Longer arrays are checked for holes, because one item with a large index makes an array of billions. */
 const MAX_UNSEEN_ITEMS = 100_000
 
-/** A long array with holes is copied as the items that it has, by their indices. */
+/** Copies a long array with holes as an object of its items. */
 function copyItems(items: readonly unknown[], seen: Seen, depth: number): object {
   if (items.length > MAX_UNSEEN_ITEMS) {
     const entries = Object.entries(items)
@@ -137,7 +138,7 @@ function copyFields(given: readonly (readonly [string, unknown])[], seen: Seen, 
   return Object.freeze(fields)
 }
 
-/** Also defines fields with inherited names: assigning to `__proto__` would not create a field. */
+/** Defines the field, because assigning to `__proto__` would not create one. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
   if (!(key in fields)) fields[key] = value
   else Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })

@@ -1,6 +1,6 @@
 /**
- * Texts from elsewhere (names, ids, errors, output of tools) on their way to a person's terminal or log. A terminal obeys control
- * characters: they can erase a screen, set its title or the clipboard, and forge lines. Bidirectional controls reorder what is shown.
+ * Makes external texts (names, ids, errors, output of tools) safe for a terminal or log. A terminal obeys control
+ * characters, which can erase the screen, set its title or the clipboard, and forge lines. Bidirectional controls reorder the visible text.
  */
 
 // C0, DEL, C1, the line separators, and the marks, embeddings, overrides and isolates of https://www.unicode.org/reports/tr9/
@@ -14,7 +14,7 @@ export function toOneLine(text: string): string {
   return text.replace(RUNS_OF_CONTROLS, ' ')
 }
 
-/** Lines: control characters but line feeds and tabs become spaces. */
+/** Lines: control characters other than line feeds and tabs become spaces. */
 export function toLines(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(CONTROLS, (found) => (found === '\n' || found === '\t' ? found : ' '))
 }
@@ -28,5 +28,5 @@ export function escapeControls(text: string): string {
 // eslint-disable-next-line no-control-regex
 const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-Z\\^-~])/g
 
-/** Without the codes that a program writes for a terminal, such as those of colours. */
+/** Removes the codes for a terminal, such as colours. */
 export const withoutAnsi = (text: string): string => text.replace(ANSI, '')

@@ -1,4 +1,4 @@
-/** Texts cut in UTF-16 units, as `length` counts them. A surrogate pair is never split. */
+/** Cuts texts in UTF-16 units, as `length` counts them. A surrogate pair is never split. */
 
 /** The first `maxChars` units of a text, or one less where that would split a pair. */
 export function cutText(text: string, maxChars: number): string {

@@ -1,4 +1,4 @@
-/** Durations in words for people. */
+/** Formats durations for people. */
 
 /** `42s`, `3m 5s` or `2h 7m`; `0s` if the clock went back. */
 export function formatDuration(startMs: number, endMs: number): string {
@@ -9,7 +9,7 @@ export function formatDuration(startMs: number, endMs: number): string {
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
 }
 
-/** A time in ISO 8601. A restored record may have a time outside the range of a date. */
+/** A time in ISO 8601. A restored record may have a time outside the range of `Date`. */
 export function isoTime(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()

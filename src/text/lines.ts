@@ -1,6 +1,6 @@
 /** Splits a stream of text into lines. */
 
-/** How much of an unfinished line is kept, in UTF-16 units; the rest of it is dropped. */
+/** The maximum length of an unfinished line, in UTF-16 units; the rest of it is dropped. */
 const MAX_LINE_CHARS = 65_536
 
 /** Splits text that arrives in pieces. */

@@ -1,18 +1,18 @@
-/** Which known name an unknown one was probably meant to be. */
+/** Suggests the known name that an unknown one was probably meant to be. */
 
 /**
- * The shortest name that what was written is a part or an abbreviation of (`cmd` of `command`), or else the name that takes the fewest edits;
- * undefined when there is none, or more edits than a third of its length and 2.
+ * The shortest name that contains `name` or is abbreviated by it (`cmd` for `command`), or else the name with the fewest edits.
+ * Undefined when there is no such name, or it needs more edits than 2 and a third of its length.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   return longerName(written, known) ?? leastEdited(written, known)
 }
 
-/** The shortest part of a name that means it, in characters. */
+/** The minimum length of a part that suggests a name, in characters. */
 const LEAST_PART = 3
 
-/** How what was written may mean a longer name, the surest way first. */
+/** How a text may stand for a longer name, the most certain way first. */
 const LONGER = [
   (name: string, part: string): boolean => name.startsWith(part),
   (name: string, part: string): boolean => name.includes(part),
@@ -29,7 +29,7 @@ function longerName(part: string, known: readonly string[]): string | undefined 
   return undefined
 }
 
-/** Whether the letters of a short form are in a name in the same order, and the first is the same. */
+/** Whether the letters of the short form occur in the name in the same order, with the same first letter. */
 function isAbbreviation(name: string, short: string): boolean {
   if (short.length >= name.length || name[0] !== short[0]) return false
   let found = 0
@@ -42,7 +42,7 @@ function leastEdited(name: string, known: readonly string[]): string | undefined
   let fewest = Infinity
   for (const candidate of known) {
     const most = Math.max(2, Math.floor(candidate.length / 3))
-    // A name of another length takes at least as many edits as the lengths differ: a very long one costs nothing.
+    // Skips names whose length alone requires too many edits, so that a very long one costs no time.
     if (Math.abs(candidate.length - name.length) > most) continue
     const edits = editsBetween(name, candidate.toLowerCase())
     if (edits <= most && edits < fewest) [nearest, fewest] = [candidate, edits]
@@ -50,7 +50,7 @@ function leastEdited(name: string, known: readonly string[]): string | undefined
   return nearest
 }
 
-/** What to expect in place of an unknown name: the nearest known one, or else all of them. */
+/** The suggestion for an unknown name: the nearest known one, or else all of them. */
 export function expectedName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known)
   if (nearest !== undefined) return `no such name; the nearest is ${nearest}`

@@ -32,16 +32,16 @@ function describeObject(value: object): string {
   }
 }
 
-/** How much is written, in characters: a little more than is shown. A few shared parts can stand for more text than a string can hold. */
+/** The maximum number of characters to write, slightly more than are shown. Shared parts can expand to more text than a string can hold. */
 const MAX_CHARS = 100
 
 interface Written {
   text: string
-  /** The objects around the current one. */
+  /** The ancestors of the current object. */
   readonly around: Set<object>
 }
 
-/** Writes as `JSON.stringify` does, and stops soon after MAX_CHARS. @returns false for what JSON leaves out */
+/** Writes as `JSON.stringify` does, and stops soon after MAX_CHARS. @returns false for a value that JSON leaves out */
 function writeJson(given: unknown, key: string, to: Written): boolean {
   if (to.text.length > MAX_CHARS) return true
   const { toJSON } = Object(given) as { toJSON?: unknown }
