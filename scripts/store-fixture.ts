@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openDatabase } from '../src/store/sqlite/driver.js'
 import { LAYOUT_VERSION } from '../src/store/sqlite/schema.js'
-import { readStore, sqliteStore, type StoreChange, type StoredTask } from '../src/store/index.js'
+import { readStore, sqliteStore, type StoreChange } from '../src/store/index.js'
+import type { StoredTask } from '../src/store/store.js'
 
 const base = fileURLToPath(new URL(`../test/unit/store/fixtures/layout-${LAYOUT_VERSION}`, import.meta.url))
 

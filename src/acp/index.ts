@@ -1,3 +1,3 @@
 /** `agent-tasks/acp`: agents that speak the Agent Client Protocol, as subagents. It needs the package `@agentclientprotocol/sdk`, version 2. */
 export { acpRunner } from './acp-runner.js'
-export type { AcpPermissions, AcpPolicy, AcpRunnerOptions, AcpToolKind } from './acp-options.js'
+export type { AcpRunnerOptions } from './acp-options.js'

@@ -9,8 +9,6 @@ import type { Tool, ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 import { executeOrThrow } from './tool-failure.js'
 
-export type { NeutralTools } from './neutral-tools.js'
-
 export { ToolFailure } from './tool-failure.js'
 
 /** Tools of the AI SDK by name, with typed inputs. */

@@ -3,8 +3,6 @@ import { preview } from '../text/preview.js'
 import { errorResult, validationError, type Tool, type ToolContext, type ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
-export type { NeutralTools } from './neutral-tools.js'
-
 /** The description of a tool for a model's API. */
 export interface JsonSchemaTool {
   /** The name. */

@@ -5,8 +5,6 @@ import { z } from 'zod'
 import type { OutputUpdate, Tool, ToolResult } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 
-export type { NeutralTools } from './neutral-tools.js'
-
 /** A structured tool of LangChain. Its artifact is the whole result. */
 export type LangChainTool = DynamicStructuredTool<
   z.ZodType<Record<string, unknown>>,

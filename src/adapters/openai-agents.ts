@@ -10,10 +10,8 @@ import type { Tool } from '../tools/tool.js'
 import { listTools, parametersOf, type NeutralTools } from './neutral-tools.js'
 import { executeOrThrow } from './tool-failure.js'
 
-export type { NeutralTools } from './neutral-tools.js'
-
 /** The type of a schema that is not strict in the SDK; at run time it accepts any object schema. */
-export interface LooseParameters {
+interface LooseParameters {
   /** Always an object. */
   type: 'object'
   /** The fields; the SDK does not type them. */

@@ -1,16 +1,11 @@
 /** `agent-tasks/bullmq`: many machines, over BullMQ on Redis or Valkey. It needs the packages `bullmq` and `ioredis`. */
 
-// Redis
-export type { RedisAccess } from './connection.js'
-export type { RedisFinding } from './redis-checks.js'
-
 // A cluster of task servers
 export { bullmqCluster, type BullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'
-export type { ClusterTasks, FollowOptions } from '../command-tasks/cluster-tasks.js'
+export type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 
 // Subagents on workers
 export { bullmqRunner } from './bullmq-runner.js'
 export type { BullmqRunnerOptions } from './bullmq-runner.js'
 export { startWorker } from './start-worker.js'
-export type { AgentWorker, WorkerOptions, WorkerSubagent } from './start-worker.js'
-export type { WorkerInput } from './worker-run.js'
+export type { AgentWorker, WorkerOptions } from './start-worker.js'

@@ -16,11 +16,11 @@ import {
   type OpenStore,
   type StoreChange,
   type StoreContents,
-  type StoredCommandTask,
 } from '../store/index.js'
 import { isFolder, partsOf, sessionsAt, type StoredSession } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
+import type { StoredCommandTask } from '../store/store.js'
 
 /** How much of a goal a line shows, in characters. */
 const GOAL_CHARS = 60

@@ -1,5 +1,5 @@
 /** Shows the progress of a task: a bar for each command on a terminal, otherwise a line for each change. */
-import type { TaskEvent } from '../client/session.js'
+import type { TaskMessage } from '../client/session.js'
 import { statusText, type CommandError, type CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
 import type { Line, Terminal } from './terminal.js'
@@ -7,7 +7,7 @@ import type { Line, Terminal } from './terminal.js'
 export interface TaskView {
   /** Shows the task at the start and after a reconnection. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
-  show(event: TaskEvent): void
+  show(event: TaskMessage): void
   /** Shows a message besides the events, until the next one; `''` for none. */
   note(text: string): void
   /** Stops updating; what is drawn stays. */
@@ -46,7 +46,7 @@ export function createTaskView(terminal: Terminal): TaskView {
 }
 
 function createLines({ say }: Terminal): TaskView {
-  let last: Extract<TaskEvent, { type: 'task_progress' }> | undefined
+  let last: Extract<TaskMessage, { type: 'task_progress' }> | undefined
   const sayStep = (event: NonNullable<typeof last>, status: string): void =>
     say(`${event.taskId} [${event.commandIndex + 1}/${event.totalCommands}] ${event.tool_name} ${status}`)
   return {
@@ -137,14 +137,14 @@ function drawRow({ name, status, shown, share, note }: Row, width: number): Line
   return [`${name.padEnd(width)} `, { text: `${bar} ${shown}`, colour: COLOURS[status] }, rest]
 }
 
-function noteOf(event: Extract<TaskEvent, { type: 'task_progress' }>): string {
+function noteOf(event: Extract<TaskMessage, { type: 'task_progress' }>): string {
   const { progress, total, message, error } = event
   if (error !== undefined) return `: ${oneLine(`${error.code}: ${error.message}`, 200)}`
   if (progress === undefined) return ''
   return `: ${progress}${total === undefined ? '' : `/${total}`}${message === undefined ? '' : ` ${oneLine(message, 100)}`}`
 }
 
-function outcome({ summary, error }: Extract<TaskEvent, { type: 'task_complete' }>): string {
+function outcome({ summary, error }: Extract<TaskMessage, { type: 'task_complete' }>): string {
   const counts = `(${summary.successfulCommands} of ${summary.totalCommands} commands in ${summary.duration} ms)`
   return error === undefined ? counts : `${counts}: ${oneLine(`${error.code}: ${error.message}`, 300)}`
 }

@@ -10,7 +10,7 @@ import type { AgentTasksError } from '../errors.js'
 import type { SubscribeAckMessage } from '../protocol/client-messages.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from './client-errors.js'
-import type { Session, TaskEvent } from './session.js'
+import type { Session, TaskMessage } from './session.js'
 
 /** How long the events of a submitted task are buffered without a watcher, in ms. */
 const UNWATCHED_MS = 1000
@@ -19,7 +19,7 @@ const UNWATCHED_MS = 1000
 const RETRY_MS = 1000
 
 export interface Watcher {
-  readonly onEvent: (event: TaskEvent) => void
+  readonly onEvent: (event: TaskMessage) => void
   readonly onSnapshot: ((task: Task) => void) | undefined
   readonly onError: (error: AgentTasksError) => void
 }
@@ -28,7 +28,7 @@ interface Feed {
   readonly taskId: string
   readonly watchers: Set<Watcher>
   /** The events before the first watcher; only of a task that was just submitted. */
-  early: TaskEvent[] | undefined
+  early: TaskMessage[] | undefined
   /** Whether the server had it. */
   isKnown: boolean
   isOver: boolean
@@ -161,7 +161,7 @@ export function createFeeds({ clock, session, maxBuffered }: FeedsOptions) {
         if (feed.watchers.size === 0 && isOpen(feed)) abandon(feed)
       }
     },
-    push(event: TaskEvent): void {
+    push(event: TaskMessage): void {
       const feed = feeds.get(event.taskId)
       if (feed === undefined || feed.isOver) return
       if (event.type === 'task_complete') feed.isOver = true

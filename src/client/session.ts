@@ -24,7 +24,7 @@ import { createRequests, type Requests } from './requests.js'
 export type ConnectionState = 'disconnected' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
 /** An event of a task. */
-export type TaskEvent = TaskProgressMessage | TaskCompleteMessage
+export type TaskMessage = TaskProgressMessage | TaskCompleteMessage
 
 export interface SessionOptions {
   readonly url: string
@@ -35,7 +35,7 @@ export interface SessionOptions {
   readonly requestTimeoutMs: number
   /** After this much silence a request checks that the server is there, in ms. */
   readonly heartbeatMs: number
-  readonly onEvent: (event: TaskEvent) => void
+  readonly onEvent: (event: TaskMessage) => void
   /** A new connection is ready; it has no subscriptions. */
   readonly onReady: () => void
   /** The connection failed; the next request starts a new attempt. */

@@ -27,7 +27,7 @@ import type { FetchLike, SocketConstructor } from './platform.js'
 import { createReconnection, reconnectOption, type ReconnectOptions } from './reconnection.js'
 import type { AnswerOf, Request } from './requests.js'
 import { callRest, type RestOptions } from './rest.js'
-import { createSession, type ConnectionState, type TaskEvent } from './session.js'
+import { createSession, type ConnectionState, type TaskMessage } from './session.js'
 import { createWatchQueue } from './watch-queue.js'
 
 /** Options of `createTaskClient`. */
@@ -106,7 +106,7 @@ const listOptionTypes: OptionTypes<TaskListOptions> = {
 }
 
 /** One page of tasks, newest first. */
-export interface TaskPage {
+export interface TaskList {
   /** At most `limit` tasks. */
   readonly tasks: readonly TaskSummary[]
   /** Absent on the last page. */
@@ -143,9 +143,9 @@ export interface TaskClient {
    * @throws while iterating: TaskExpiredError when the server no longer has the task, TaskServerError (`TASK_NOT_FOUND`) when it
    *   never had it, ConnectionError
    */
-  watch(taskId: string, options?: WatchOptions): AsyncIterable<TaskEvent, undefined>
+  watch(taskId: string, options?: WatchOptions): AsyncIterable<TaskMessage, undefined>
   /** One page of tasks, newest first. */
-  list(options?: TaskListOptions): Promise<TaskPage>
+  list(options?: TaskListOptions): Promise<TaskList>
   /** A task with its commands; undefined when the server does not have it. */
   get(taskId: string): Promise<Task | undefined>
   /**

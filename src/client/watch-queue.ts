@@ -2,22 +2,22 @@
  * The unread events of a watch, as an async iterator without back-pressure. A consumer that falls behind loses the oldest progress
  * messages, never the `task_complete` (S7).
  */
-import type { TaskEvent } from './session.js'
+import type { TaskMessage } from './session.js'
 
 export interface WatchQueue {
-  readonly iterator: AsyncIterableIterator<TaskEvent, undefined>
+  readonly iterator: AsyncIterableIterator<TaskMessage, undefined>
   /** Adds an event; after `task_complete` the iteration ends. */
-  push(event: TaskEvent): void
+  push(event: TaskMessage): void
   /** Ends the iteration with an error: after the pushed events, or at once. */
   fail(error: unknown, isAtOnce?: boolean): void
 }
 
 interface Reader {
-  readonly resolve: (result: IteratorResult<TaskEvent, undefined>) => void
+  readonly resolve: (result: IteratorResult<TaskMessage, undefined>) => void
   readonly reject: (error: unknown) => void
 }
 
-const DONE: IteratorResult<TaskEvent, undefined> = { done: true, value: undefined }
+const DONE: IteratorResult<TaskMessage, undefined> = { done: true, value: undefined }
 
 /**
  * @param maxBuffered the most unread events
@@ -27,7 +27,7 @@ export function createWatchQueue(
   maxBuffered: number,
   { onEnd, onRead }: { readonly onEnd: () => void; readonly onRead: () => void },
 ): WatchQueue {
-  const events: TaskEvent[] = []
+  const events: TaskMessage[] = []
   const readers: Reader[] = []
   let isEnded = false
   let failure: { readonly error: unknown } | undefined
@@ -58,7 +58,7 @@ export function createWatchQueue(
     }
   }
 
-  const iterator: AsyncIterableIterator<TaskEvent, undefined> = {
+  const iterator: AsyncIterableIterator<TaskMessage, undefined> = {
     next: () =>
       new Promise((resolve, reject) => {
         readers.push({ resolve, reject })

@@ -1,4 +1,7 @@
-/** `agent-tasks/testing`: the race kit, for tests of your own integration. It needs fast-check, and works with any test runner. */
+/**
+ * `agent-tasks/testing`: the race kit, for tests of your own integration. It needs fast-check, and works with any test runner.
+ * `agent-tasks/testing/ledger` has the delivery logs.
+ */
 
 // Races
 export { exploreRaces } from './explore-races.js'
@@ -6,24 +9,12 @@ export type { RaceSummary } from './explore-races.js'
 export { replayRace } from './replay-race.js'
 export type { ReplayOptions, ReplaySummary } from './replay-race.js'
 export { RaceError } from './race-error.js'
-export type { RaceFindings } from './race-error.js'
-export type {
-  Race,
-  RaceActor,
-  RaceActors,
-  RaceCheck,
-  RaceGenerator,
-  RaceOptions,
-  RaceStep,
-  RaceStepFunction,
-} from './race-options.js'
-export type { RaceEvent, RaceFailure, RaceReport, RaceRun } from './race-run.js'
-export type { RaceClock } from './race-clock.js'
+export type { Race, RaceGenerator, RaceOptions } from './race-options.js'
 
 // Orders, for a property that does its own scheduling
 export { RaceOrder, raceOrders } from './race-order.js'
 export { createRaceScheduler } from './race-scheduler.js'
-export type { RaceScheduler, ScheduledItem } from './race-scheduler.js'
+export type { RaceScheduler } from './race-scheduler.js'
 
 // Time
 export { createManualClock } from './manual-clock.js'
@@ -31,37 +22,23 @@ export type { ManualClock } from './manual-clock.js'
 
 // Waiting without real time
 export { runUntilEvent, runUntilSettled, runUntilState } from './run-until.js'
-export type { EventOf, RunUntilOptions } from './run-until.js'
-
-// Delivery logs; `agent-tasks/testing/ledger` exports these alone, for production
-export { checkDeliveryLog, deliveryLogEntrySchema, parseDeliveryLog, recordDeliveryLog } from './ledger.js'
-export type {
-  DeliveryCheckOptions,
-  DeliveryLogEntry,
-  DeliveryProblem,
-  DeliveryRecorder,
-  DeliveryRecorderOptions,
-  DeliverySource,
-  DeliveryVerdict,
-} from './ledger.js'
+export type { RunUntilOptions } from './run-until.js'
 
 // A model of the manager, and commands that compare a manager with it
 export { managerCommands } from './manager-commands.js'
 export { compareManager, createManagerPair, managerCommand } from './manager-pair.js'
-export type { ManagerCommand, ManagerModel, ManagerPairOptions, ManagerSystem } from './manager-pair.js'
-export * as managerModel from './task-model.js'
+export type { ManagerCommand, ManagerPairOptions } from './manager-pair.js'
+export { managerModel } from './manager-model.js'
 
 // Arbitraries
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
-export type { RaceScriptOptions, TaskEvent, TaskInputOptions } from './arbitraries.js'
+export type { RaceScriptOptions, TaskInputOptions } from './arbitraries.js'
 
-// What runs tasks
+// Contracts of what runs tasks, and of stores
 export { engineContract } from './engine-contract.js'
-export type { EngineCase, EngineSubject } from './engine-contract.js'
+export type { EngineSubject } from './engine-contract.js'
 export { laneContract } from './lane-contract.js'
-export type { LaneCall, LaneEnd, LaneInstance, LaneSubject } from './lane-contract.js'
-export type { ContractCase } from './contract-cases.js'
-
-// Stores
+export type { LaneSubject } from './lane-contract.js'
 export { storeContract } from './store-contract.js'
-export type { StoreCase, StoreSubject } from './store-contract.js'
+export type { StoreSubject } from './store-contract.js'
+export type { ContractCase } from './contract-cases.js'

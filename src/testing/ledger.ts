@@ -1,8 +1,8 @@
-/** `agent-tasks/testing/ledger`: records and judges delivery logs. It needs no test library, so production may use it too. */
+/** `agent-tasks/testing/ledger`: records and judges delivery logs. It needs no test library, so that production can use it. */
 export { deliveryLogEntrySchema, parseDeliveryLog } from './delivery-log.js'
 export type { DeliveryLogEntry } from './delivery-log.js'
 export { checkDeliveryLog } from './delivery-verdict.js'
 export type { DeliveryCheckOptions } from './delivery-verdict.js'
-export type { DeliveryProblem, DeliveryVerdict } from './delivery-accounts.js'
+export type { DeliveryVerdict } from './delivery-accounts.js'
 export { recordDeliveryLog } from './delivery-recorder.js'
-export type { DeliveryRecorder, DeliveryRecorderOptions, DeliverySource } from './delivery-recorder.js'
+export type { DeliveryRecorder, DeliveryRecorderOptions } from './delivery-recorder.js'

@@ -7,7 +7,12 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createTaskClient, type TaskClient, type TaskCompleteMessage, type TaskEvent } from '../../src/client/index.js'
+import {
+  createTaskClient,
+  type TaskClient,
+  type TaskCompleteMessage,
+  type TaskMessage,
+} from '../../src/client/index.js'
 import { startTaskServer, type TaskServer } from '../../src/server/index.js'
 import {
   GONE_MS,
@@ -90,7 +95,7 @@ const storyOf = (commands: number): string[] => [
   'completed',
 ]
 
-const told = (events: readonly TaskEvent[]): string[] =>
+const told = (events: readonly TaskMessage[]): string[] =>
   events.map((event) => (event.type === 'task_progress' ? `${event.commandIndex} ${event.status}` : event.status))
 
 describe('browsers behind a server', { timeout: 180_000 }, () => {

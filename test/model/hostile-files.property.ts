@@ -20,7 +20,8 @@ import fc from 'fast-check'
 import { folderName } from '../../src/async-tasks/output/run-files.js'
 import { AsyncTaskManager, processRunner } from '../../src/index.js'
 import { identityOf } from '../../src/process-identity.js'
-import { sqliteStore, StoreError, type StoredJson, type StoreChange } from '../../src/store/index.js'
+import { sqliteStore, StoreError, type StoreChange } from '../../src/store/index.js'
+import type { StoredJson } from '../../src/store/store.js'
 
 const kinds = ['FIFO', 'folder', 'link', 'endless link', 'huge', 'empty', 'garbage'] as const
 const names = [

@@ -4,8 +4,9 @@
  */
 import fc from 'fast-check'
 import { sessionStore, type SessionFiles, type SessionStore } from '../../src/store/sessions/session-store.js'
-import type { StoredTask } from '../../src/store/index.js'
+
 import { DiskUser, ProcessDied, SessionDisk } from './session-disk.js'
+import type { StoredTask } from '../../src/store/store.js'
 
 type Action =
   | { readonly type: 'start'; readonly diesAt: number }

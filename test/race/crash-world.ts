@@ -9,13 +9,13 @@ import {
   type AsyncTaskInfo,
   type Runner,
   type Turn,
-  type WasDelivered,
 } from '../../src/index.js'
 import { StoreError, type Store } from '../../src/store/index.js'
 import type { Race } from '../../src/testing/index.js'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
 import type { CrashScript, CrashStep } from './crash-script.js'
 import { emptyNotes, Judge, type Notes } from './crash-judge.js'
+import type { WasDelivered } from '../../src/async-tasks/delivery/unknown-deliveries.js'
 
 /** What survives a crash besides the store. */
 export interface Disk {

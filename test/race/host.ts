@@ -1,7 +1,8 @@
 /** An agent host as a trigger sees it: it shows in one of four ways whether its agent is busy. */
 import { BehaviorSubject, Observable, Subject } from 'rxjs'
-import type { BusySource } from '../../src/index.js'
+
 import type { HostKind } from './script.js'
+import type { BusySource } from '../../src/async-tasks/delivery/busy.js'
 
 export class FakeHost {
   readonly kind: HostKind

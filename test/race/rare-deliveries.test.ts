@@ -1,7 +1,8 @@
 /** Transitions of the delivery machine that no race takes, because they need an unusual host: D3 to D5. */
 import { describe, expect, it } from 'vitest'
-import type { ReminderSource } from '../../src/index.js'
+
 import { setUpTrigger } from '../unit/async-tasks/trigger-host.js'
+import type { ReminderSource } from '../../src/async-tasks/delivery/auto-trigger.js'
 
 /** A source that never has a reminder. */
 const remindsOfNothing = (meanwhile: () => void = () => undefined): ReminderSource => ({

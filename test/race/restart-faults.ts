@@ -1,7 +1,8 @@
 /** Planted faults of command tasks with a store, through public options and the ports alone. */
 import { TaskManager } from '../../src/command-tasks/task-manager.js'
-import type { Store, StoreContents, StoredCommandTask } from '../../src/store/index.js'
+import type { Store, StoreContents } from '../../src/store/index.js'
 import type { RestartWiring } from './restarts.property.js'
+import type { StoredCommandTask } from '../../src/store/store.js'
 
 export interface RestartFault {
   readonly name: string

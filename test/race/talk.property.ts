@@ -4,12 +4,13 @@
  */
 import fc from 'fast-check'
 import type { AsyncTaskManager } from '../../src/async-tasks/manager.js'
-import { createAgentTasks, type AgentTasks, type QuestionRef, type Runner } from '../../src/index.js'
+import { createAgentTasks, type AgentTasks, type Runner } from '../../src/index.js'
 import { raceOrders, type Race, type RaceOptions } from '../../src/testing/index.js'
 import { chooserOf } from '../../src/testing/race-order.js'
 import { timelineOf } from '../../src/testing/race-report.js'
 import { runRace } from '../../src/testing/race-run.js'
 import { talkScripts, type TalkScript, type TalkStep } from './talk-script.js'
+import type { QuestionRef } from '../../machines/owed-questions.js'
 
 /** What one message carried. */
 interface Told {

@@ -9,7 +9,7 @@ import { expect, onTestFinished } from 'vitest'
 import {
   createTaskClient,
   type TaskCompleteMessage,
-  type TaskEvent,
+  type TaskMessage,
   type TaskSubmission,
 } from '../../src/client/index.js'
 import { mcpInstance, startTaskServer, type Instance } from '../../src/server/index.js'
@@ -98,7 +98,7 @@ export async function openDriver(id: string): Promise<Perform> {
   }
 }
 
-export async function endOf(events: AsyncIterable<TaskEvent>): Promise<TaskCompleteMessage> {
+export async function endOf(events: AsyncIterable<TaskMessage>): Promise<TaskCompleteMessage> {
   for await (const event of events) if (event.type === 'task_complete') return event
   throw new Error('The watch ended without an end.')
 }

@@ -6,7 +6,8 @@ import { folderName } from '../../src/async-tasks/output/run-files.js'
 import { reapProgram, type StartedProgram } from '../../src/engine/reap.js'
 import type { RunDurability } from '../../src/engine/runner.js'
 import { startSurviving } from '../../src/runners/surviving-program.js'
-import { sqliteStore, type StoredJson } from '../../src/store/index.js'
+import { sqliteStore } from '../../src/store/index.js'
+import type { StoredJson } from '../../src/store/store.js'
 
 export interface LeftProgram {
   /** The folder with its files. */

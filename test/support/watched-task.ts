@@ -1,9 +1,9 @@
 /** A task that a client watches: its events, and promises for some of them. */
-import type { TaskClient, TaskCompleteMessage, TaskEvent } from '../../src/client/index.js'
+import type { TaskClient, TaskCompleteMessage, TaskMessage } from '../../src/client/index.js'
 
 export interface WatchedTask {
   readonly taskId: string
-  readonly events: TaskEvent[]
+  readonly events: TaskMessage[]
   /** Resolves with its complete event. */
   readonly ended: Promise<TaskCompleteMessage>
   /** Awaits a promise, and rejects if the task ends first. */
@@ -14,7 +14,7 @@ export interface WatchedTask {
 
 /** Watches a task. */
 export function watchTask(client: TaskClient, taskId: string): WatchedTask {
-  const events: TaskEvent[] = []
+  const events: TaskMessage[] = []
   let onEvent: () => void = () => undefined
   const ended = (async (): Promise<TaskCompleteMessage> => {
     for await (const event of client.watch(taskId)) {

@@ -1,7 +1,8 @@
 /** The types of `agent-tasks/acp`. */
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks, type OutputRunner } from 'agent-tasks'
-import { acpRunner, type AcpPermissions } from 'agent-tasks/acp'
+import { acpRunner } from 'agent-tasks/acp'
+import type { AcpPermissions } from '../../src/acp/acp-options.js'
 
 export function anAgentAsASubagent(): void {
   const runner = acpRunner({

@@ -14,16 +14,11 @@ import {
 } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
-import {
-  createAgentTasks,
-  type BackgroundMode,
-  type BackgroundOptions,
-  type BackgroundTask,
-  type InBackground,
-  type McpTool,
-} from 'agent-tasks'
+import { createAgentTasks, type BackgroundOptions, type BackgroundTask, type InBackground } from 'agent-tasks'
 import { toOpenAIAgentsTools } from 'agent-tasks/adapters/openai-agents'
-import { defineTool, type ToolResult } from 'agent-tasks/tools'
+import { defineTool } from 'agent-tasks/tools'
+import type { BackgroundMode, McpTool } from '../../src/host/background/background-types.js'
+import type { ToolResult } from '../../src/tools/tool.js'
 
 declare const model: LanguageModel
 declare const client: Client

@@ -1,9 +1,11 @@
 /** The contract of the types of `agent-tasks/bullmq`. */
 import { createAgentTasks } from 'agent-tasks'
-import { bullmqCluster, type ClusterTasks, type RedisAccess, type RedisFinding } from 'agent-tasks/bullmq'
+import { bullmqCluster, type ClusterTasks } from 'agent-tasks/bullmq'
 import { startMcpStdioServer } from 'agent-tasks/mcp'
 import { startTaskServer } from 'agent-tasks/server'
 import { createSubmitCommandsTool, findCommandRunner } from 'agent-tasks/tools'
+import type { RedisAccess } from '../../src/bullmq/connection.js'
+import type { RedisFinding } from '../../src/bullmq/redis-checks.js'
 
 const access: RedisAccess = {
   connection: 'redis://localhost',

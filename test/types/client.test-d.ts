@@ -7,18 +7,18 @@ import {
   createTaskClient,
   instanceTool,
   type ConnectedInstance,
-  type ConnectionErrorCode,
   type Task,
   type TaskClient,
-  type TaskError,
-  type TaskEvent,
+  type TaskMessage,
 } from 'agent-tasks/client'
+import type { ConnectionErrorCode } from '../../src/client/client-errors.js'
+import type { TaskError } from '../../src/protocol/command-tasks.js'
 
 declare const client: TaskClient
 
 export async function aWatchIsNarrowedByTypeAndStatus(): Promise<void> {
   for await (const event of client.watch('a')) {
-    expectTypeOf(event).toEqualTypeOf<TaskEvent>()
+    expectTypeOf(event).toEqualTypeOf<TaskMessage>()
     if (event.type === 'task_progress') expectTypeOf(event.commandIndex).toEqualTypeOf<number>()
     else if (event.status === 'completed') expectTypeOf(event.error).toEqualTypeOf<undefined>()
     else expectTypeOf(event.error).toEqualTypeOf<TaskError>()

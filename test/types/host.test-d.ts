@@ -18,7 +18,6 @@ import {
   type LaunchOptions,
   type OutputObject,
   type OutputOf,
-  type SendResult,
   type SettledTaskInfo,
   type Subagents,
   type TaskHandle,
@@ -28,6 +27,7 @@ import {
   type TriggerAgentTurn,
 } from 'agent-tasks'
 import type { TaskManager } from 'agent-tasks/server'
+import type { SendResult } from '../../src/async-tasks/questions/messages.js'
 
 const tasks = createAgentTasks({
   subagents: {

@@ -15,26 +15,19 @@ import {
   InstanceError,
   type ProcessError,
   type AsyncTaskInfo,
-  type ActiveTaskInfo,
   type AsyncTaskStatus,
   type CancelledTaskInfo,
   type CompletedTaskInfo,
   type Engine,
   type FailedTaskInfo,
-  type InstanceErrorCode,
-  type Outcome,
   type OutputObject,
   type OutputRunner,
-  type ProcessFailure,
   type RunContext,
   type RunFunction,
   type Runner,
-  type QuestionRef,
   type QueuedTaskInfo,
   type RunningTaskInfo,
-  type SpentTotals,
   type SettledTaskInfo,
-  type SendResult,
   type TaskCommandsOptions,
   type TaskTransition,
   type TerminalStatus,
@@ -42,6 +35,12 @@ import {
   type TurnDelivery,
   type WaitResult,
 } from 'agent-tasks'
+import type { QuestionRef } from '../../machines/owed-questions.js'
+import type { ActiveTaskInfo, SpentTotals } from '../../machines/records.js'
+import type { SendResult } from '../../src/async-tasks/questions/messages.js'
+import type { Outcome } from '../../src/engine/engine.js'
+import type { InstanceErrorCode } from '../../src/errors.js'
+import type { ProcessFailure } from '../../src/runners/process-error.js'
 
 declare const task: AsyncTaskInfo
 declare const settled: SettledTaskInfo

@@ -1,14 +1,9 @@
 /** The types of `agent-tasks/inspect`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
-import {
-  createInspector,
-  type ActorMessage,
-  type EventMessage,
-  type InspectionMessage,
-  type InspectorErrorSource,
-  type SnapshotMessage,
-} from 'agent-tasks/inspect'
+import { createInspector } from 'agent-tasks/inspect'
+import type { InspectorErrorSource } from '../../src/inspect/inspector-types.js'
+import type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from '../../src/inspect/messages.js'
 
 declare const message: InspectionMessage
 

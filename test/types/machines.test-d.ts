@@ -7,14 +7,11 @@ import {
   deliveryMachine,
   instanceMachine,
   laneMachine,
-  type AsyncTaskRef,
-  type CommandFailure,
-  type CommandTaskEnd,
-  type OutputObject,
-  type Settlement,
-  type AsyncTaskHost,
-  type RegistrySnapshot,
 } from 'agent-tasks/machines'
+import type { AsyncTaskRef, AsyncTaskHost } from '../../machines/async-task.js'
+import type { CommandFailure, CommandTaskEnd } from '../../machines/command-task.js'
+import type { OutputObject, Settlement } from '../../machines/records.js'
+import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 
 declare const settlement: Settlement
 declare const host: AsyncTaskHost

@@ -8,14 +8,14 @@ import {
   startMcpHttpServer,
   startMcpStdioServer,
   type AgentConfig,
-  type AgentConfigInput,
   type LoadedConfig,
   type McpHttpServer,
   type McpHttpServerOptions,
-  type McpServerOptions,
   type McpStdioServer,
   type McpStdioServerOptions,
 } from 'agent-tasks/mcp'
+import type { McpServerOptions } from '../../src/mcp/backend.js'
+import type { AgentConfigInput } from '../../src/protocol/agent-config.js'
 
 export async function aServerIsStartedFromAConfiguration(): Promise<void> {
   const config: AgentConfigInput = { subagents: [{ name: 'a', description: 'Does it.', command: 'node' }] }

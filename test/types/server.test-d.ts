@@ -2,47 +2,46 @@
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import {
-  AgentTasksError,
-  InstanceError,
   InstanceManager,
-  InvalidSettingError,
   localInstance,
   instanceTool,
   mcpInstance,
   resolveServerConfig,
   startTaskServer,
   TaskManager,
-  ToolCallError,
   handleMCPRequest,
-  type CommandRecovery,
-  type CommandTaskMachines,
-  type ConnectHandler,
-  type DisconnectHandler,
-  type EndStatus,
   type Instance,
-  type InstanceConnection,
-  type InstanceEnd,
   type InstanceEntry,
-  type InstanceErrorCode,
   type InstanceManagerOptions,
-  type InstanceState,
   type MCPInstanceOptions,
   type MCPRequest,
   type MCPRequestContext,
   type MCPResponse,
-  type OnInstanceError,
-  type SubmitErrorCode,
-  type SubmitOptions,
   type SubmitResult,
   type TaskManagerOptions,
   type TaskServerOptions,
   type ServerConfig,
   type Task,
   type TaskCompleteMessage,
-  type TaskError,
   type TaskProgressMessage,
 } from 'agent-tasks/server'
 import type { Store } from 'agent-tasks/store'
+import type { CommandRecovery, CommandTaskMachines, SubmitOptions } from '../../src/command-tasks/options.js'
+import {
+  AgentTasksError,
+  InstanceError,
+  InvalidSettingError,
+  ToolCallError,
+  type InstanceErrorCode,
+} from '../../src/errors.js'
+import type {
+  ConnectHandler,
+  DisconnectHandler,
+  InstanceState,
+  OnInstanceError,
+} from '../../src/instances/instance-manager.js'
+import type { InstanceConnection, InstanceEnd } from '../../src/instances/instance.js'
+import type { EndStatus, SubmitErrorCode, TaskError } from '../../src/protocol/command-tasks.js'
 
 declare const task: Task
 declare const complete: TaskCompleteMessage

@@ -1,6 +1,6 @@
 /** The types of `agent-tasks/store`. */
 import { expectTypeOf } from 'vitest'
-import { AsyncTaskManager, createAgentTasks, type Recovery, type RetryPolicy, type Store } from 'agent-tasks'
+import { AsyncTaskManager, createAgentTasks, type RetryPolicy } from 'agent-tasks'
 import type { StoreError } from 'agent-tasks/store'
 import {
   memoryStore,
@@ -11,6 +11,8 @@ import {
   type StoreContents,
 } from 'agent-tasks/store'
 import { storeContract } from 'agent-tasks/testing'
+import type { Recovery } from '../../src/async-tasks/recovery/recovery.js'
+import type { Store } from '../../src/store/store.js'
 
 export async function aHostKeepsItsTasks(): Promise<void> {
   const manager = new AsyncTaskManager({

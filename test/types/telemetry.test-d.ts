@@ -5,7 +5,8 @@ import { AsyncTaskManager, createAgentTasks } from 'agent-tasks'
 import { connectInstance } from 'agent-tasks/client'
 import { startMcpHttpServer, startMcpStdioServer } from 'agent-tasks/mcp'
 import { startTaskServer } from 'agent-tasks/server'
-import { createTelemetry, type Operation, type Telemetry, type TraceContext } from 'agent-tasks/telemetry'
+import { createTelemetry, type Telemetry, type TraceContext } from 'agent-tasks/telemetry'
+import type { Operation } from '../../src/protocol/telemetry.js'
 
 export function oneOptionTakesIt(): void {
   const telemetry = createTelemetry({

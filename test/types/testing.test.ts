@@ -10,17 +10,16 @@ import {
   createManualClock,
   exploreRaces,
   raceScripts,
-  recordDeliveryLog,
   replayRace,
   runUntilEvent,
   runUntilSettled,
   runUntilState,
   taskOutputs,
-  type DeliveryLogEntry,
   type Race,
   type RaceOptions,
   type RaceSummary,
 } from '../../src/testing/index.js'
+import { recordDeliveryLog, type DeliveryLogEntry } from '../../src/testing/ledger.js'
 
 describe('the types of a race', () => {
   it('infer the world from setup, for actors, checks and teardown', () => {

@@ -9,19 +9,14 @@ import {
   createRunCommandTool,
   createTaskTool,
   defineTool,
-  TaskTool,
   type CheckAsyncTasksParams,
-  type OutputUpdate,
-  type RunCommandParams,
   type TaskParams,
-  type TimeoutSetting,
-  type TimeoutSettings,
-  type Tool,
-  type ToolContext,
-  type ToolInput,
-  type ToolResult,
-  type WaitForAsyncTasksParams,
 } from 'agent-tasks/tools'
+import type { RunCommandParams } from '../../src/tools/run-command.js'
+import type { TimeoutSetting, TimeoutSettings } from '../../src/tools/task-timeout.js'
+import { TaskTool } from '../../src/tools/task-tool.js'
+import type { OutputUpdate, Tool, ToolContext, ToolInput, ToolResult } from '../../src/tools/tool.js'
+import type { WaitForAsyncTasksParams } from '../../src/tools/wait-for-async-tasks.js'
 
 declare const getAsyncTaskManager: () => AsyncTaskManager
 

@@ -4,9 +4,10 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AsyncTaskManager } from 'agent-tasks'
-import type { PastTask, StoredTask } from 'agent-tasks/store'
+import type { PastTask } from 'agent-tasks/store'
 import { importEntry } from '../package.js'
 import type { Subject } from '../subject.js'
+import type { StoredTask } from '../../../src/store/store.js'
 
 const OUTPUT = { final_message: 'done' }
 const GOAL = 'look into it'

@@ -3,9 +3,10 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openStore, type StoredTask } from 'agent-tasks/store'
+import { openStore } from 'agent-tasks/store'
 import { identityOf } from '../../../src/process-identity.js'
 import { crashStore, fileIn, isOnServer } from './crash-store.js'
+import type { StoredTask } from '../../../src/store/store.js'
 
 /** One process that leads a group of its own. */
 export interface Foreigner {

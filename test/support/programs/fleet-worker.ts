@@ -1,7 +1,8 @@
 /** A worker, for tests that kill it. What its runs do is their goal; each line of its output is JSON. SIGTERM drains it. */
-import { startWorker, type WorkerInput } from '../../../src/bullmq/index.js'
+import { startWorker } from '../../../src/bullmq/index.js'
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext } from '../../../src/engine/runner.js'
+import type { WorkerInput } from '../../../src/bullmq/worker-run.js'
 
 const [url = '', lockMs = '3000', concurrency = '4'] = process.argv.slice(2)
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -2,8 +2,9 @@
 import { generateText, type LanguageModel } from 'ai'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toAiSdkTools, type NeutralTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
-import type { ToolResult } from 'agent-tasks/tools'
+import { toAiSdkTools, type ToolFailure } from 'agent-tasks/adapters/ai-sdk'
+import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
+import type { ToolResult } from '../../../src/tools/tool.js'
 
 declare const model: LanguageModel
 declare const failure: ToolFailure

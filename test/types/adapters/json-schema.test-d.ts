@@ -1,8 +1,9 @@
 /** The types of `agent-tasks/adapters/json-schema`: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toJsonSchemaTools, type NeutralTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
-import type { ToolResult } from 'agent-tasks/tools'
+import { toJsonSchemaTools, type JsonSchemaTool } from 'agent-tasks/adapters/json-schema'
+import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
+import type { ToolResult } from '../../../src/tools/tool.js'
 
 export async function theToolsArePlainData(): Promise<void> {
   const { tools, call } = toJsonSchemaTools(createAgentTasks().tools)

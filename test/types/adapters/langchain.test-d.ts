@@ -2,7 +2,8 @@
 import type { StructuredToolInterface } from '@langchain/core/tools'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toLangChainTools, type NeutralTools, type LangChainTool } from 'agent-tasks/adapters/langchain'
+import { toLangChainTools, type LangChainTool } from 'agent-tasks/adapters/langchain'
+import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
 
 export function theToolsFitTheSDK(): void {
   const tools = toLangChainTools(createAgentTasks().tools)

@@ -2,7 +2,8 @@
 import { Agent } from '@openai/agents'
 import { expectTypeOf } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
-import { toOpenAIAgentsTools, type NeutralTools, type OpenAIAgentsTool } from 'agent-tasks/adapters/openai-agents'
+import { toOpenAIAgentsTools, type OpenAIAgentsTool } from 'agent-tasks/adapters/openai-agents'
+import type { NeutralTools } from '../../../src/adapters/neutral-tools.js'
 
 export function theToolsFitTheSDK(): void {
   const tools = toOpenAIAgentsTools(createAgentTasks().tools)

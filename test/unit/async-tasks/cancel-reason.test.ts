@@ -7,12 +7,12 @@ import {
   createTaskCommands,
   InvalidInputError,
   runCommandLine,
-  type ForegroundAbort,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createCheckAsyncTasksTool, createTaskTool } from '../../../src/tools/index.js'
 import { controlledRun, setUpHost, settle } from '../tools/tool-host.js'
+import type { ForegroundAbort } from '../../../src/tools/task-tool-options.js'
 
 const WHY = 'the user wants the other design'
 

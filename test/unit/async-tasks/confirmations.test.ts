@@ -1,8 +1,9 @@
 /** K5: what an accepted message may be repeated for. Each life of a host is a manager on the store of the one before. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { AsyncTaskManager, createAgentTasks, type AgentTasks, type WasDelivered } from '../../../src/index.js'
+import { AsyncTaskManager, createAgentTasks, type AgentTasks } from '../../../src/index.js'
 import { memoryStore, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import type { WasDelivered } from '../../../src/async-tasks/delivery/unknown-deliveries.js'
 
 const OUTPUT = { final_message: 'done' }
 const clock = createManualClock()

@@ -5,13 +5,13 @@ import {
   createAgentTasks,
   ownerOfRun,
   type AsyncTaskManagerOptions,
-  type PreviousTask,
   type RunContext,
   type RunFunction,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick } from '../../support/limited-tasks.js'
+import type { PreviousTask } from '../../../src/engine/runner.js'
 
 const setUp = (options: AsyncTaskManagerOptions = {}) => limitedTasks({ maxAsyncTasks: 10, ...options })
 

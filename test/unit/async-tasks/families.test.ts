@@ -16,12 +16,12 @@ import {
   type RunContext,
   type RunFunction,
   type Runner,
-  type SubagentRunner,
 } from '../../../src/index.js'
 import { memoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createCheckAsyncTasksTool, createTaskTool, createWaitForAsyncTasksTool } from '../../../src/tools/index.js'
 import { deferred, setUpHost, settle } from '../tools/tool-host.js'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
 
 /** A run that a test ends, and its context. */
 interface OpenRun {

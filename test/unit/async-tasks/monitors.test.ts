@@ -21,8 +21,6 @@ import {
   DisposedError,
   InvalidInputError,
   type AsyncTaskManagerOptions,
-  type MonitorOptions,
-  type MonitorSource,
 } from '../../../src/index.js'
 import { FollowedFile } from '../../../src/async-tasks/monitors/followed-file.js'
 import { taskWatchers } from '../../../src/async-tasks/task-watchers.js'
@@ -30,6 +28,8 @@ import { MAX_OWED_NOTES } from '../../../src/async-tasks/notes.js'
 import { memoryStore, type MemoryStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { limitedTasks, tick, untilAborted } from '../../support/limited-tasks.js'
+import type { MonitorSource } from '../../../src/async-tasks/monitors/monitors.js'
+import type { MonitorOptions } from '../../../src/protocol/monitors.js'
 
 const BATCH = 200
 

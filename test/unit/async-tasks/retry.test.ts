@@ -11,11 +11,11 @@ import {
   type RunContext,
   type Runner,
   type RunnerDefinition,
-  type SubagentRunner,
 } from '../../../src/index.js'
 import { createTaskTool } from '../../../src/tools/index.js'
 import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
 
 const hosts: { dispose(): Promise<void> }[] = []
 

@@ -11,7 +11,7 @@ import { formatAge, formatTable, oneLine } from '../../../src/cli/table.js'
 import { findTaskId } from '../../../src/cli/task-list.js'
 import { createTaskView } from '../../../src/cli/task-view.js'
 import { createTerminal, type Line, type Terminal } from '../../../src/cli/terminal.js'
-import type { TaskEvent } from '../../../src/client/session.js'
+import type { TaskMessage } from '../../../src/client/session.js'
 import type { TaskClient } from '../../../src/client/task-client.js'
 import type { TaskCompleteMessage } from '../../../src/protocol/command-tasks.js'
 import type { TaskServer } from '../../../src/server/index.js'
@@ -89,7 +89,7 @@ describe('a followed task', () => {
     summary: { totalCommands: 1, successfulCommands: 1, duration: 1 },
     results: [{ commandId: 'cmd_1', status: 'success', result }],
   })
-  const follow = async (events: readonly TaskEvent[]) => {
+  const follow = async (events: readonly TaskMessage[]) => {
     const { written, stream } = output()
     const io = {
       stdout: stream,

@@ -1,7 +1,7 @@
 /** Shared by the tests of the client: a client on scripted sockets, and messages of a server. */
 import { onTestFinished } from 'vitest'
 import { createTaskClient, type TaskClientOptions } from '../../../src/client/task-client.js'
-import type { TaskEvent } from '../../../src/client/session.js'
+import type { TaskMessage } from '../../../src/client/session.js'
 import type { Task } from '../../../src/protocol/command-tasks.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { scriptSockets, settle, type ScriptedSocket } from '../../support/scripted-sockets.js'
@@ -95,9 +95,9 @@ export function setUpClient(options: Partial<TaskClientOptions> = {}) {
 }
 
 /** Reads a watch in the background. */
-export function read(watch: AsyncIterable<TaskEvent, undefined>) {
-  const events: TaskEvent[] = []
-  const state: { events: TaskEvent[]; isOver: boolean; error: unknown } = { events, isOver: false, error: undefined }
+export function read(watch: AsyncIterable<TaskMessage, undefined>) {
+  const events: TaskMessage[] = []
+  const state: { events: TaskMessage[]; isOver: boolean; error: unknown } = { events, isOver: false, error: undefined }
   const reading = async (): Promise<void> => {
     try {
       for await (const event of watch) events.push(event)
@@ -111,5 +111,5 @@ export function read(watch: AsyncIterable<TaskEvent, undefined>) {
 }
 
 /** A summary of events. */
-export const words = (events: readonly TaskEvent[]): string[] =>
+export const words = (events: readonly TaskMessage[]): string[] =>
   events.map((event) => (event.type === 'task_complete' ? event.status : `${event.commandIndex} ${event.status}`))

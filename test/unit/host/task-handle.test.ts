@@ -9,12 +9,12 @@ import {
   TaskFailedError,
   type RunContext,
   type SubagentRequest,
-  type SubagentRunner,
 } from '../../../src/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { watchRejections } from '../../../src/testing/unhandled-rejections.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { deafMachine, setUp, settle } from './launched-tasks.js'
+import type { SubagentRunner } from '../../../src/tools/subagents.js'
 
 describe('a result that is read before the end', () => {
   it('H1: is claimed at once, and delivered by the handle alone', async () => {

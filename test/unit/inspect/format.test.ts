@@ -11,10 +11,11 @@ import {
   type InspectionEvent,
 } from 'xstate'
 import { asyncTaskMachine, commandTaskMachine, instanceMachine, laneMachine } from '../../../machines/index.js'
-import type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from '../../../src/inspect/index.js'
+
 import { systemClock } from '../../../src/clock.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { flushTo, inspectorFor } from './inspected.js'
+import type { ActorMessage, EventMessage, InspectionMessage, SnapshotMessage } from '../../../src/inspect/messages.js'
 
 /** A machine with children of other kinds, values that JSON cannot represent, and deep and circular data. */
 const oddMachine = setup({

@@ -10,12 +10,12 @@ import {
   deliveryMachine,
   instanceMachine,
   laneMachine,
-  type RegistrySnapshot,
 } from '../../../machines/index.js'
 import { startRelay } from '../../support/inspector-relay.js'
 import { createCommandHost } from '../../support/command-host.js'
 import { startTestServer, taskOf } from '../server/test-server.js'
 import { flushTo, inspectorFor, storyOf, treeOf } from './inspected.js'
+import type { RegistrySnapshot } from '../../../machines/registry-snapshot.js'
 
 it('shows the registry, its tasks and its deliveries, each under its parent, in the order of what happened', async () => {
   const relay = await startRelay()

@@ -20,7 +20,8 @@ import { isLeft, leads, reapProgram, RUN_TOKEN, signalProgram, type StartedProgr
 import { readRegular } from '../../../src/regular-file.js'
 import { AsyncTaskManager, processRunner, type AsyncTaskManagerOptions } from '../../../src/index.js'
 import { identityOf } from '../../../src/process-identity.js'
-import { sqliteStore, StoreError, type StoredJson } from '../../../src/store/index.js'
+import { sqliteStore, StoreError } from '../../../src/store/index.js'
+import type { StoredJson } from '../../../src/store/store.js'
 
 let folder: string
 let file: string

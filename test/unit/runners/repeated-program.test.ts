@@ -16,10 +16,11 @@ import { canFollow, lastOutput } from '../../../src/engine/program-folder.js'
 import { identityOf } from '../../../src/process-identity.js'
 import { isLeft, reapProgram, RUN_TOKEN, type StartedProgram } from '../../../src/engine/reap.js'
 import { startSurviving } from '../../../src/runners/surviving-program.js'
-import { sqliteStore, type StoredJson } from '../../../src/store/index.js'
+import { sqliteStore } from '../../../src/store/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { createRunContext, runInput } from '../../support/run-context.js'
 import { storedIn } from '../../support/left-program.js'
+import type { StoredJson } from '../../../src/store/store.js'
 
 let folder: string
 let file: string

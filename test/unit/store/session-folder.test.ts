@@ -14,13 +14,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readStore, StoreError, type StoredTask } from '../../../src/store/index.js'
+import { readStore, StoreError } from '../../../src/store/index.js'
 import type { FileStore } from '../../../src/store/store.js'
 import { hashOf, listSessions, sessionFolder } from '../../../src/store/sessions/session-folder.js'
 import { sessionStore, type SessionStore } from '../../../src/store/sessions/session-store.js'
 import { lockStore } from '../../../src/store/sqlite/owner-lock.js'
 import type { TaskHistory } from '../../../src/store/index.js'
 import { storedTask } from './stored-task.js'
+import type { StoredTask } from '../../../src/store/store.js'
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-sessions-'))

@@ -1,9 +1,10 @@
 /** What the processes of a session do with each other's files, and in which order. */
 import { expect, it } from 'vitest'
-import { memoryStore, StoreError, type MemoryStore, type Store, type StoredTask } from '../../../src/store/index.js'
+import { memoryStore, StoreError, type MemoryStore, type Store } from '../../../src/store/index.js'
 import type { FileStore, StoreChange } from '../../../src/store/store.js'
 import { sessionStore, type SessionFiles } from '../../../src/store/sessions/session-store.js'
 import { storedTask } from './stored-task.js'
+import type { StoredTask } from '../../../src/store/store.js'
 
 /** Files in memory. `log` has what was done to them, in order; `fail` makes one step fail. */
 function setUp() {

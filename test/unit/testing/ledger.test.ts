@@ -2,13 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { createAgentTasks } from 'agent-tasks'
 import { AsyncTaskManager } from 'agent-tasks'
-import {
-  checkDeliveryLog,
-  createManualClock,
-  parseDeliveryLog,
-  recordDeliveryLog,
-  runUntilSettled,
-} from 'agent-tasks/testing'
+import { createManualClock, runUntilSettled } from 'agent-tasks/testing'
+import { checkDeliveryLog, parseDeliveryLog, recordDeliveryLog } from '../../../src/testing/ledger.js'
 
 const registered = (taskId: string, at = 0) => ({ type: 'registered', at, taskId, owner: 'main' })
 const settled = (taskId: string, at = 1, owes = true) => ({ type: 'settled', at, taskId, status: 'completed', owes })

@@ -5,14 +5,8 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createActor, createMachine } from 'xstate'
-import {
-  exploreRaces,
-  RaceError,
-  replayRace,
-  type Race,
-  type RaceOptions,
-  type RaceStepFunction,
-} from 'agent-tasks/testing'
+import { exploreRaces, RaceError, replayRace, type Race, type RaceOptions } from 'agent-tasks/testing'
+import type { RaceStepFunction } from '../../../src/testing/race-options.js'
 
 const lost = async (options: Partial<RaceOptions<Race>>): Promise<RaceError> => {
   const error: unknown = await exploreRaces<Race>({

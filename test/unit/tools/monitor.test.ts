@@ -3,17 +3,12 @@ import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  completeCommandLine,
-  createAgentTasks,
-  runCommandLine,
-  type AgentTasksOptions,
-  type OptionalTools,
-} from '../../../src/index.js'
+import { completeCommandLine, createAgentTasks, runCommandLine, type AgentTasksOptions } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/index.js'
 import { memoryStore } from '../../../src/store/index.js'
 import { until } from '../../support/lifelines.js'
 import { settle } from './tool-host.js'
+import type { OptionalTools } from '../../../src/tools/tool-list.js'
 
 function setUp(options: AgentTasksOptions = {}) {
   const clock = createManualClock(1000)

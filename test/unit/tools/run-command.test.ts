@@ -3,16 +3,11 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  createAgentTasks,
-  type CommandsOptions,
-  type CompletedTaskInfo,
-  type Subagent,
-  type ToolContext,
-} from 'agent-tasks'
+import { createAgentTasks, type CompletedTaskInfo, type Subagent, type ToolContext } from 'agent-tasks'
 import { memoryStore, type Store } from 'agent-tasks/store'
 import { isAlive, until } from '../../support/lifelines.js'
 import { runs } from '../../../src/async-tasks/run-plan.js'
+import type { CommandsOptions } from '../../../src/host/agent-tasks-options.js'
 
 type Options = Partial<CommandsOptions> & {
   readonly store?: Store

@@ -12,9 +12,10 @@ import { MockLanguageModelV4 } from 'ai/test'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { toOpenAIAgentsTools } from '../../../../src/adapters/openai-agents.js'
-import type { AgentTasks, BackgroundMode, McpTool } from '../../../../src/index.js'
+import type { AgentTasks } from '../../../../src/index.js'
 import { defineTool } from '../../../../src/tools/tool.js'
 import { nothingLeft, settle, setUp } from './background-host.js'
+import type { BackgroundMode, McpTool } from '../../../../src/host/background/background-types.js'
 
 const packageOfTheLoop = 'langchain'
 const { createAgent } = (await import(packageOfTheLoop)) as {
