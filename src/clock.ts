@@ -1,36 +1,36 @@
-/** Time, as an option: XState's delays, the streams and every timestamp use it. */
+/** The clock option. XState's delays, the streams and all timestamps use it. */
 
-/** What a timer is for. Clocks of tests show it; the platform's clock ignores it. */
+/** The purpose of a timer. Test clocks show it; the platform's clock ignores it. */
 export interface TimerLabel {
-  /** Its name, such as `deadline of gold`. */
+  /** For example `deadline of gold`. */
   readonly name: string
   /**
-   * `deadline`: it ends what takes too long, such as a time limit of a turn. `poll`: it looks again and again whether something has changed.
-   * Default: neither, such as a delivery that waits for more results.
+   * `deadline`: it limits how long something may take. `poll`: it checks repeatedly for a change. Omitted for other timers, such as the one that
+   * collects results before a delivery.
    */
   readonly kind?: 'deadline' | 'poll'
 }
 
-/** The time and its timers; tests provide their own. */
+/** Provides the time and timers. Tests supply their own. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
-  /** Milliseconds since any fixed moment, on a clock that is never set: deadlines are kept by it. Default: `now`. */
+  /** Milliseconds since a fixed moment, on a clock that is never set. Deadlines use it. Default: `now`. */
   monotonic?(): number
-  /** Calls `run` once, `ms` milliseconds from now. `label` says what the timer is for; most clocks ignore it. */
+  /** Calls `run` once after `ms` milliseconds. `label` gives the purpose of the timer; most clocks ignore it. */
   setTimeout(run: () => void, ms: number, label?: TimerLabel): unknown
-  /** Clears a timer; does nothing for one that has run or is unknown. */
+  /** Clears a timer. Has no effect on a timer that has run or is unknown. */
   clearTimeout(timer: unknown): void
 }
 
-/** Time synchronisation sets a computer's clock back by less than this, in ms; a person sets it back by more. */
+/** Backward steps below this many ms come from time synchronisation. Larger ones mean that a person has set the clock. */
 const CLOCK_STEP_MS = 1000
 
 let latest = -Infinity
 
 /**
- * The platform's clock. It looks the globals up at every call, so that fake timers installed later work. When the platform's time
- * is set back by less than a second, this clock stands still until it has caught up: later events never get earlier timestamps.
+ * The platform's clock. It looks up the globals on each call, so that fake timers installed later work. When the platform's time is set back by less
+ * than a second, this clock stands still until the platform has caught up. Later events therefore never get earlier timestamps.
  */
 export const systemClock: Clock = {
   now: () => {
@@ -47,10 +47,10 @@ export const systemClock: Clock = {
   },
 }
 
-/** A browser has none. */
+/** Browsers have no `setImmediate`. */
 const hasImmediates = (): boolean => 'setImmediate' in globalThis
 
-/** A timer of 0 ms in Node, where `setTimeout` would take at least a millisecond. */
+/** A timer of 0 ms in Node. `setTimeout` would take at least one millisecond. */
 class NextTurn {
   readonly #immediate: NodeJS.Immediate
 
@@ -67,15 +67,15 @@ class NextTurn {
   }
 }
 
-/** The longest delay of a platform timer; longer ones fire at once. */
+/** The longest delay of a platform timer. Longer delays fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** A timer that may be longer than the platform allows. */
+/** A timer that may exceed the platform's maximum. */
 export interface LongTimer {
   current: unknown
 }
 
-/** Sets a timer of any length by splitting a long one. `ms` of Infinity never fires. */
+/** Sets a timer of any length by splitting long delays. A delay of Infinity never fires. */
 export function setLongTimeout(clock: Clock, run: () => void, ms: number, label?: TimerLabel): LongTimer {
   const timer: LongTimer = { current: undefined }
   const wait = (left: number): void => {
@@ -89,22 +89,21 @@ export function setLongTimeout(clock: Clock, run: () => void, ms: number, label?
   return timer
 }
 
-/** Clears a timer of `setLongTimeout`, whichever part of it is pending. */
+/** Clears a timer of `setLongTimeout`. */
 export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): void {
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
 }
 
-/** How long a promise may take. */
 export interface TimeLimit<Late> {
   readonly clock: Clock
-  /** In ms; Infinity for any time. */
+  /** In ms; Infinity for no limit. */
   readonly ms: number
-  /** Called when the time has passed: what it returns is the result then, what it throws the failure. */
+  /** Called when the time is up. Its result or exception settles the promise. */
   readonly late: () => Late
   readonly label?: TimerLabel
 }
 
-/** Settles as the promise does, or as `late` says when that takes too long. No timer is left. */
+/** Settles like the promise, or with `late` when the promise takes too long. Leaves no timer behind. */
 export function withTimeLimit<T, Late>(promise: Promise<T>, limit: TimeLimit<Late>): Promise<T | Late> {
   const { clock, ms, late, label } = limit
   return new Promise((resolve, reject) => {
@@ -114,20 +113,20 @@ export function withTimeLimit<T, Late>(promise: Promise<T>, limit: TimeLimit<Lat
   })
 }
 
-/** Lets the process end although this timer is set. */
+/** Allows the process to exit while this timer is set. */
 export function unrefTimer(timer: unknown): void {
   const { unref } = (timer ?? {}) as { unref?: () => void }
   unref?.call(timer)
 }
 
-/** Milliseconds for measuring durations: see `Clock.monotonic`. */
+/** Milliseconds for measuring durations. See `Clock.monotonic`. */
 export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()
 }
 
 /**
- * A clock for XState's delays. `change` runs what a timer does, as a change of the actor's host.
- * @param labelOf called for each timer, when it is set
+ * A clock for XState's delays. `change` runs each timer's callback as a change of the actor's host.
+ * @param labelOf called when a timer is set
  */
 export function actorClock(
   clock: Clock,

@@ -1,11 +1,11 @@
-/** The errors that this package throws. Each has a stable `code`; those that callers catch have a class. */
+/** The errors that this package throws. Each has a stable `code`. Errors that callers are likely to catch have a class. */
 import { preview } from './text/preview.js'
 
 /** The base class of the errors that this package throws. */
 export class AgentTasksError extends Error {
   /** The name of the class. */
   override readonly name: string = 'AgentTasksError'
-  /** Identifies the kind of error; does not change between versions, as the message may. */
+  /** Identifies the kind of error. It is the same in all versions; the message is not. */
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -14,10 +14,9 @@ export class AgentTasksError extends Error {
   }
 }
 
-/** A task that is kept, in memory or in the history of the store, already has this id. Nothing has changed. */
+/** The id is in use by a task in memory or in the store's history. No change was made. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
-  /** The id that is in use. */
   readonly taskId: string
 
   constructor(taskId: string) {
@@ -29,13 +28,13 @@ export class TaskIdInUseError extends AgentTasksError {
   }
 }
 
-/** Every slot is taken or reserved. Nothing has changed. */
+/** All slots are taken or reserved. No change was made. */
 export class TaskLimitError extends AgentTasksError {
   override readonly name = 'TaskLimitError'
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  /** @param queued how many tasks wait for a slot, or the bytes that are held for them, if the queue is full as well */
+  /** @param queued if the queue is full as well: the number of waiting tasks, or the bytes held for them */
   constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task') {
     super('TASK_LIMIT', limitReason(maxAsyncTasks, queued, pool))
     this.maxAsyncTasks = maxAsyncTasks
@@ -49,20 +48,19 @@ const LIMITED = {
   foreground: 'foreground tasks',
 } as const
 
-/** A queue that has no room for what a task needs, in bytes. */
+/** A queue without room for the bytes of one more task. */
 export interface QueueBytes {
-  /** What is held for the tasks that wait. */
+  /** Held for the waiting tasks. */
   readonly bytes: number
-  /** What one more task needs. */
+  /** Needed by the new task. */
   readonly asked: number
-  /** The most that may be held. */
+  /** The maximum that may be held. */
   readonly maxBytes: number
 }
 
-/** What a limit counts. */
 type LimitedPool = keyof typeof LIMITED
 
-/** The reason that there is no free slot. Models and hosts know this text. */
+/** Explains why there is no free slot. Models and hosts know this text. */
 export function limitReason(max: number, queued?: number | QueueBytes, pool: LimitedPool = 'task'): string {
   const reason = `Max ${LIMITED[pool]} (${max}) reached`
   if (queued === undefined) return reason
@@ -71,7 +69,7 @@ export function limitReason(max: number, queued?: number | QueueBytes, pool: Lim
   return `${reason}, and the queue has no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
 }
 
-/** The reservation does not exist: it was used or cancelled, or has expired. Nothing has changed. */
+/** The reservation does not exist: it was used, was cancelled, or has expired. No change was made. */
 export class ReservationError extends AgentTasksError {
   override readonly name = 'ReservationError'
   /** The id of the reservation. */
@@ -86,7 +84,7 @@ export class ReservationError extends AgentTasksError {
   }
 }
 
-/** The value of a setting or option is out of its range. The previous value stays. */
+/** A setting or option is out of range. It keeps its previous value. */
 export class InvalidSettingError extends AgentTasksError {
   override readonly name = 'InvalidSettingError'
   /** The name of the setting or option. */
@@ -94,7 +92,7 @@ export class InvalidSettingError extends AgentTasksError {
   /** The value that was given. */
   readonly received: unknown
 
-  /** @param message default: the setting, what came, and what was expected */
+  /** @param message default: the setting, the received value and the expected one */
   constructor(
     setting: string,
     received: unknown,
@@ -107,7 +105,7 @@ export class InvalidSettingError extends AgentTasksError {
   }
 }
 
-/** An argument is invalid. Nothing has changed. */
+/** An argument is invalid. No change was made. */
 export class InvalidInputError extends AgentTasksError {
   override readonly name = 'InvalidInputError'
   /** The path of the invalid field, such as `input.goalPrompt`. */
@@ -120,12 +118,13 @@ export class InvalidInputError extends AgentTasksError {
 }
 
 /**
- * A run may not launch this task: its family has its full size (`FAMILY_LIMIT`), its own task has ended (`PARENT_ENDED`), or the new task needs a slot that
- * a task above it holds (`HELD_BY_PARENT`). Or the run would wait for tasks that wait for it (`DEADLOCK`).
+ * A run may not launch this task. The code gives the reason: its family has reached the maximum size (`FAMILY_LIMIT`), the run's own task has ended
+ * (`PARENT_ENDED`), the new task needs a slot that a task above it holds (`HELD_BY_PARENT`), or the run would wait for tasks that wait for it
+ * (`DEADLOCK`).
  */
 export class FamilyError extends AgentTasksError {
   override readonly name = 'FamilyError'
-  /** The task whose run was to launch another one. */
+  /** The task whose run tried to launch another one. */
   readonly parentId: string
 
   constructor(
@@ -138,22 +137,22 @@ export class FamilyError extends AgentTasksError {
   }
 }
 
-/** The tasks of the owner, or of all, are paused: nothing starts in the foreground (`PAUSED`). Nothing has changed. */
+/** The tasks of the owner, or all tasks, are paused, and no foreground task may start (`PAUSED`). No change was made. */
 export class PausedError extends AgentTasksError {
   override readonly name = 'PausedError'
-  /** Whose task was not started. */
+  /** The paused owner. */
   readonly owner: string
 
   constructor(owner: string) {
     super(
       'PAUSED',
-      `The background tasks of ${preview(owner)} are paused: no task starts that its caller waits for. Launch it in the background, where it waits, or call resume().`,
+      `The background tasks of ${preview(owner)} are paused, so a foreground task cannot start. Launch it in the background, where it waits, or call resume().`,
     )
     this.owner = owner
   }
 }
 
-/** The manager was disposed: it can be read, but takes no new tasks. Or the turns of an agent were disposed (`createTurns`). */
+/** The manager was disposed: it can still be read but takes no new tasks. Also thrown after `createTurns` was disposed. */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'
 
@@ -174,24 +173,24 @@ export class ConfigFileError extends AgentTasksError {
   }
 }
 
-/** A run's question was withdrawn: by the run, or because its task has ended or its deadline has passed. */
+/** A question was withdrawn by its run, or because the task ended or its deadline passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'
-  /** The task whose run asked. */
+  /** The task that asked. */
   readonly taskId: string
 
   constructor(taskId: string) {
     super(
       'QUESTION_WITHDRAWN',
-      `Task ${preview(taskId)} has ended or is overdue, or withdrew its question: that will not be answered.`,
+      `Task ${preview(taskId)} has ended or is overdue, or withdrew its question: the question will not be answered.`,
     )
     this.taskId = taskId
   }
 }
 
 /**
- * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), has disconnected (`INSTANCE_DISCONNECTED`), does not
- * exist (`INSTANCE_UNKNOWN`), or its id is in use (`INSTANCE_ID_IN_USE`).
+ * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), has disconnected (`INSTANCE_DISCONNECTED`), does not exist
+ * (`INSTANCE_UNKNOWN`), or its id is in use (`INSTANCE_ID_IN_USE`).
  */
 export class InstanceError extends AgentTasksError {
   override readonly name = 'InstanceError'
@@ -208,12 +207,12 @@ export class InstanceError extends AgentTasksError {
 export type InstanceErrorCode =
   'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
 
-/** A tool returned an error; code and message are the tool's. */
+/** A tool returned an error. Code and message come from the tool. */
 export class ToolCallError extends AgentTasksError {
   override readonly name = 'ToolCallError'
-  /** The code as a number, when the tool sent one, as in JSON-RPC. */
+  /** The numeric code, as in JSON-RPC, if the tool sent one. */
   readonly number: number | undefined
-  /** Further data of the tool about the error, if it sent any. */
+  /** Further data about the error, if the tool sent any. */
   readonly data: unknown
 
   constructor(code: string | number, message: string, data?: unknown) {
@@ -223,7 +222,7 @@ export class ToolCallError extends AgentTasksError {
   }
 }
 
-/** A connection received something that its protocol does not allow. */
+/** A connection received a message that its protocol does not allow. */
 export class ProtocolError extends AgentTasksError {
   override readonly name = 'ProtocolError'
 

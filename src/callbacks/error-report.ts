@@ -1,4 +1,4 @@
-/** Reports of exceptions in the host's callbacks, which change nothing else (A2). */
+/** Reports exceptions from the host's callbacks. An exception never changes the state of a manager (A2). */
 import { callIsolated } from './isolated-call.js'
 
 /** The origin of a reported error. */
@@ -22,23 +22,23 @@ export interface ErrorSource {
     | 'schedule'
     | 'store'
     | 'page'
-  /** The task that it concerns, if any. */
+  /** The task concerned, if any. */
   readonly taskId?: string
-  /** The owner that it concerns, if any. */
+  /** The owner concerned, if any. */
   readonly owner?: string
-  /** The delivery that it concerns, if any. */
+  /** The delivery concerned, if any. */
   readonly deliveryId?: string
 }
 
-/** Called with every exception of a callback, and with results that came too late. What it throws is ignored. */
+/** Called with each exception from a callback, and with each result that arrived too late. Its own exceptions are ignored. */
 export type OnError = (error: unknown, from: ErrorSource) => void
 
-/** The default `onError`: writes to `console.error`, so that no error is hidden. */
+/** The default `onError`: writes to `console.error`, so that errors are visible. */
 export const reportToConsole: OnError = (error, from) => {
   console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, error)
 }
 
-/** The host's `onError`, with its own exceptions ignored. */
+/** Wraps the host's `onError` so that its own exceptions are ignored. */
 export function isolateReport(onError: OnError): OnError {
   return (error, from) => {
     callIsolated(

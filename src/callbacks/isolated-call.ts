@@ -1,6 +1,6 @@
-/** Calls of the host's code whose exceptions and rejections do not reach the caller (A2). */
+/** Calls the host's code and keeps its exceptions and rejections from the caller (A2). */
 
-/** Runs a callback. An exception, or the rejection of the promise that it returns, goes to `report`. */
+/** Runs a callback and passes its exception, or the rejection of its promise, to `report`. */
 export function callIsolated(run: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = run()
@@ -11,7 +11,7 @@ export function callIsolated(run: () => unknown, report: (error: unknown) => voi
   }
 }
 
-/** Whether a value can be awaited. */
+/** Whether a value has a `then` method. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

@@ -1,6 +1,6 @@
 /**
- * An `AbortController` whose signal isolates its listeners (A2) and is made when it is first read: making one costs more than all else that a
- * short run needs.
+ * An `AbortController` whose signal isolates its listeners (A2). The signal is created when it is first read, because creating it costs more than the
+ * rest of a short run.
  */
 import { callIsolated } from './isolated-call.js'
 import { isolateAbortListeners } from './isolated-signal.js'
@@ -8,7 +8,7 @@ import { isolateAbortListeners } from './isolated-signal.js'
 export class IsolatedController extends AbortController {
   readonly #report: (error: unknown) => void
   #signal: AbortSignal | undefined
-  /** Listens as long as there is no signal. */
+  /** Used while the signal does not exist yet. */
   #listener: (() => void) | undefined
   #isAborted = false
 
@@ -18,12 +18,10 @@ export class IsolatedController extends AbortController {
     this.#report = report
   }
 
-  /** Whether it was aborted. */
   get aborted(): boolean {
     return this.#isAborted
   }
 
-  /** Why it was aborted. */
   get reason(): unknown {
     return this.#isAborted ? (this.signal.reason as unknown) : undefined
   }
@@ -38,7 +36,7 @@ export class IsolatedController extends AbortController {
     return this.#signal
   }
 
-  /** Has the abort call `listener`, without making the signal. There is one such listener at a time. Returns what removes it. */
+  /** Calls `listener` on abort, without creating the signal. Only one such listener can be set at a time. Returns a function that removes it. */
   listen(listener: () => void): () => void {
     if (this.#signal === undefined) this.#listener = listener
     else this.#signal.addEventListener('abort', listener)
@@ -48,7 +46,7 @@ export class IsolatedController extends AbortController {
     }
   }
 
-  /** Aborts with the first reason that is given. */
+  /** Aborts. The first reason counts. */
   override abort(reason?: unknown): void {
     if (this.#isAborted) return
     this.#isAborted = true

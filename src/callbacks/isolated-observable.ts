@@ -1,6 +1,6 @@
 /**
- * Observables for the host: an exception in a subscriber is reported, where RxJS would throw it from a timer and end the process.
- * Observables that are piped from one are isolated too.
+ * Observables for the host. An exception in a subscriber is reported; plain RxJS throws it from a timer, which ends the process. Observables piped
+ * from an isolated one are isolated too.
  */
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs'
 import { callIsolated } from './isolated-call.js'

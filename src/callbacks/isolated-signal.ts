@@ -1,19 +1,17 @@
 /**
- * Abort signals whose listeners are isolated: the platform turns an exception in an abort listener into an uncaught exception,
- * which ends the process (A2).
+ * Abort signals with isolated listeners. The platform turns an exception in an abort listener into an uncaught exception, which ends the process
+ * (A2).
  *
- * Every run has such a signal, so it is cheap: all of them share their methods, and the map of listeners is created with the
- * first listener.
+ * Each run has such a signal, so it must be cheap: all signals share their methods, and the map of listeners is created with the first listener.
  */
 import { callIsolated } from './isolated-call.js'
 
 type Listener = ((event: Event) => void) | { handleEvent(event: Event): void }
 type ListenerOptions = Parameters<AbortSignal['addEventListener']>[2]
 
-/** The state of one isolated signal. */
 interface Isolation {
   readonly report: (error: unknown) => void
-  /** The wrapper of each listener, which is needed to remove it. */
+  /** The wrapper of each listener. It is needed to remove the listener. */
   wrappers: WeakMap<object, Listener> | undefined
   handler: Listener | null
 }
@@ -23,15 +21,15 @@ const ISOLATION = Symbol('isolation')
 type IsolatedSignal = AbortSignal & { readonly [ISOLATION]: Isolation }
 
 /**
- * Isolates the listeners that are added to `signal` from now on: their exceptions go to `report`.
- * Listeners that were added before keep the platform's behaviour; isolating a signal again does nothing.
+ * Isolates all listeners that are added to `signal` from now on: their exceptions go to `report`. Earlier listeners keep the platform's behaviour.
+ * Isolating a signal again has no effect.
  */
 export function isolateAbortListeners(signal: AbortSignal, report: (error: unknown) => void): void {
   if (ISOLATION in signal) return
   const handler = signal.onabort as Listener | null
   if (handler !== null) signal.onabort = null
   Object.defineProperty(signal, ISOLATION, { value: { report, wrappers: undefined, handler: null } })
-  // A signal with its own methods would hide those of the prototype.
+  // If the signal has its own methods, they would hide those of the prototype.
   if (Object.hasOwn(signal, 'addEventListener')) Object.defineProperties(signal, isolatingMethods(signal))
   else Object.setPrototypeOf(signal, isolatingPrototype(Object.getPrototypeOf(signal) as AbortSignal))
   if (handler !== null) signal.onabort = handler as AbortSignal['onabort']
@@ -60,7 +58,7 @@ function isolatingMethods(from: AbortSignal): PropertyDescriptorMap {
           add.call(this, type, listener, options)
           return
         }
-        // It may have been added before the signal was isolated: do not call it twice.
+        // The listener may have been added before the signal was isolated. Do not call it twice.
         remove.call(this, type, listener, options)
         add.call(this, type, wrapperOf(this, listener), options)
       },

@@ -1,38 +1,35 @@
 /**
- * Changes first, notifications afterwards: a batch runs a change to its end, then notifies the host in the order of the changes,
- * never from inside one. A change made by a host's callback is applied and answered at once; its own notifications follow those
- * that are already queued.
+ * Applies changes first and notifies afterwards. A batch completes its change, then notifies the host in the order of the changes. A change made by a
+ * host's callback is applied and answered at once; its notifications are queued behind those that are already waiting.
  */
 export interface Outbox<Item> {
-  /** Runs a change. What it queues, and what batches inside it queue, is delivered when the outermost batch has ended. */
+  /** Runs a change. Everything queued by it, or by batches inside it, is delivered when the outermost batch ends. */
   readonly batch: <T>(change: () => T) => T
   /** Queues a notification. Call it inside a batch. */
   readonly push: (item: Item) => void
-  /** Delivers what is queued, if it may be delivered now and no batch is open. */
+  /** Delivers the queue, if no batch is open and `mayDeliver` allows it. */
   readonly drain: () => void
-  /** What is queued now may be delivered at the next `release`. */
+  /** Marks the current queue for the next `release`. */
   readonly mark: () => void
-  /** Delivers what was queued at the last `mark`, also while the rest may not be delivered. */
+  /** Delivers everything up to the last `mark`, even if `mayDeliver` holds back the rest. */
   readonly release: () => void
-  /** Drops what is queued and not wanted any longer. */
+  /** Drops queued items that are no longer wanted. */
   readonly drop: (isUnwanted: (item: Item) => boolean) => void
 }
 
-/** The callbacks of an outbox. They isolate the host's callbacks themselves, and do not throw. */
+/** The callbacks of an outbox. They isolate the host's code themselves and must not throw. */
 export interface OutboxOptions<Item> {
-  /** Delivers one item. */
   readonly notify: (item: Item) => void
-  /** Called after each change, while it still counts as a part of its batch. */
+  /** Called after each change, still inside its batch. */
   readonly onChanged?: () => void
-  /** Called each time the queue has become empty. */
+  /** Called when the queue has become empty. */
   readonly onDrained?: () => void
-  /** Called instead when the rest of the queue has to wait. */
+  /** Called instead of `onDrained` when the rest of the queue must wait. */
   readonly onHeld?: () => void
-  /** Whether what is queued may be delivered now. If not, it waits for the next batch, `drain` or `release`. Default: always. */
+  /** Whether the queue may be delivered now. If not, it waits for the next batch, `drain` or `release`. Default: always. */
   readonly mayDeliver?: () => boolean
 }
 
-/** Makes an empty outbox. */
 export function createOutbox<Item>({
   notify,
   onChanged,
@@ -41,12 +38,12 @@ export function createOutbox<Item>({
   mayDeliver = () => true,
 }: OutboxOptions<Item>): Outbox<Item> {
   let items: Item[] = []
-  /** How many of the queued items are marked, and how many of these are released: the first ones. */
+  /** How many items at the head of the queue are marked, and how many of these are released. */
   let marked = 0
   let released = 0
   let depth = 0
   let isDraining = false
-  /** Takes what may be delivered now; undefined when that has to wait. */
+  /** Takes the items that may be delivered now. Returns undefined if they must wait. */
   const take = (): Item[] | undefined => {
     const isFree = mayDeliver()
     if (!isFree && released === 0) return undefined

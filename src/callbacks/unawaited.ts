@@ -1,4 +1,4 @@
-/** Starts what a run may leave without anyone who awaits it: its rejection does not end the process. What `start` throws is a rejection, too. */
+/** Starts work that a run need not await: its rejection does not end the process. An exception of `start` becomes a rejection. */
 export function unawaited<T>(start: () => Promise<T>): Promise<T> {
   const promise = (async () => start())()
   promise.catch(() => undefined)

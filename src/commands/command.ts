@@ -1,4 +1,4 @@
-/** Slash commands as plain objects, which any host can bind to its prompt. */
+/** Slash commands as plain objects that any host can bind to its prompt. */
 import { describeFailure } from '../protocol/outcomes.js'
 
 /** The output of a command. */
@@ -9,7 +9,6 @@ export interface CommandResult {
   readonly text: string
 }
 
-/** A command, or a subcommand of one. */
 export interface SlashCommand {
   /** Without the slash. */
   readonly name: string
@@ -83,14 +82,14 @@ export function groupCommands(group: {
 
 /**
  * Runs a line such as `/task end abc`.
- * @returns undefined when the line is none of these commands
+ * @returns undefined if the line matches no command
  */
 export function runCommandLine(commands: readonly SlashCommand[], line: string): CommandResult | undefined {
   const [command, args] = parseLine(commands, line)
   return command?.run(args)
 }
 
-/** Completions of the last word of a line; none when the line is none of these commands. */
+/** Completes the last word of a line. Returns nothing if the line matches no command. */
 export function completeCommandLine(commands: readonly SlashCommand[], line: string): string[] {
   const [command, args] = parseLine(commands, line)
   return command?.complete(args) ?? []
@@ -101,7 +100,7 @@ function parseLine(commands: readonly SlashCommand[], line: string): [SlashComma
   return [commands.find(({ name }) => word === `/${name}`), rest]
 }
 
-/** The first word, the rest, and whether the word is followed by white space. */
+/** The first word, the rest, and whether white space follows the word. */
 export function splitWord(text: string): [word: string, rest: string, isFinished: boolean] {
   const [, word = '', gap = '', rest = ''] = /^\s*(\S*)(\s*)([^]*)$/.exec(text) ?? []
   return [word, rest, gap !== '']

@@ -7,7 +7,7 @@ import { defineCommand, groupCommands, type SlashCommand } from './command.js'
 
 const LIST_CHARS = 18_000
 
-/** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`, whose reason the owner gets. */
+/** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`, which sends its reason to the owner. */
 export function monitorCommands(options: {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   readonly owner?: string

@@ -1,4 +1,4 @@
-/** The slash commands /schedules and /schedule, which list schedules and end them. */
+/** The slash commands `/schedules` and `/schedule`, which list and cancel schedules. */
 import { givenManager } from '../async-tasks/given-manager.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { findSchedule, noSchedule, scheduleLines } from '../async-tasks/schedules/schedule-lines.js'

@@ -1,6 +1,6 @@
 /**
- * The slash commands /tasks, /task, /background, /pause and /resume: they list tasks, end them, answer them, send to them, move them to the background, and pause
- * them; and those for monitors.
+ * The slash commands for background tasks: list, end, answer, send, move to the background, pause and resume. Includes those for schedules and
+ * monitors.
  */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
@@ -35,11 +35,11 @@ import { defineCommand, groupCommands, splitWord, type CommandResult, type Slash
 
 /** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
-  /** Returns the manager; called for each command. */
+  /** Returns the manager. Called for each command. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Restricts the commands to the tasks of this owner. Default: all tasks. */
   readonly owner?: string
-  /** Whose tasks `/pause` pauses. Default: `owner`, or `main`. */
+  /** The owner that `/pause` pauses. Default: `owner`, or `main`. */
   readonly pausedOwner?: string
 }
 
@@ -106,13 +106,13 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
     }),
     defineCommand({
       name: 'pause',
-      description: 'Start no more background tasks until /resume',
+      description: 'Pause background tasks until /resume',
       run: (args) => pauseTasks(options, args),
       complete: (partial) => (options.owner === undefined && 'all'.startsWith(partial) ? ['all'] : []),
     }),
     defineCommand({
       name: 'resume',
-      description: 'End what /pause has begun',
+      description: 'Resume paused background tasks',
       run: (args) => (args === '' ? resumeTasks(options) : { type: 'error', text: 'Usage: /resume' }),
     }),
     ...scheduleCommands(options),
@@ -120,7 +120,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
   ]
 }
 
-/** The task that was found, or the answer when there is none or several. */
+/** The task that was found, or a reply if no task or several tasks match. */
 type FoundTask = { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult }
 
 function listTasks(options: TaskCommandsOptions): CommandResult {
@@ -139,7 +139,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
     const waits = waitText(manager.reads, task, shortOf) ?? queued
     const notes = [waits, pausedText(manager.reads, task), task.isForeground === true ? 'in the foreground' : undefined]
     const place = notes.map((note) => (note === undefined ? '' : `, ${note}`)).join('')
-    // Names and goals come from a model, and this is for a person's terminal.
+    // Names and goals come from a model; the output goes to a person's terminal.
     return [
       `${iconOf(task.status)} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
@@ -225,10 +225,10 @@ function moveToBackground(options: TaskCommandsOptions, args: string): CommandRe
 function pauseTasks(options: TaskCommandsOptions, args: string): CommandResult {
   if (args !== '' && (args !== 'all' || options.owner !== undefined)) return { type: 'error', text: PAUSE_USAGE }
   const pause = givenManager(options).pause(args === 'all' ? undefined : ownerToPause(options), { by: '/pause' })
-  return { type: 'info', text: `${pauseLine(pause)} What runs goes on, and nothing else starts until /resume.` }
+  return { type: 'info', text: `${pauseLine(pause)} Running tasks continue. No other task starts until /resume.` }
 }
 
-/** Ends the pause of the owner, and that of all if these commands may. */
+/** Resumes the owner, and everything else if these commands cover all tasks. */
 function resumeTasks(options: TaskCommandsOptions): CommandResult {
   const manager = givenManager(options)
   const owner = ownerToPause(options)
@@ -240,7 +240,7 @@ function resumeTasks(options: TaskCommandsOptions): CommandResult {
 
 const ownerToPause = ({ owner, pausedOwner = owner ?? DEFAULT_OWNER }: TaskCommandsOptions): string => pausedOwner
 
-/** The task that is meant when none is named. */
+/** The task to use if the command names none. */
 function onlyForeground(options: TaskCommandsOptions): FoundTask {
   const manager = givenManager(options)
   const [task, ...others] = manager.getActiveTasks(options.owner).filter(({ isForeground }) => isForeground === true)
@@ -250,7 +250,7 @@ function onlyForeground(options: TaskCommandsOptions): FoundTask {
   return { refusal: { type: 'error', text: `Several tasks are in the foreground. ${BACKGROUND_USAGE}\n${lines}` } }
 }
 
-/** The task that was named, or what to say when there is none or several. */
+/** The named task, or a reply if no task or several tasks match. */
 function findNamed(
   options: TaskCommandsOptions,
   idOrPrefix: string,
@@ -279,7 +279,7 @@ const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandRe
   text: toOneLine(pruned ? prunedText(pruned) : `Task not found: ${idOrPrefix}`),
 })
 
-/** An id may have spaces: only what follows a word that is one is the reason. */
+/** An id may contain spaces. The reason is what follows the longest word that is an id. */
 function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
   const whole = lookUp(args)
   if (whole.type !== 'unknown') return { found: whole }
@@ -287,7 +287,7 @@ function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { fo
   return { found: lookUp(word), reason }
 }
 
-/** Short ids; the whole id when more than its short id was typed. */
+/** Short ids, or whole ids once more than the short id was typed. */
 function runningIds(
   options: TaskCommandsOptions,
   partial: string,

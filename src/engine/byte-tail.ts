@@ -1,9 +1,7 @@
-/** The last bytes of a stream of any length. */
-
-/** Keeps the end of a stream of bytes. Appending costs what is appended, however much is kept. */
+/** Keeps the last bytes of a stream. The cost of appending does not depend on how much is kept. */
 export class ByteTail {
   readonly #limit: number
-  /** The bytes from `#offset` to `#end` of the stream. It holds up to twice the limit, so that it is seldom copied. */
+  /** The bytes from `#offset` to `#end` of the stream. Holds up to twice the limit, so that it is seldom copied. */
   #buffer = new Uint8Array(0)
   #offset = 0
   #end = 0
@@ -13,22 +11,22 @@ export class ByteTail {
     this.#limit = limit
   }
 
-  /** The position in the stream of the first byte that is kept: how many bytes were dropped. */
+  /** The position in the stream of the first byte that is kept, which is the number of bytes dropped. */
   get start(): number {
     return Math.max(this.#offset, this.#end - this.#limit)
   }
 
-  /** How many bytes were appended. */
+  /** The number of bytes appended. */
   get end(): number {
     return this.#end
   }
 
-  /** The bytes that are kept; valid until the next append. */
+  /** The bytes that are kept. Valid until the next append. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(this.start - this.#offset, this.#end - this.#offset)
   }
 
-  /** Copies a chunk, so that its memory may be used again. */
+  /** Copies a chunk, so that the caller may reuse its memory. */
   append(chunk: Uint8Array): void {
     const skipped = Math.max(0, chunk.length - this.#limit)
     if (skipped > 0) {
@@ -41,7 +39,7 @@ export class ByteTail {
     this.#end += rest.length
   }
 
-  /** Bytes of the stream are missing: what came before them is dropped, too. */
+  /** Notes that bytes of the stream are missing. Everything before them is dropped as well. */
   skip(bytes: number): void {
     this.#end += bytes
     this.#offset = this.#end

@@ -1,42 +1,42 @@
-/** What a run does with the tasks that it launches. */
+/** The tasks that a run launches. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { CancelOptions, LaunchTaskInput } from '../protocol/async-tasks.js'
 
-/** The input of `launch` in the context of a run: the owner is the run. */
+/** The input of `launch` in a run's context. The run is the owner. */
 export type ChildTaskInput = Omit<LaunchTaskInput, 'owner' | 'parentId'>
 
 /** Options of `waitFor`. */
 export interface WaitOptions {
-  /** `all` (default) waits for the last of them, `any` for the first. */
+  /** `all` (default) waits until all tasks have ended; `any` waits for the first. */
   readonly mode?: 'all' | 'any'
-  /** The maximum wait in ms; none when absent. */
+  /** The maximum wait in ms. Default: no limit. */
   readonly timeoutMs?: number
-  /** Ends the wait early: the promise rejects with the signal's reason, and nothing is acknowledged. */
+  /** Ends the wait early. The promise rejects with the signal's reason, and no result is acknowledged. */
   readonly signal?: AbortSignal
 }
 
-/** The tasks at the end of a wait. */
+/** The state of the tasks when a wait ends. */
 export interface WaitResult {
-  /** Named tasks that had ended. */
+  /** The requested tasks that have ended. */
   readonly settled: readonly SettledTaskInfo[]
-  /** Named tasks that had not. */
+  /** The requested tasks that have not ended. */
   readonly pending: readonly AsyncTaskInfo[]
-  /** Named ids that no retained task has. */
+  /** The requested ids that no kept task has. */
   readonly unknown: readonly string[]
-  /** Only with a store: the delivery id of what this result delivers, for `confirm` and `wasDelivered`. Absent when it delivers nothing. */
+  /** With a store: the id of this delivery, for `confirm` and `wasDelivered`. Absent if no result is delivered. */
   readonly deliveryId?: string
 }
 
-/** The tasks that a run has launched and that it owns: those that have not ended, and those whose results it has not taken. */
+/** The tasks that a run launched and owns, until they have ended and the run has taken their results. */
 export interface RunChildren {
-  /** The ids of these tasks: what is owed first, then what has not ended. */
+  /** Their ids. Tasks with undelivered results come first, then those that have not ended. */
   ids(): string[]
   /**
-   * Waits for tasks to end, and takes their results; the run's own signal ends the wait, too, and so does the end of its task.
+   * Waits for tasks to end and takes their results. The run's own signal and the end of its task also end the wait.
    * @param ids default: all of them
    * @throws the signal's reason when aborted, InvalidInputError
    */
   waitFor(ids?: readonly string[], options?: WaitOptions): Promise<WaitResult>
-  /** Cancels one of them, and what it has launched. False when it had ended or is none of them. */
+  /** Cancels a task of this run, and the tasks that it has launched. Returns false if it has ended or does not belong to this run. */
   cancel(id: string, options?: CancelOptions | string): boolean
 }

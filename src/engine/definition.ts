@@ -1,4 +1,4 @@
-/** Checks runners, and makes one definition of what a user gives: a function, a definition, or definitions inside one another. */
+/** Checks the runners that users pass (a function, a definition, or nested definitions) and turns each into a single definition. */
 import type { StartRate } from '../../machines/records.js'
 import { deprecate } from '../deprecation.js'
 import { InvalidInputError } from '../errors.js'
@@ -19,20 +19,19 @@ import { MAX_RATE_LIMIT } from '../protocol/async-tasks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
-/** A subagent is a definition with a name and a description. */
 interface Named {
   readonly name?: string
   readonly description?: string
 }
 
-/** How many definitions may be inside one another; more would be one that contains itself. */
+/** The maximum depth of nested definitions. A deeper one probably contains itself. */
 const MAX_LEVELS = 10
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 const hasRun = (value: unknown): boolean =>
   isObject(value) && 'run' in value && (typeof value.run === 'function' || isObject(value.run))
 
-/** A definition, or only its function. */
+/** A definition or a function. */
 export const aRunnable: OptionType = {
   expected: 'a function, or { run }',
   accepts: (value) => typeof value === 'function' || hasRun(value),
@@ -77,12 +76,12 @@ const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
 
 const FIELDS = Object.keys(fieldTypes) as (keyof typeof fieldTypes)[]
 
-/** What was set on functions before a runner was an object. */
+/** Flags that could be set on functions before a runner was an object. */
 const FUNCTION_FLAGS = ['survivesHost', 'canResume', 'isBound', 'foundAs', 'isUnique', 'takesMessages'] as const
 
 /**
- * Makes one definition of a runner. Of definitions inside one another the outer fields hold, unless they are undefined.
- * @returns a definition that inherits nothing: what wraps it spreads it
+ * Turns a runner into a single definition. In nested definitions the outer fields take precedence, unless they are undefined.
+ * @returns a plain object with own fields only, so that a wrapper can spread it
  */
 export function flatRunner<Input, Result extends RunResult>(
   runner: Runner<Input, Result>,
@@ -91,7 +90,7 @@ export function flatRunner<Input, Result extends RunResult>(
   const { run } = runner
   const merged: Record<string, unknown> = { ...flatRunner(run) }
   for (const field of FIELDS) {
-    // A definition may be an instance of a class: fields need not be its own, and functions may use `this`.
+    // A definition may be an instance of a class, with inherited fields and functions that use `this`.
     const value: unknown = (runner as { readonly [Field in typeof field]?: unknown })[field]
     if (value === undefined || (field === 'run' && !isFunction(run))) continue
     merged[field] = typeof value === 'function' ? (value.bind(runner) as unknown) : value
@@ -117,9 +116,9 @@ function flagsOf(run: object): FunctionFlags | undefined {
 }
 
 /**
- * The same for a value of a host without types.
- * @param name what it is called in errors
- * @throws InvalidInputError for what is no runner
+ * Does the same for an unchecked value.
+ * @param name what errors call it
+ * @throws InvalidInputError for a value that is not a runner
  */
 export function toFlatRunner(value: unknown, name: string): FlatRunner {
   if (!aRunnable.accepts(value)) throw new InvalidInputError(name, value, aRunnable.expected)
@@ -127,13 +126,13 @@ export function toFlatRunner(value: unknown, name: string): FlatRunner {
   return flatRunner(value as Runner)
 }
 
-/** @throws InvalidInputError for a run that has no steps, and is to be durable */
+/** @throws InvalidInputError for a durable run that cannot have steps */
 function checkDurable(value: unknown, path: readonly string[]): void {
   const { durable, releasesSlot, survivesHost, runsElsewhere } = flatRunner(value as Runner)
   if (durable === true && (survivesHost === true || runsElsewhere === true)) {
-    throw new InvalidInputError([...path, 'durable'].join('.'), durable, 'false for what runs in another process')
+    throw new InvalidInputError([...path, 'durable'].join('.'), durable, 'false for a run in another process')
   }
   if (releasesSlot === true && durable !== true) {
-    throw new InvalidInputError([...path, 'releasesSlot'].join('.'), releasesSlot, 'false unless it is durable')
+    throw new InvalidInputError([...path, 'releasesSlot'].join('.'), releasesSlot, 'false unless durable is true')
   }
 }

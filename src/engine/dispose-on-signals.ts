@@ -1,13 +1,13 @@
 /**
- * Ends a host that runs programs. They lead process groups of their own, so neither the Ctrl-C of a terminal nor a signal to their host
- * reaches them, and Node emits no `exit` event when a signal ends the host: the programs would outlive it.
+ * Disposes a host that runs programs when a signal ends it. Programs lead their own process groups, so neither Ctrl-C in a terminal nor a signal to
+ * the host reaches them. Node emits no `exit` event on a signal, so they would outlive the host.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode } from '../node-builtins.js'
 import { checkOptions, integerFrom, limitFrom, objectWith, type OptionTypes } from '../protocol/option-checks.js'
 
-/** The numbers of the signals that end a host, the same on every platform. */
+/** The signals that end a host. Their numbers are the same on every platform. */
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
 type EndingSignal = keyof typeof SIGNALS
 const signalNames = Object.keys(SIGNALS) as EndingSignal[]
@@ -15,22 +15,22 @@ const signalNames = Object.keys(SIGNALS) as EndingSignal[]
 /** Less than the 10 s that Docker waits before it kills a container. */
 const DEFAULT_LIMIT_MS = 8000
 
-/** npm passes the Ctrl-C of a terminal on to its script, which gets it from the terminal as well. */
+/** npm passes Ctrl-C on to its script, which also receives it from the terminal. */
 const REPEAT_MS = 500
 
-/** What a host disposes: anything for `await using`, or a function. */
+/** An object for `await using`, or a function. */
 export type DisposeTarget = { [Symbol.asyncDispose](): PromiseLike<unknown> } | (() => unknown)
 
 /** Options of `disposeOnSignals`. */
 export interface DisposeOnSignalsOptions {
   /**
-   * A stream whose end counts as the first signal. For a program that a client starts over stdio: the client closes its stdin, and
-   * sends SIGTERM to a program that does not end soon, and SIGKILL after that.
+   * A stream whose end counts as the first signal. Use it for a program that a client starts over stdio: the client closes its stdin, then sends
+   * SIGTERM and later SIGKILL if the program does not exit.
    */
   readonly input?: NodeJS.ReadableStream
-  /** The exit code after a complete disposal. Default: 128 plus the number of the signal, 0 at the end of `input`. */
+  /** The exit code after a complete disposal. Default: 128 plus the signal number, or 0 at the end of `input`. */
   readonly exitCode?: number
-  /** The time limit of the disposal in ms, Infinity for none; then the process exits with 1. Default 8000. */
+  /** The time limit of the disposal in ms. After it, the process exits with 1. Infinity for no limit. Default 8000. */
   readonly limitMs?: number
 }
 
@@ -40,15 +40,15 @@ const optionTypes: OptionTypes<DisposeOnSignalsOptions> = {
   limitMs: limitFrom(0),
 }
 
-/** Disposals that have begun: with several calls, the process exits after the last. */
+/** Disposals in progress. With several calls, the process exits after the last. */
 let underWay = 0
 let hasFailed = false
 
 /**
- * On SIGINT, SIGTERM or SIGHUP, disposes and then exits the process; all programs that `processRunner` and `mcpInstance` started have
- * ended then. A second signal exits at once and kills them. The same signal within half a second counts once.
+ * Disposes and then exits the process on SIGINT, SIGTERM or SIGHUP. All programs that `processRunner` and `mcpInstance` started have ended by then. A
+ * second signal kills them and exits at once; the same signal within half a second counts once.
  *
- * It may be called several times. Outside Node it does nothing.
+ * May be called several times. Has no effect outside Node.
  * @param target what to dispose: the result of `createAgentTasks`, a manager, a server, or a function
  * @returns an unsubscribe function
  * @throws InvalidInputError, InvalidSettingError for an invalid argument
@@ -63,7 +63,7 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
   const begin = (cause: EndingSignal | 'input', code: number): void => {
     first = { cause, at: elapsedMs(systemClock) }
     underWay += 1
-    // Nothing waits for the timer alone: a process without work ends by itself.
+    // The timer alone must not keep the process alive.
     const timer = setLongTimeout(systemClock, () => process.exit(1), limitMs)
     ;(timer.current as NodeJS.Timeout | undefined)?.unref()
     new Promise((resolve) => resolve(dispose()))

@@ -1,47 +1,45 @@
 /**
- * The port through which all work starts. Nothing outside this folder starts, aborts or awaits a run itself, so that a
- * durable or a distributed engine can stand behind the same port.
+ * The interface through which all work starts. Only this folder starts, aborts or awaits runs, so that a durable or distributed engine can be used
+ * instead.
  */
 
-/** How a run ended, as reported by its engine. */
+/** How a run ended. */
 export type Outcome =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly reason: unknown }
-  /** It was aborted before it started, and never started. */
+  /** Aborted before it started. */
   | { readonly type: 'skipped' }
-  /** It was aborted and did not end within its grace period; it may still be running. */
+  /** Aborted, and did not end within its grace period. It may still be running. */
   | { readonly type: 'abandoned' }
 
-/** What an engine passes to the work that it runs. */
+/** Passed to the work that an engine runs. */
 export interface WorkContext {
-  /** Aborts when the work should stop. An engine may make it when it is first read. */
+  /** Aborts when the work should stop. An engine may create it on first read. */
   readonly signal: AbortSignal
-  /** Whether `signal` has aborted, without making it. Default: ask the signal. */
+  /** Whether `signal` has aborted, without creating it. Default: read the signal. */
   readonly aborted?: boolean
 }
 
-/** One piece of work. */
 export interface Work {
-  /** Names the work in reports; need not be unique. */
+  /** The name of the work in reports. Need not be unique. */
   readonly id: string
   /** Does the work. It should stop when `signal` aborts. */
   readonly run: (context: WorkContext) => unknown
   /** How long an aborted run may take to end before it is abandoned, in ms. */
   readonly graceMs: number
-  /** Called with the outcome of a run that was abandoned before. */
+  /** Called with the outcome if an abandoned run ends later. */
   readonly onLate?: (outcome: Outcome) => void
 }
 
-/** Work that was started. */
+/** Started work. */
 export interface Run {
-  /** Resolves once, when the work has ended or was abandoned; never rejects. */
+  /** Resolves once, when the work has ended or was abandoned. Never rejects. */
   readonly settled: Promise<Outcome>
-  /** Asks the work to stop. Asking again does nothing. */
+  /** Asks the work to stop. Further calls have no effect. */
   abort(reason?: unknown): void
 }
 
-/** Starts work. */
 export interface Engine {
-  /** Accepts the work; it begins in a later microtask, and not at all if it is aborted before. */
+  /** Accepts work. It begins in a later microtask, or never if it is aborted before. */
   start(work: Work): Run
 }

@@ -1,30 +1,29 @@
 /**
- * An engine that yields to the event loop. Short work that follows short work would otherwise hold up requests, among them a
- * cancellation, until the last of it has run.
+ * An engine that yields to the event loop. Otherwise a series of short runs would delay requests, such as a cancellation, until all of them have run.
  */
 import { elapsedMs, systemClock, type Clock } from '../clock.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import type { Engine } from './engine.js'
 
-/** How long work may run before the event loop has a turn, in ms. */
+/** How long work may run before the event loop gets a turn, in ms. */
 const TURN_MS = 10
 
-/** Resolves when the event loop has gone round once. */
+/** Resolves after one turn of the event loop. */
 const nextTurn: () => Promise<unknown> = isNode ? nodeBuiltin('node:timers/promises').setImmediate : nextMessage
 
 /**
- * Wraps an engine for a process that does more than run tasks. `startTaskServer` does so; do it yourself for a `TaskManager` that you
- * create next to a server of your own.
+ * Wraps an engine for a process that does more than run tasks. `startTaskServer` uses it. Use it yourself for a `TaskManager` next to a server of
+ * your own.
  * @param engine starts the work
- * @param clock measures how long work has followed work
- * @returns an engine that delays work for a turn of the event loop after each 10 ms of work
+ * @param clock measures how long work has run without a pause
+ * @returns an engine that lets the event loop turn after each 10 ms of work
  */
 export function createFairEngine(engine: Engine, clock: Clock = systemClock): Engine {
   let turn: { readonly began: number; readonly over: Promise<void> } | undefined
   const presentTurn = () =>
     (turn ??= {
       began: elapsedMs(clock),
-      // Not a timer: timers that are due run one after the other, without a look at the sockets between them.
+      // A timer would not do: due timers run one after another, without polling sockets in between.
       over: nextTurn().then(() => {
         turn = undefined
       }),
@@ -45,7 +44,7 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
   }
 }
 
-/** A browser has no `setImmediate` and throttles the timers of hidden pages; a message arrives at once. */
+/** A browser has no `setImmediate` and throttles timers of hidden pages. Messages arrive at once. */
 function nextMessage(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

@@ -1,18 +1,18 @@
-/** The processes of a process group. Linux: proc(5); other systems: ps(1). */
+/** Lists the processes of a process group, with proc(5) on Linux and ps(1) elsewhere. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 
-/** How many processes of a group run. */
+/** Returns how many processes of a group are running. */
 export function countMembers(group: number): number {
   try {
     process.kill(-group, 0)
   } catch (error) {
-    // Usually none is left. EPERM: those that are left run as another user.
+    // ESRCH: no process is left. EPERM: the remaining ones run as another user.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 0
   }
   return membersOf(group).length
 }
 
-/** The ids of the processes of a group that run; those that have ended and were not waited for are left out. */
+/** Returns the ids of the running processes of a group, without zombies. */
 export function membersOf(group: number): number[] {
   const all = nodePlatform === 'linux' ? listProcesses() : askPs()
   return all.filter((one) => one.group === group && !/^[ZX]/.test(one.state)).map(({ pid }) => pid)
@@ -30,11 +30,11 @@ function listProcesses(): ListedProcess[] {
     if (!/^\d+$/.test(name)) return []
     try {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
-      // The name of the program, in parentheses, may have any characters.
+      // The name of the program, in parentheses, may contain any character.
       const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return [{ pid: Number(name), state, group: Number(group) }]
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
       return []
     }
   })

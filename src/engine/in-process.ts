@@ -1,4 +1,4 @@
-/** The engine that runs work in this process: the default, and the fastest. */
+/** The default engine, which runs work in this process. */
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
 import { aClock, aFunction, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
@@ -40,7 +40,7 @@ class InProcessRun implements Run {
     queueMicrotask(() => this.#begin())
   }
 
-  /** A field, so that an engine that wraps this one may spread the run. */
+  /** A field, so that a wrapping engine may spread the run. */
   readonly abort = (reason?: unknown): void => {
     if (this.#resolve === undefined || this.#abort.aborted) return
     const { id, graceMs } = this.#work
@@ -55,7 +55,7 @@ class InProcessRun implements Run {
       this.#settle({ type: 'skipped' })
       return
     }
-    // The promise constructor turns a synchronous throw, and a thenable that misbehaves, into a rejection.
+    // The promise constructor turns a synchronous exception or a faulty thenable into a rejection.
     new Promise((done) => done(this.#work.run(this.#abort))).then(
       (value) => this.#settle({ type: 'returned', value }),
       (reason: unknown) => this.#settle({ type: 'threw', reason }),

@@ -1,32 +1,29 @@
 /**
- * Programs with everything they start: each leads a process group of its own, which is signalled as a whole and does
- * not outlive this process.
+ * Process groups. Each program leads its own group, which is signalled as a whole and does not outlive this process.
  *
- * Such a group does not receive the Ctrl-C of a terminal, and Node emits no `exit` event when a signal ends it: see
- * `dispose-on-signals.ts`.
- * Windows has no process groups: there only the program itself is signalled, and processes that it started may stay.
+ * Ctrl-C in a terminal does not reach such a group, and Node emits no `exit` event when a signal ends the process; `dispose-on-signals.ts` handles
+ * this. Windows has no process groups: only the program itself is signalled, and the processes that it started may stay.
  */
 import type { ChildProcess } from 'node:child_process'
 import { countMembers } from './group-members.js'
 import { nodePlatform } from '../node-builtins.js'
 
-/** Whether this platform has process groups. */
 export const hasGroups = nodePlatform !== 'win32'
 
-/** Whether this platform has Unix sockets that are files. */
+/** Whether Unix sockets are files on this platform. */
 export const hasUnixSockets = nodePlatform !== 'win32'
 
 /** The group of a program that was started with `detached: hasGroups`. */
 export interface ProcessGroup {
-  /** Signals every member; does nothing when none is left. */
+  /** Signals every member. Has no effect if none is left. */
   signal(name: NodeJS.Signals): void
-  /** How many members are left. Where there are no groups: 0. */
+  /** The number of remaining members; 0 without process groups. */
   count(): number
-  /** Kills the members that are left and forgets the group. Call it once, when the program's run is over. */
+  /** Kills the remaining members. Call it once, when the program's run is over. */
   end(): void
 }
 
-/** Makes a started program the leader of a group, which is killed if this process exits before `end`. */
+/** Returns the group of a started program. The group is killed if this process exits before `end`. */
 export function leadGroup(child: ChildProcess): ProcessGroup {
   const group: ProcessGroup = {
     signal: (name) => {
@@ -37,7 +34,7 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
       try {
         process.kill(-child.pid, name)
       } catch {
-        // ESRCH: no member is left. EPERM: the members that are left run as another user and cannot be signalled.
+        // ESRCH: no member is left. EPERM: the remaining ones run as another user and cannot be signalled.
       }
     },
     count: () => (!hasGroups || child.pid === undefined ? 0 : countMembers(child.pid)),
@@ -52,7 +49,7 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
 
 const kills = new Set<() => void>()
 
-/** Calls `kill` when this process exits. Returns a function that forgets it. */
+/** Calls `kill` when this process exits. Returns an unsubscribe function. */
 export function killAtExit(kill: () => void): () => void {
   if (kills.size === 0) process.on('exit', killAll)
   kills.add(kill)

@@ -1,22 +1,20 @@
-/** Ends what a program left whose host has died. Only processes that are proved to be its own are signalled. */
+/** Ends the processes that a program of a dead host has left. Only processes that verifiably belong to the program are signalled. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 import { stateOf, type ProgramIdentity } from '../process-identity.js'
 import { membersOf } from './group-members.js'
 
-/** The variable that marks the processes of one run. */
+/** The environment variable that marks the processes of one run. */
 export const RUN_TOKEN = 'AGENT_TASKS_RUN'
 
-/** A program that was started with `RUN_TOKEN` in its environment, as the leader of a process group. */
+/** A program that was started as the leader of a process group, with `RUN_TOKEN` in its environment. */
 export interface StartedProgram {
-  /** The leader of its group. */
   readonly identity: ProgramIdentity
-  /** The value of `RUN_TOKEN` in its environment. */
   readonly token: string
 }
 
 /**
- * Whether the leader of a program runs: the process has the stored start and boot and, on Linux, the token in its environment.
- * A store that was tampered with cannot name a process of somebody else.
+ * Whether the leader of a program is running: the process has the stored start time and boot id and, on Linux, the token in its environment. A
+ * manipulated store can therefore not name a foreign process.
  */
 export function leads({ identity, token }: StartedProgram): boolean {
   // A signal to the group of pid 1 would go to every process.
@@ -24,13 +22,13 @@ export function leads({ identity, token }: StartedProgram): boolean {
   return nodePlatform !== 'linux' || hasToken(identity.pid, token)
 }
 
-/** Signals the group of a program, if its leader runs. Returns whether it was signalled. */
+/** Signals the group of a program if its leader is running. Returns whether it did. */
 export function signalProgram(program: StartedProgram, name: NodeJS.Signals): boolean {
   return leads(program) && signal(-program.identity.pid, name)
 }
 
 /**
- * Kills the group of a program: as a whole while its leader lives, and otherwise its members one by one, by the token in their environment.
+ * Kills the group of a program: as a whole while its leader is running, otherwise member by member, identified by the token in their environment.
  * @returns how many groups and processes were signalled
  */
 export function reapProgram(program: StartedProgram): number {
@@ -38,14 +36,14 @@ export function reapProgram(program: StartedProgram): number {
   return markedMembers(program).filter((pid) => signal(pid, 'SIGKILL')).length
 }
 
-/** Whether anything of a program is left. */
+/** Whether any process of a program is left. */
 export const isLeft = (program: StartedProgram): boolean => leads(program) || markedMembers(program).length > 0
 
-/** The processes of the group that have the token. Without /proc they cannot be told from those of another group. */
+/** The processes of the group that have the token. Without /proc they cannot be distinguished from those of another group. */
 const markedMembers = ({ identity, token }: StartedProgram): number[] =>
   nodePlatform === 'linux' ? membersOf(identity.pid).filter((pid) => hasToken(pid, token)) : []
 
-/** proc(5): the environment that a process was started with. That of another user's process cannot be read. */
+/** Reads the environment with which a process was started, see proc(5). The environment of another user's process cannot be read. */
 function hasToken(pid: number, token: string): boolean {
   if (token === '') return false
   try {
@@ -61,12 +59,12 @@ function signal(target: number, name: NodeJS.Signals): boolean {
     process.kill(target, name)
     return true
   } catch {
-    // ESRCH: it has just ended. EPERM: it runs as another user.
+    // ESRCH: the process has just ended. EPERM: it runs as another user.
     return false
   }
 }
 
-/** Reads what `RunDurability.saveProgram` stored of a program; undefined for anything else. */
+/** Reads a program that `RunDurability.saveProgram` stored; undefined for any other value. */
 export function toStartedProgram(saved: unknown): StartedProgram | undefined {
   const { identity, token } = (saved ?? {}) as {
     readonly identity?: Partial<ProgramIdentity>

@@ -1,10 +1,10 @@
-/** The events of a manager, as streams and for handlers. Streams get an event first. All callbacks are isolated (A2). */
+/** The events of a manager, for streams and handlers. Streams receive an event first. All callbacks are isolated (A2). */
 import { filter, map, Subject, type Observable } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
-/** An event; reports of a handler's exception name the task that it is about. */
+/** An event. If a handler throws, the report names the event's task. */
 interface EmittedEvent {
   readonly type?: string
   readonly taskId?: string
@@ -14,7 +14,7 @@ type Handler<Event> = (event: Event) => unknown
 
 type Handlers<Events> = { readonly [Type in keyof Events]: Set<Handler<Events[Type]>> }
 
-/** An event with its name. One subject has all of them, so that the streams complete in the order of their subscriptions. */
+/** An event with its name. All types share one subject, so that streams complete in the order of their subscriptions. */
 type Named<Events> = {
   readonly [Type in keyof Events]: { readonly type: Type; readonly event: Events[Type] }
 }[keyof Events]
@@ -33,7 +33,7 @@ export class Emitter<Events extends { readonly [Type in keyof Events]: EmittedEv
     this.#handlers = Object.fromEntries(types.map((type) => [type, new Set()])) as Handlers<Events>
   }
 
-  /** The events of one type. It completes on `close`. */
+  /** The events of one type. Completes on `close`. */
   stream<Type extends keyof Events>(type: Type): Observable<Events[Type]> {
     const events$ = this.#events$.pipe(
       filter((named): named is Extract<Named<Events>, { type: Type }> => named.type === type),
@@ -53,18 +53,17 @@ export class Emitter<Events extends { readonly [Type in keyof Events]: EmittedEv
     this.#handlers[type].delete(handler)
   }
 
-  /** Notifies the streams and then the handlers that there are now, in the order in which they were added. */
+  /** Notifies the streams and then the current handlers, in the order in which they were added. */
   emit<Type extends keyof Events>(type: Type, event: Events[Type]): void {
     if (this.#events$.observed) this.#events$.next({ type, event })
     const handlers = this.#handlers[type]
     if (handlers.size === 0) return
     for (const handler of [...handlers]) {
-      // An earlier one may have removed it.
+      // An earlier handler may have removed it.
       if (handlers.has(handler)) this.#call(handler, event)
     }
   }
 
-  /** Completes the streams, and removes all handlers. */
   close(): void {
     this.#events$.complete()
     for (const handlers of Object.values<Set<unknown>>(this.#handlers)) handlers.clear()

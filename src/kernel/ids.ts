@@ -1,12 +1,12 @@
-/** New ids that nothing has yet. */
+/** Generates ids that are not in use. */
 import { AgentTasksError } from '../errors.js'
 
-/** How often a source of ids may repeat itself. */
+/** How often `createId` may return an id in use before it is an error. */
 const MAX_ATTEMPTS = 100
 
 /**
- * An id of `createId` that is not in use.
- * @throws AgentTasksError `ID_REPEATS` after a hundred ids that are
+ * Returns an id from `createId` that is not in use.
+ * @throws AgentTasksError `ID_REPEATS` after a hundred ids that are in use
  */
 export function freshId(
   createId: (prefix: string) => string,
@@ -23,7 +23,7 @@ export function freshId(
   )
 }
 
-/** `<prefix>-<16 random hexadecimal digits>`. */
+/** Returns `<prefix>-<16 random hexadecimal digits>`. */
 export function randomId(prefix: string): string {
   const uuid = globalThis.crypto.randomUUID()
   return `${prefix}-${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}`

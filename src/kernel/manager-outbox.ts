@@ -1,6 +1,6 @@
 /**
- * What both managers do with code of the host: it is called after a change, never inside one, in the order of the changes, and what it throws is
- * reported and changes nothing (A2). XState's inspection events and its delays take part in that.
+ * Calls to the host's code, for both managers. The code is called after a change, never inside it, and in the order of the changes. Its exceptions
+ * are reported and change nothing (A2). XState's inspection events and delays follow the same rule.
  */
 import type { InspectionEvent } from 'xstate'
 import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
@@ -10,7 +10,7 @@ import { observerOf } from '../callbacks/observed-clock.js'
 import { createOutbox, type Outbox, type OutboxOptions } from '../callbacks/outbox.js'
 import { actorClock, type Clock, type TimerLabel } from '../clock.js'
 
-/** A call of the host's code that waits for the end of the change. */
+/** A call to the host's code, deferred to the end of the change. */
 export interface HostCall {
   readonly type: 'call'
   readonly run: () => unknown
@@ -18,16 +18,16 @@ export interface HostCall {
 }
 
 export interface ManagerOutboxOptions<Item> extends Omit<OutboxOptions<Item>, 'notify'> {
-  /** Calls `run` when it was tried to store what has changed, in a batch; undefined without a store. */
+  /** Calls `run` in a batch after an attempt to store the changes. Undefined without a store. */
   readonly afterWrite?: ((run: () => void) => void) | undefined
   readonly clock: Clock
   readonly report: OnError
   readonly inspect: Inspect | undefined
-  /** Delivers one item. It isolates the host's callbacks itself, and does not throw. */
+  /** Delivers one item. It isolates the host's callbacks itself and does not throw. */
   readonly notify: (item: Item) => void
 }
 
-/** What names the timers of actors for an observed clock. */
+/** Names the timers of actors for an observed clock. */
 export interface TimerLabels {
   take(ms: number): TimerLabel | undefined
   note(event: InspectionEvent): void
@@ -66,19 +66,19 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
     this.drop = outbox.drop
   }
 
-  /** Calls code of the host now. */
+  /** Calls the host's code now. */
   call(run: () => unknown, source: ErrorSource['source']): void {
     callIsolated(run, (error) => this.#report(error, { source }))
   }
 
-  /** Calls code of the host after the change. Call it inside a batch. */
+  /** Calls the host's code after the change. Call it inside a batch. */
   callLater(run: () => unknown, source: ErrorSource['source']): void {
     this.push({ type: 'call', run, source })
   }
 
   /**
-   * Calls code of the host after the change, such as an abort: with a store when it was tried to store the change, also if that failed. Call it inside
-   * a batch.
+   * Calls the host's code after the change. With a store, it first waits for the attempt to store the change, even if that fails. Used for aborts.
+   * Call it inside a batch.
    */
   callAfterWrite(run: () => unknown, source: ErrorSource['source']): void {
     if (this.#afterWrite === undefined) this.callLater(run, source)
@@ -86,8 +86,8 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   }
 
   /**
-   * Options of a root actor: its delays end in a batch, and its inspection events are delivered after the change that they belong to. Without an
-   * inspector the actor has none, which is faster.
+   * Options for a root actor. Its delays end in a batch, and its inspection events are delivered after their change. Without an inspector the actor
+   * has none, which is faster.
    */
   actorOptions(labels?: TimerLabels) {
     const inspect = this.#inspect
@@ -110,7 +110,7 @@ function isHostCall(item: { readonly type: string }): item is HostCall {
   return item.type === 'call'
 }
 
-/** Where errors are reported: to the host, to the observer of its clock, or to the console. It never throws. */
+/** Reports errors to the host, to the observer of its clock, or to the console. Never throws. */
 export function reporterOf(onError: OnError | undefined, clock: Clock): OnError {
   return isolateReport(onError ?? observerOf(clock) ?? reportToConsole)
 }

@@ -1,11 +1,11 @@
-/** Packages that few programs need: they are not installed with this one, and are loaded when they are first needed, in Node. */
+/** Optional packages. They are not installed with this package and are loaded on first use, only in Node. */
 import { AgentTasksError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 
 const loaded = new Map<string, unknown>()
 
 /**
- * @param users what needs it: the subject of a sentence
+ * @param users the feature that needs the package; the subject of a sentence
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function loadPackage(name: string, version: number, users: string): unknown {

@@ -1,4 +1,4 @@
-/** Moves tasks that a manager does not keep any longer into the history of its store, and reads pages of both. */
+/** Moves tasks that a manager no longer keeps into the history of its store, and reads pages of both. */
 import { z } from 'zod'
 import { TERMINAL_STATUSES, type TerminalStatus } from '../../machines/task-status.js'
 import { InvalidInputError } from '../errors.js'
@@ -15,13 +15,12 @@ import {
   type TaskHistory,
 } from '../store/history/task-history.js'
 
-/** So many tasks, or so much of them in bytes of JSON (1 MiB), are added together: one transaction for each task costs five times as much. */
+/** The largest batch, in tasks and in bytes of JSON. A transaction for each task takes five times as long. */
 const BATCH = { tasks: 50, bytes: 1024 * 1024 } as const
 
-/** What may wait while the history is written, in bytes of JSON (64 MiB). */
+/** The maximum that may wait while the history is written, in bytes of JSON. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
-/** A task on its way into the history. */
 interface Addition {
   readonly task: PastTask
   readonly onAdded: () => void
@@ -32,22 +31,21 @@ export class PastTasks {
   readonly #report: (error: unknown) => void
   #waiting: Addition[] = []
   #waitingBytes = 0
-  /** What is being written. */
+  /** The batch that is being written. */
   #adding: readonly Addition[] = []
   #writing: Promise<void> | undefined
 
-  /** @param history undefined where there is none: a task that is not kept is gone */
+  /** @param history undefined if there is none; a task that is no longer kept is then lost */
   constructor(history?: TaskHistory, report: (error: unknown) => void = () => undefined) {
     this.#history = history
     this.#report = report
   }
 
-  /** Whether there is a history. */
   get areKept(): boolean {
     return this.#history !== undefined
   }
 
-  /** Writes what waits. Resolves when it is written; never rejects. */
+  /** Writes the waiting tasks. Resolves when they are written; never rejects. */
   async flush(): Promise<void> {
     const history = this.#history
     if (history !== undefined && this.#waiting.length > 0) {
@@ -57,9 +55,9 @@ export class PastTasks {
   }
 
   /**
-   * Adds a task, with the next ones or when the history is read. What cannot be written, or has to wait with too much, is reported, and is not in the
-   * history.
-   * @param onAdded called when the history has the task, and at once where there is no history. It must not throw, and is kept until then
+   * Adds a task with the next batch, or when the history is read. A task that cannot be written, or that exceeds the waiting maximum, is reported and
+   * lost.
+   * @param onAdded called when the history has the task, or at once without a history. It must not throw
    */
   add(task: PastTask, onAdded: () => void): void {
     const history = this.#history
@@ -69,7 +67,9 @@ export class PastTasks {
     }
     const bytes = jsonBytes(task.record)
     if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      this.#report(new Error(`Task ${task.id} is not in the history: too much waits to be written to it.`))
+      this.#report(
+        new Error(`Task ${task.id} was not added to the history, because too many tasks are waiting to be written.`),
+      )
       return
     }
     this.#waiting.push({ task, onAdded })
@@ -92,15 +92,15 @@ export class PastTasks {
     this.#writing = undefined
   }
 
-  /** The task of an id. @throws StoreError */
+  /** @throws StoreError */
   async find(kind: PastTask['kind'], id: string): Promise<PastTask | undefined> {
     const added = [...this.#adding, ...this.#waiting].find(({ task }) => task.kind === kind && task.id === id)
     return added?.task ?? (await this.#history?.find(kind, id))
   }
 
   /**
-   * A page of the tasks that have ended, the latest first.
-   * @param kept those that the manager keeps
+   * Returns a page of ended tasks, newest first.
+   * @param kept the tasks that the manager keeps
    * @throws StoreError; InvalidInputError for a cursor that no page has returned
    */
   async page(
@@ -121,20 +121,23 @@ export class PastTasks {
   }
 }
 
-/** What was found in a history, with the tasks that match of those that are still kept, each once. */
+/** Merges the tasks found in a history with the matching tasks that the manager keeps, without duplicates. */
 export function withKept(past: readonly PastTask[], kept: readonly PastTask[], query: PastTaskQuery): PastTask[] {
   const isKept = new Set(kept.filter(({ kind }) => kind === query.kind).map(({ id }) => id))
   return [...kept.filter(matches(query)), ...past.filter(({ id }) => !isKept.has(id))].sort(byEnd)
 }
 
-/** A place as text. */
+/** Encodes a place as a cursor. */
 export const placeText = ({ completedAt, id }: HistoryPlace): string => `${completedAt}:${id}`
 
-/** The place of a text. @throws InvalidInputError, which calls it `field` */
+/**
+ * Decodes a cursor.
+ * @throws InvalidInputError that names `field`
+ */
 export function placeOf(cursor: string, field: string): HistoryPlace {
   const [, completedAt, id] = /^(\d+(?:\.\d+)?):([^]*)$/.exec(cursor) ?? []
   if (completedAt === undefined || id === undefined) {
-    throw new InvalidInputError(field, cursor, 'the place that an earlier page has returned')
+    throw new InvalidInputError(field, cursor, '`next` of an earlier page')
   }
   return { completedAt: Number(completedAt), id }
 }
@@ -153,42 +156,42 @@ const commandTaskQuerySchema = lazily(() =>
   strictObject({ instanceId: z.string().optional(), name: z.string().optional(), ...shape }),
 )
 
-/** What every search of a history may have. */
+/** Fields that every history search accepts. */
 interface HistoryQuery {
-  /** How the tasks ended: `completed`, `failed` or `cancelled`. */
+  /** Only tasks that ended this way. */
   readonly status?: TerminalStatus
   /**
-   * Words of the goal, the name, the result or the error, in any order and case. A word of three characters and more also stands for those that begin with
-   * it. At most 1000 characters.
+   * Words to find in the goal, name, result or error, in any order and case. A word of at least three characters also matches longer words that begin
+   * with it. At most 1000 characters.
    */
   readonly text?: string
-  /** `next` of the page before. */
+  /** `next` of the previous page. */
   readonly before?: string
   /** The most tasks to return, from 1 to 1000. Default 50. */
   readonly limit?: number
 }
 
-/** Which background tasks of the history are wanted. */
+/** Selects background tasks of the history. */
 export interface TaskHistoryQuery extends HistoryQuery {
-  /** The owner of the tasks. */
+  /** Only tasks of this owner. */
   readonly owner?: string
-  /** The name of their subagent. */
+  /** Only tasks of this subagent. */
   readonly subagent?: string
 }
 
-/** Which command tasks of the history are wanted. */
+/** Selects command tasks of the history. */
 export interface CommandTaskHistoryQuery extends HistoryQuery {
-  /** The instance on which they ran. */
+  /** Only tasks that ran on this instance. */
   readonly instanceId?: string
-  /** Their name. */
+  /** Only tasks of this name. */
   readonly name?: string
 }
 
 /** A page of the history. */
 export interface HistoryPage<Record> {
-  /** The tasks, the latest first. */
+  /** Newest first. */
   readonly tasks: readonly Record[]
-  /** `before` of the next page; undefined on the last one. */
+  /** `before` for the next page; undefined on the last one. */
   readonly next?: string
 }
 

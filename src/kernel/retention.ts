@@ -1,38 +1,40 @@
 /**
- * Items that are kept for a while and dropped again, the earliest first: when there are too many, when they hold too much, or when they are too
- * old. What may not be dropped yet counts as well (`hold`): a task that runs, beside those that have ended.
+ * Keeps items for a while and drops the earliest when there are too many, when they are too large, or when they are too old. Items that may not be
+ * dropped yet, such as running tasks, count as well (`hold`).
  */
 import { elapsedMs, unrefTimer, type Clock, type TimerLabel } from '../clock.js'
 
 export interface RetentionOptions<Item extends object> {
-  /** The most that `add` and `hold` count. Default: no limit. */
+  /** The maximum count of `add` and `hold` together. Default: no limit. */
   readonly maxCount?: number
-  /** The largest sum of sizes, in the unit of the owner: bytes or characters. Default: no limit. */
+  /** The maximum sum of sizes, in bytes or characters as the owner measures them. Default: no limit. */
   readonly maxSize?: number
-  /** Called with each item that is dropped, when it no longer counts. It must not throw. */
+  /** Called with each dropped item, when it no longer counts. Must not throw. */
   readonly onDropped: (item: Item) => void
-  /** Items that go although there is room for them. Default: none. */
+  /** Drops items even if there is room for them. Default: none. */
   readonly sweep?: Sweep<Item>
 }
 
-/** Looks again and again for what is too old, as long as there is an item. */
+/** Checks periodically for items that are too old, while there are items. */
 export interface Sweep<Item extends object> {
   readonly clock: Clock
-  /** How often, in ms. */
+  /** The period in ms. */
   readonly everyMs: number
   readonly label: TimerLabel
-  /** Whether the earliest item is to go. @param ageMs how long ago it was added */
+  /**
+   * Whether to drop the earliest item.
+   * @param ageMs how long ago it was added
+   */
   readonly isObsolete: (item: Item, ageMs: number) => boolean
 }
 
-/** An item that is kept: it can be removed or resized. */
+/** A handle to a kept item, to remove or resize it. */
 export interface Retained {
-  /** What it holds. */
   readonly size: number
 }
 
 interface Place<Item extends object> extends Retained {
-  /** Undefined when it is gone: nothing else must keep it alive. */
+  /** Undefined once the item is dropped, so that this place does not keep it alive. */
   item: Item | undefined
   size: number
   readonly count: number
@@ -40,12 +42,12 @@ interface Place<Item extends object> extends Retained {
   readonly at: number
 }
 
-/** Fewer places than this are never moved. */
+/** Below this length the array is not compacted. */
 const MIN_COMPACTED = 32
 
 export class Retention<Item extends object> {
   readonly #options: RetentionOptions<Item>
-  /** The items from `#first` on. An array, because the first entry of a map is slow to find after many deletions. */
+  /** The items from `#first` on. An array, because finding the first entry of a map is slow after many deletions. */
   #places: Place<Item>[] = []
   #first = 0
   /** How many items can be dropped. */
@@ -59,33 +61,32 @@ export class Retention<Item extends object> {
     this.#options = options
   }
 
-  /** How many items can be dropped. */
   get length(): number {
     return this.#length
   }
 
-  /** What is counted, with what `hold` counts. */
+  /** The total count, including `hold`. */
   get count(): number {
     return this.#count
   }
 
-  /** What all hold, with what `hold` counts. */
+  /** The total size, including `hold`. */
   get size(): number {
     return this.#size
   }
 
-  /** Counts what cannot be dropped yet, also beyond the limits. */
+  /** Counts an item that cannot be dropped yet, even beyond the limits. */
   hold(size: number, count = 0): void {
     this.#size += size
     this.#count += count
   }
 
-  /** Ends what `hold` has counted. */
+  /** Undoes `hold`. */
   giveBack(size: number, count = 0): void {
     this.hold(-size, -count)
   }
 
-  /** Makes room by dropping items, and holds `size`. Returns false, with nothing held, when the rest is too large. */
+  /** Drops items until `size` fits, and holds `size`. Returns false, and holds nothing, if it does not fit. */
   take(size: number): boolean {
     const { maxSize = Infinity } = this.#options
     while (this.#size + size > maxSize) if (!this.#dropFirst()) return false
@@ -94,10 +95,8 @@ export class Retention<Item extends object> {
   }
 
   /**
-   * Adds the latest item: it may be dropped from now on, by the next `trim`.
-   * @param size what it holds
-   * @param count what it counts as
-   * @param ageMs how long ago it would have been added: not less than the items before it
+   * Adds the latest item. The next `trim` may drop it.
+   * @param ageMs the age of the item; not more than that of the items before it
    */
   add(item: Item, size = 0, count = 1, ageMs = 0): Retained {
     const { sweep } = this.#options
@@ -109,7 +108,7 @@ export class Retention<Item extends object> {
     return place
   }
 
-  /** An item has become larger or smaller. Does nothing for one that is gone. */
+  /** Changes the size of an item. No effect if the item is gone. */
   resize(retained: Retained, size: number): void {
     const place = retained as Place<Item>
     if (place.item === undefined) return
@@ -117,26 +116,26 @@ export class Retention<Item extends object> {
     place.size = size
   }
 
-  /** Takes an item out, without a call of `onDropped`. Does nothing for one that is gone. */
+  /** Removes an item without calling `onDropped`. No effect if the item is gone. */
   remove(retained: Retained): void {
     this.#takeOut(retained as Place<Item>)
   }
 
-  /** Drops what is too much. */
+  /** Drops items beyond the limits. */
   trim(): void {
     const { maxCount = Infinity, maxSize = Infinity } = this.#options
     while (this.#count > maxCount || this.#size > maxSize) if (!this.#dropFirst()) break
     this.#sweepLater()
   }
 
-  /** Drops what is obsolete, and what is too much. */
+  /** Drops obsolete items, and items beyond the limits. */
   sweep(): void {
     const { sweep } = this.#options
     if (sweep !== undefined) this.dropWhile(sweep.isObsolete)
     this.trim()
   }
 
-  /** Drops the earliest items, up to the first one that is not obsolete. Returns how many. */
+  /** Drops the earliest items up to the first that is not obsolete. Returns how many. */
   dropWhile(isObsolete: (item: Item, ageMs: number) => boolean): number {
     const { sweep } = this.#options
     const now = sweep === undefined ? 0 : elapsedMs(sweep.clock)
@@ -149,7 +148,7 @@ export class Retention<Item extends object> {
     return dropped
   }
 
-  /** Ends the sweeps. What is kept stays, and `trim` goes on. */
+  /** Stops the sweeps. Items stay, and `trim` still works. */
   close(): void {
     this.#isClosed = true
     const { sweep } = this.#options
@@ -165,7 +164,7 @@ export class Retention<Item extends object> {
     return undefined
   }
 
-  /** Returns false when there is none. */
+  /** Returns false if there is no item. */
   #dropFirst(): boolean {
     const place = this.#findFirst()
     const item = place?.item
@@ -196,7 +195,7 @@ export class Retention<Item extends object> {
       sweep.everyMs,
       sweep.label,
     )
-    // It must not keep the process alive.
+    // The timer must not keep the process alive.
     unrefTimer(this.#timer)
   }
 }

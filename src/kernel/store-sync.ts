@@ -1,18 +1,18 @@
 /**
- * Which rows of a store are out of date. A row is made when it is written, so that several changes of one item are one row; a row that the store
- * cannot hold is reduced, once.
+ * Tracks which rows of a store are out of date. A row is built when it is written, so that several changes of one item become one row. A row that the
+ * store cannot hold is reduced once.
  */
 import type { StoreRow } from '../store/store-errors.js'
 import type { StoreChange, StoreTable, StoreTables } from '../store/store.js'
 import type { PendingChanges } from '../store/store-writer.js'
 
-/** What the rows of each table are made of. */
+/** The items that the rows of each table are built from. */
 export type StoredItems = { readonly [Table in StoreTable]?: object }
 
-/** How the rows of one table are made. */
+/** How to build the rows of one table. */
 export interface RowKind<Item, Row> {
   readonly rowOf: (item: Item, isReduced: boolean) => Row
-  /** Whether a row can be made with less. Default false. */
+  /** Whether a smaller row can be built. Default false. */
   readonly isReducible?: boolean
 }
 
@@ -20,40 +20,40 @@ export type RowKinds<Items extends StoredItems> = {
   readonly [Table in keyof Items & StoreTable]: RowKind<Items[Table], StoreTables[Table]>
 }
 
-/** Stands for an item that is gone; `PRUNED` causes no write of its own. */
+/** A removed item. `PRUNED` does not trigger a write. */
 const REMOVED = Symbol('removed')
 const PRUNED = Symbol('pruned')
 type Gone = typeof REMOVED | typeof PRUNED
 
-/** The rows of one table that are out of date, by id. */
+/** The out-of-date rows of one table, by id. */
 type Rows = Map<string, object | Gone>
 
 export class StoreSync<Items extends StoredItems> implements PendingChanges {
   readonly #kinds: readonly (readonly [StoreTable, RowKind<object, unknown>])[]
   #pending: ReadonlyMap<StoreTable, Rows>
-  /** How many of them are due: not pruned. */
+  /** How many rows need a write; pruned rows do not. */
   #due = 0
-  /** What is being written. */
+  /** The rows that are being written. */
   #taken: ReadonlyMap<StoreTable, Rows> | undefined
   readonly #reduced = new WeakSet<object>()
 
-  /** @param kinds the tables; they are written in this order, each after its removals */
+  /** @param kinds the tables, in the order in which they are written; removals come first within each */
   constructor(kinds: RowKinds<Items>) {
     this.#kinds = Object.entries(kinds) as unknown as [StoreTable, RowKind<object, unknown>][]
     this.#pending = this.#noRows()
   }
 
-  /** The row of an item is out of date, or new. */
+  /** Marks a row as new or out of date. */
   put<Table extends keyof Items & StoreTable>(table: Table, id: string, item: Items[Table] & object): void {
     this.#set(table, id, item)
   }
 
-  /** The item of a row is gone. */
+  /** Marks a row for removal. */
   remove(table: keyof Items & StoreTable, id: string): void {
     this.#set(table, id, REMOVED)
   }
 
-  /** The same for an item that nobody asks for: its row goes with the next write. After a crash before that it is read, and pruned again. */
+  /** Marks a row for removal with the next write, without triggering one. If the process crashes first, the row is read again and pruned again. */
   prune(table: keyof Items & StoreTable, id: string): void {
     this.#set(table, id, PRUNED)
   }
@@ -65,17 +65,17 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     rows.set(id, item)
   }
 
-  /** Whether a row has to be written, or is being written. */
+  /** Whether the row still has to be written or is being written. */
   isPending(table: keyof Items & StoreTable, id: string): boolean {
     return isDue(this.#pending.get(table)?.get(id)) || this.#taken?.get(table)?.has(id) === true
   }
 
-  /** Whether the row of an item is made with less, because the store could not hold all of it. */
+  /** Whether a smaller row is built, because the store could not hold the full one. */
   isReduced(item: object): boolean {
     return this.#reduced.has(item)
   }
 
-  // For `StoreWriter`
+  // For `StoreWriter`.
 
   isEmpty(): boolean {
     return this.#due === 0

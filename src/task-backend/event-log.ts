@@ -1,5 +1,5 @@
 /**
- * The recent events of each task, so that an interrupted event stream can resume.
+ * Keeps the recent events of each task, so that an interrupted event stream can resume.
  *
  * It is bounded. A running task keeps every start and end of a command, and its last 1,000 reports (at most 1 MiB) in between. An ended task
  * keeps its events for at most five minutes, but not longer than the task itself. All ended tasks together keep 50,000 events and 32 MiB of
@@ -12,9 +12,8 @@ import { Retention } from '../kernel/retention.js'
 import { eventWithInlineResults } from './inline-results.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
 
-/** A published event. */
 export interface TaskEvent {
-  /** Its place among the events of its task, from 1. */
+  /** Its position among the events of its task, from 1. */
   readonly seq: number
   readonly message: TaskProgressMessage | TaskCompleteMessage
   readonly isComplete: boolean
@@ -30,9 +29,9 @@ export interface EventLog {
   idOf(seq: number): string
   /** The place of an event id; undefined for an event of another process. */
   seqOf(taskId: string, id: string): number | undefined
-  /** The place of the last event; 0 when there is none. */
+  /** The position of the last event; 0 if there is none. */
   lastSeq(taskId: string): number
-  /** The events after `seq`; undefined when they are not known. */
+  /** The events after `seq`; undefined if some of them are no longer known. */
   after(taskId: string, seq: number): readonly TaskEvent[] | undefined
   dispose(): void
 }
@@ -57,7 +56,7 @@ interface TaskLog {
   readonly taskId: string
   readonly events: LoggedEvent[]
   last: number
-  /** Undefined before the first report, and after the end. */
+  /** Undefined before the first report and after the end. */
   reports: KeptReports<LoggedEvent> | undefined
 }
 

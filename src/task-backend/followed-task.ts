@@ -2,7 +2,7 @@
 import type { Task } from '../protocol/command-tasks.js'
 import type { EventLog, TaskEvent } from './event-log.js'
 
-/** The id of the end of a task whose numbered events were removed. */
+/** The event id for the end of a task whose numbered events were removed. */
 export const END_ID = 'end'
 
 /** A task and its missed events. */

@@ -12,7 +12,7 @@ export type Deliver = (event: TaskEvent) => void
 
 /** The subscriptions of one subscriber. */
 export interface Subscriptions {
-  /** Whether another subscription is allowed. */
+  /** Whether the limit allows another subscription. */
   readonly hasRoom: boolean
   /**
    * Returns false when the limit is reached. Subscribing again to the same task is a no-op.

@@ -1,4 +1,4 @@
-/** Draining a server before it closes. */
+/** Drains a server before it closes. */
 import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock } from '../clock.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 
@@ -33,7 +33,7 @@ function untilIdle(tasks: TaskManager, isIdle: () => boolean, clock: Clock, drai
   })
 }
 
-/** Whether a promise settles within a time, in ms. */
+/** Whether a promise settles within `ms` milliseconds. */
 export function settledWithin(promise: Promise<unknown>, clock: Clock, ms: number): Promise<boolean> {
   const settled = (): boolean => true
   return withTimeLimit(promise.then(settled, settled), { clock, ms, late: () => false })

@@ -25,7 +25,7 @@ export interface BackendParts {
   readonly isDraining: () => boolean
 }
 
-/** How a worker registers. */
+/** How to register a worker. */
 export interface WorkerRegistration {
   readonly websocketUrl: string
   readonly isBrowser: boolean
@@ -41,7 +41,7 @@ export interface TaskBackend {
   readonly sharedWorkers?: SharedWorkers | undefined
   /** The address that clients and workers receive. Default: that of this server. */
   readonly publicUrl?: string | undefined
-  /** Lets the workers of an earlier process connect again, before the server listens. */
+  /** Allows the workers of an earlier process to reconnect. Called before the server listens. */
   restore(): void
   /** Resolves when no task runs here. Tasks that still run after `drainMs` are cancelled. */
   drain(drainMs: number): Promise<void>
@@ -55,7 +55,6 @@ export interface TaskCluster {
   join(parts: BackendParts): Promise<TaskBackend>
 }
 
-/** The tasks of one process. */
 export function createLocalBackend(
   { taskManager, instances, config, clock, isDraining }: BackendParts,
   hasStore: boolean,

@@ -1,4 +1,4 @@
-/** Operations on tasks that REST and the client socket share, with the same errors and the same lists. */
+/** Task operations that REST and the client socket share, with the same errors and lists. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import { NOT_STORED } from '../command-tasks/submission.js'
@@ -36,10 +36,10 @@ export type Listed =
   | { readonly tasks: TaskSummary[]; readonly nextCursor?: string }
   | { readonly error: string; readonly code: 'INVALID_CURSOR' }
 
-/** The same text as for an unknown task on the socket. */
+/** The text that the socket also sends for an unknown task. */
 export const TASK_NOT_FOUND = 'Task not found'
 
-/** The task service of one process, or of a cluster. */
+/** The task service of one process or of a cluster. */
 export interface TaskService {
   submit(message: TaskSubmitMessage, idempotencyKey?: string): Eventually<PendingSubmission>
   /** Newest first. A page continues after the last task of the previous page, even if tasks were submitted or removed since. */
@@ -118,14 +118,14 @@ export function createTaskService({ tasks, events, ...state }: TaskServiceOption
 }
 
 export const INVALID_CURSOR: Listed = {
-  error: 'cursor: expected the nextCursor of an earlier page of this server.',
+  error: 'cursor: expected a nextCursor that this server has returned.',
   code: 'INVALID_CURSOR',
 }
 
 const CANCEL_NOT_STORED: Cancelled = {
   success: false,
   error:
-    'The task was cancelled, but this could not be stored yet. If the server ends before it is, the task may run again.',
+    'The task was cancelled, but the cancellation is not stored yet. If the server ends now, the task may run again.',
   code: 'NOT_STORED',
 }
 

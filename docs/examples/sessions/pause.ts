@@ -23,7 +23,10 @@ const type = (line: string) => {
 }
 
 const parser = await launch('the parser')
-assert.match(type('/pause'), /^Paused: the tasks of main, since .* nothing else starts until \/resume\.$/)
+assert.match(
+  type('/pause'),
+  /^Paused: the tasks of main, since .* Running tasks continue. No other task starts until \/resume\.$/,
+)
 
 const lexer = await launch('the lexer')
 assert.match(lexer.text, /^Async task queued: .* Background tasks are paused: it waits until a person resumes them/)

@@ -86,7 +86,7 @@ describe('the client socket', () => {
       type: 'error',
       requestId: 'test-1',
       code: 'INVALID_CURSOR',
-      message: 'cursor: expected the nextCursor of an earlier page of this server.',
+      message: 'cursor: expected a nextCursor that this server has returned.',
     })
   })
 

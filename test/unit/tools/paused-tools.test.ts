@@ -118,7 +118,7 @@ describe('/pause and /resume', () => {
     const paused = `Paused: the tasks of agent, since ${SINCE}, by /pause.`
     expect(type('/pause')).toEqual({
       type: 'info',
-      text: `${paused} What runs goes on, and nothing else starts until /resume.`,
+      text: `${paused} Running tasks continue. No other task starts until /resume.`,
     })
     expect(pauses()).toMatchObject([{ owner: 'agent' }])
     expect(type('/tasks')?.text).toBe(`No async tasks.\n${paused}`)
