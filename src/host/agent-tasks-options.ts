@@ -1,4 +1,4 @@
-/** The options of `createAgentTasks`, and what they accept. */
+/** The options of `createAgentTasks` and their validation. */
 import {
   autoTriggerOptionTypes,
   type AutoTriggerOptions,
@@ -28,16 +28,15 @@ import { aTaskManager } from '../tools/submit-commands.js'
 import { foregroundOptionTypes, type ForegroundAbort } from '../tools/task-tool-options.js'
 import type { Subagents } from './subagent-outputs.js'
 
-/** Settings by name, as numbers or as text; see `settingDefinitions`. */
+/** Settings by name, as numbers or text. See `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
 
-/** Which programs the model may run, and how many at once. */
+/** The programs that the model may run, and how many at once. */
 export interface CommandsOptions extends CommandPolicy {
-  /** How many commands may run at once, -1 for no limit. They take none of the slots of `maxAsyncTasks`. Default 5. */
+  /** How many commands may run at once, -1 for no limit. They do not count toward `maxAsyncTasks`. Default 5. */
   readonly maxCommands?: number
 }
 
-/** Options of `createAgentTasks`, including those of the manager. */
 export interface AgentTasksOptions<
   Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
@@ -49,48 +48,48 @@ export interface AgentTasksOptions<
   readonly maxAsyncTasks?: number
   /** The subagents that `launch` and the tool `task` can start, by name. */
   readonly subagents?: Known
-  /** Finds subagents that `subagents` does not have, for the tool `task`. */
+  /** Finds subagents that are not in `subagents`, for the tool `task`. */
   readonly resolveSubagent?: ResolveSubagent
-  /** The owner of the tasks that the tools start: their results are delivered to it. Default `main`. */
+  /** The owner of the tasks that the tools start. It receives their results. Default `main`. */
   readonly owner?: string
   /**
-   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. The host ends it, after
-   * this.
+   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. You dispose it,
+   * after this host.
    */
   readonly taskManager?: Commands
-  /** Which programs the model may run, and adds the tool `run_command`. Default: none. */
+  /** The programs that the model may run. Adds the tool `run_command`. Default: none. */
   readonly commands?: Programs
-  /** Limits of schedules, and adds the tool `schedule`: `{}` for the default limits. Default: no such tool. */
+  /** Limits of schedules. Adds the tool `schedule`; `{}` for the default limits. Default: no such tool. */
   readonly schedules?: Scheduling
-  /** What monitors may read, and how many there may be; adds the tool `monitor`: `{}` for tasks and the default limits. Default: no such tool. */
+  /** What monitors may read, and how many are allowed. Adds the tool `monitor`; `{}` allows tasks, with the default limits. Default: no such tool. */
   readonly monitors?: Watching
   /** Settings by name; the options above take precedence. */
   readonly settings?: AgentTasksSettings
   /**
-   * What becomes of a task that a call of a tool runs in place when the call is aborted. `cancel` (default): it is cancelled. `keep`: it goes on in
-   * the background, and its end is owed.
+   * What happens to a foreground task when its tool call is aborted. `cancel` (default) cancels it. With `keep` it continues in the background, and
+   * its result is delivered.
    */
   readonly onForegroundAbort?: ForegroundAbort
   /**
-   * How long a call of a tool waits for a task that it runs in place, in seconds: then the task continues in the background, and the call returns with
-   * a text that says so. -1 (default) for no limit.
+   * How long a tool call waits for a foreground task, in seconds. Then the task continues in the background, and the result of the call says so. -1
+   * (default) for no limit.
    */
   readonly backgroundAfterSeconds?: number
-  /** The maximum length of the text about one task in a message or a tool's result, in characters. Default 20000. */
+  /** The maximum length of the text about one task in a message or a tool result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /**
-   * How long a turn may hold the results of its reminder, in ms, Infinity for ever; then they are owed again, and `onError` is called. Default
+   * How long a turn may hold the results of its reminder, in ms, or Infinity. After that they are delivered again, and `onError` is called. Default
    * 1800000 (30 minutes).
    */
   readonly turnTimeoutMs?: number
   /**
-   * How long a result or a question may be owed to an agent that is never idle, in ms, Infinity for ever; then the result of the next call of one
-   * of the tools carries it. A note is carried at once. Default 60000.
+   * How long a result or a question may wait for the agent to become idle, in ms, or Infinity. After that the next tool result includes it. A note is
+   * included at once. Default 60000.
    */
   readonly maxDelayMs?: number
-  /** Whether the agent is busy. Requires `triggerAgentTurn`; both together start the auto-trigger. */
+  /** Whether the agent is busy. Requires `triggerAgentTurn`; together they start the auto-trigger. */
   readonly isAgentBusy?: BusySource
-  /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
+  /** Starts an agent turn with a message. Requires `isAgentBusy`. */
   readonly triggerAgentTurn?: TriggerAgentTurn
   /** The timing of the auto-trigger: coalescing, back-off and limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
@@ -117,7 +116,10 @@ export const agentTasksOptionTypes: OptionTypes<AgentTasksOptions> = {
   autoTrigger: optionsOf<NonNullable<AgentTasksOptions['autoTrigger']>>(triggerTypes),
 }
 
-/** The value of each setting. @throws InvalidSettingError for an unknown setting or a value out of its range */
+/**
+ * Returns the value of each setting.
+ * @throws InvalidSettingError for an unknown setting or a value out of range
+ */
 export function readSettings(settings: AgentTasksSettings): Record<SettingName, number> {
   for (const name of Object.keys(settings)) {
     parseSetting(name as SettingName, settings[name as SettingName] ?? 'nothing')

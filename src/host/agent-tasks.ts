@@ -1,4 +1,4 @@
-/** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands, wired together. */
+/** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands. */
 import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import type { DetachResult } from '../async-tasks/detaching.js'
@@ -50,16 +50,15 @@ import type { OutputOf, Subagents } from './subagent-outputs.js'
 import type { TaskHandle } from './task-handle.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
-/** The default of `maxDelayMs`. */
 const DEFAULT_MAX_DELAY_MS = 60_000
 
 /**
- * The tools for a model, with the one that needs a `taskManager`.
+ * The tools for a model, including the one that needs a `taskManager`.
  * @useDeclaredType
  */
 export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
 
-/** With `commands`, the tools for a model have `run_command` too. */
+/** With `commands`, the tools include `run_command`. */
 export type WithRunCommand = {
   /** The tools for the model. */
   readonly tools: {
@@ -68,13 +67,13 @@ export type WithRunCommand = {
   }
 }
 
-/** With `schedules`, the tools for a model have `schedule` too. */
+/** With `schedules`, the tools include `schedule`. */
 export type WithSchedule = {
   /** The tools for the model. */
   readonly tools: Pick<OptionalTools, 'schedule'>
 }
 
-/** With `monitors`, the tools for a model have `monitor` too. */
+/** With `monitors`, the tools include `monitor`. */
 export type WithMonitor = {
   /** The tools for the model. */
   readonly tools: Pick<OptionalTools, 'monitor'>
@@ -83,75 +82,74 @@ export type WithMonitor = {
 /** The result of `createAgentTasks`. */
 export interface AgentTasks<Known extends Subagents = Subagents> {
   /**
-   * Starts a task of one of `subagents`, and returns its handle at once. Its result goes to you if you read `handle.result`, and to its owner otherwise.
-   * With `whenFull: 'queue'` a task for which no slot is free waits for one.
-   * @param name a key of `subagents`; `resolveSubagent` is for the tool `task` alone
+   * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, you receive the result; otherwise the owner
+   * does. With `whenFull: 'queue'` the task waits if no slot is free.
+   * @param name a key of `subagents`; only the tool `task` uses `resolveSubagent`
    * @param goal what to achieve, in words
-   * @throws InvalidInputError for an unknown subagent (the error lists the known ones) or a wrong option; TaskLimitError when no slot is free and the task
-   *   does not wait, or the queue is full; DisposedError; TaskIdInUseError and FamilyError as `manager.launch`. Nothing has changed then
+   * @throws InvalidInputError for a wrong option or an unknown subagent, with a list of the known ones; TaskLimitError if no slot is free and the
+   *   task does not wait, or the queue is full; DisposedError; TaskIdInUseError and FamilyError as for `manager.launch`. No task was launched then
    */
   launch<Name extends keyof Known & string>(
     name: Name,
     goal: string,
     options?: LaunchOptions,
   ): TaskHandle<OutputOf<Known[Name]>>
-  /** Continues a task that has ended, and returns the handle of the new task. Throws as `AsyncTaskManager.continueTask` does. */
+  /** Continues an ended task and returns the handle of the new task. Throws like `AsyncTaskManager.continueTask`. */
   readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle
   /**
-   * Moves a task that a call of a tool waits for to the background (`AsyncTaskManager.detachTask`): the call returns, and the result is owed.
-   * @returns whether it was moved; if not, the reason: it is unknown, has ended, or is in the background
-   * @throws TaskLimitError when no slot is free; nothing has changed then
+   * Moves a task that a tool call waits for to the background (`AsyncTaskManager.detachTask`). The call returns, and the result is delivered later.
+   * @returns whether it was moved. If not, the reason: it is unknown, has ended, or already runs in the background
+   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
    */
   readonly detach: (id: string) => DetachResult
   /**
-   * Wraps a tool of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) or this package, whose calls can be tasks then: with the mode `choice` as the
-   * model chooses, with `always` all of them. A call in the foreground returns and throws what the tool does; it moves to the background after
-   * `afterSeconds`, or by `detach`. The result of one in the background is owed; after a crash its task has failed (`INTERRUPTED`).
-   * @returns a tool of the same kind: its input has the parameter `run_in_background`, and its result may be a `BackgroundTask`
-   * @throws InvalidInputError for a wrong option, something that is no tool, or a tool with that parameter; InvalidSettingError for a wrong time
+   * Wraps a tool of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) or this package, so that its calls can run as tasks: as the model chooses
+   * (`choice`), or always (`always`). A foreground call returns and throws what the tool does, and moves to the background after `afterSeconds` or
+   * with `detach`. The result of a background call is delivered later. After a crash its task has failed (`INTERRUPTED`).
+   * @returns a tool of the same kind. Its input has the parameter `run_in_background`, and its result may be a `BackgroundTask`
+   * @throws InvalidInputError for a wrong option, an unknown kind of tool, or a tool that already has that parameter; InvalidSettingError for a wrong
+   *   time
    */
   background<T, const Mode extends BackgroundMode>(tool: T, options: BackgroundOptions<Mode>): InBackground<T, Mode>
-  /** Starts no more tasks of an owner (default: of anyone) until `resume` (`AsyncTaskManager.pause`). */
+  /** Starts no more tasks of an owner (default: of all owners) until `resume` (`AsyncTaskManager.pause`). */
   readonly pause: (owner?: string, options?: PauseOptions) => TaskPause
-  /** Ends the pause of an owner (default: that of all). False when there is none (`AsyncTaskManager.resume`). */
+  /** Ends the pause of an owner (default: the pause of all). Returns false if there is none (`AsyncTaskManager.resume`). */
   readonly resume: (owner?: string) => boolean
-  /** Returns what is paused. */
+  /** Returns the current pauses. */
   readonly pauses: () => readonly TaskPause[]
   /**
    * Sends an event to runs that wait for it (`AsyncTaskManager.emit`). Default: to the tasks of the host's owner.
-   * @returns the ids of the tasks that have it, when that is stored
+   * @returns the ids of the tasks that received it, once that is stored
    * @throws as `AsyncTaskManager.emit`
    */
   readonly emit: (event: string, value?: unknown, target?: EventTarget) => Promise<readonly string[]>
-  /** Schedules a message or a task (`AsyncTaskManager.schedule`). Its owner is by default that of the host. */
+  /** Schedules a message or a task (`AsyncTaskManager.schedule`). Default owner: that of the host. */
   readonly schedule: (input: ScheduleInput) => Schedule
-  /** The schedules of an owner, or of all (`AsyncTaskManager.schedules`). */
+  /** Returns the schedules of an owner, or all schedules (`AsyncTaskManager.schedules`). */
   readonly schedules: (owner?: string) => ScheduleInfo[]
-  /** Ends a schedule (`AsyncTaskManager.cancelSchedule`). */
+  /** Cancels a schedule (`AsyncTaskManager.cancelSchedule`). */
   readonly cancelSchedule: (id: string) => boolean
-  /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
-   * Reads the tasks that have ended, the latest first: also those that are not kept in memory any longer, if the store has a history.
-   * Default: the tasks of every owner.
+   * Returns ended tasks, newest first. Includes tasks that are no longer in memory if the store has a history. Default: the tasks of all owners.
    * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
    */
   readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
   /**
-   * Wakes an owner (default: `owner`) when lines match in what a task, a program or a file writes (`AsyncTaskManager.monitor`). A program is started as
-   * `run_command` starts it, within `commands`, and ends with its monitor.
-   * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+   * Wakes an owner (default: `owner`) when a task, a program or a file writes a matching line (`AsyncTaskManager.monitor`). A program is started like
+   * one of `run_command`, within the rules of `commands`, and ends with its monitor.
+   * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; no monitor was started then
    */
   readonly monitor: (source: MonitorSource | MonitoredCommand, options: MonitorOptions) => TaskMonitor
-  /** The monitors of an owner, or of all, in the order in which they were started. */
+  /** Returns the monitors of an owner, or all monitors, in the order in which they were started. */
   readonly monitors: (owner?: string) => TaskMonitor[]
   /** The reminder service. */
   readonly reminders: AsyncTaskReminderService
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
   readonly tools: AgentTools
   /**
-   * Returns the tools for the agent of a run: the tasks that it launches belong to that run, and are the only ones that it sees. Their results are
-   * owed to `ownerOfRun(taskId)`: `withTurn(run, ownerOfRun(taskId))`.
+   * Returns the tools for the agent of a run. The tasks that it launches belong to that run, and it sees no others. Their results go to
+   * `ownerOfRun(taskId)`: use `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
   /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules`, `/schedule`, `/monitors` and `/monitor`. */
@@ -160,40 +158,46 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Returns `reminders`. */
   readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
-  /** Delivers owed results to the agent when it is idle. A further call replaces both callbacks. Returns a function that ends this subscription, and no later one. */
+  /**
+   * Delivers results to the agent when it is idle. Another call replaces both callbacks. Returns an unsubscribe function, which has no effect on
+   * later calls.
+   */
   readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
-  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. */
+  /** Notifies the manager that the agent is idle, for a host whose `isAgentBusy` is a function. */
   readonly notifyIdle: () => void
   /** Returns the current value of a setting. */
   readonly getSetting: (name: SettingName) => number
-  /** Changes a setting. Throws `InvalidSettingError` for a value out of its range; the old value stays. */
+  /**
+   * Changes a setting.
+   * @throws InvalidSettingError for a value out of range; the old value stays
+   */
   readonly setSetting: (name: SettingName, value: number | string) => void
-  /** Returns what the next turn of an owner's agent (default: `owner`) should contain. Leases what is owed until `afterTurn`. */
+  /** Returns what the next turn of an owner's agent (default: `owner`) should contain. Leases the undelivered results until `afterTurn`. */
   readonly beforeTurn: (owner?: string) => Turn
-  /** Ends the lease of `beforeTurn`: the results are delivered, or owed again. */
+  /** Ends the lease of `beforeTurn`: the results count as delivered, or are delivered again. */
   readonly afterTurn: AfterTurn
-  /** `beforeTurn` and `afterTurn` around a function: its promise says whether the model received the reminder. */
+  /** Runs a function between `beforeTurn` and `afterTurn`. Whether its promise resolves says whether the model received the reminder. */
   readonly withTurn: WithTurn
-  /** Resolves when what an earlier process left in the store has been taken over; at once without a store. */
+  /** Resolves when the tasks of an earlier process have been restored from the store; at once without a store. */
   readonly recovered: Promise<Recovery>
-  /** Says that a message is in the host's transcript (`AsyncTaskManager.confirm`). */
+  /** Confirms that a message is in the host's transcript (`AsyncTaskManager.confirm`). */
   readonly confirm: (deliveryId: string) => boolean
-  /** Owes once more what a message has delivered (`AsyncTaskManager.redeliver`). */
+  /** Delivers the results of a message again (`AsyncTaskManager.redeliver`). */
   readonly redeliver: (deliveryId: string) => boolean
-  /** Cancels every task and stops all callbacks. Resolves when every run has ended or its grace has passed. */
+  /** Cancels all tasks and stops all callbacks. Resolves when every run has ended or its grace period has passed. */
   readonly dispose: () => Promise<void>
-  /** `dispose`, for `await using`. */
+  /** Same as `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
-  /** The tools for the model, `submit_commands` included. */
+  /** The tools for the model, including `submit_commands`. */
   readonly tools: AgentToolsWithCommands
 }
 
 /**
- * Wires background tasks for one agent host: a manager, and the reminders, auto-trigger, tools and commands that use it.
+ * Creates the background tasks of one agent host: a manager, and the reminders, auto-trigger, tools and commands that use it.
  * @throws InvalidSettingError, InvalidInputError for an invalid option
  */
 export function createAgentTasks<
@@ -208,7 +212,6 @@ export function createAgentTasks<
   (Programs extends CommandsOptions ? WithRunCommand : unknown) &
   (Scheduling extends ScheduleOptions ? WithSchedule : unknown) &
   (Watching extends MonitorLimits ? WithMonitor : unknown) {
-  // With a task manager there is the tool `submit_commands`, with commands `run_command`, with schedules `schedule`, and with monitors `monitor`.
   return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand & WithSchedule & WithMonitor
 }
 
@@ -252,7 +255,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
-  /** The tools, whose results also carry what their owner has been owed for too long. */
+  /** The tools with results that also include what has waited too long for their owner. */
   const riding = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
     Object.fromEntries(
       Object.entries(tools).map(([name, tool]) => [
@@ -268,13 +271,13 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const shown = { getAsyncTaskManager, ...limits }
   const lookup = {
     resolveSubagent: (name: string) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-    // Without subagents, a name may still be one that `resolveSubagent` knows.
+    // Without subagents, `resolveSubagent` may still know a name.
     ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
       listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
     }),
   }
   const { telemetry } = options
-  /** The tools of the agent of an owner. */
+  /** The tools of an owner's agent. */
   const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
     const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
     return riding(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)

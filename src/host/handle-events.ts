@@ -1,8 +1,8 @@
 /**
  * The events of one task, for a loop over its handle.
  *
- * Nothing is queued: each step of the loop reads what has changed since the step before, so that a slow loop needs no memory. It is subscribed to the task
- * only while it waits.
+ * Events are not queued: each step of the loop reads what has changed since the previous step, so a slow loop needs no memory. The loop subscribes to
+ * the task only while it waits.
  */
 import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -10,22 +10,22 @@ import type { SettledTaskInfo, TaskProgress, TaskQuestion } from '../../machines
 import { followers, isOver, readOutput } from '../async-tasks/output/output-stream.js'
 import type { RegistryReads } from '../async-tasks/registry-reads.js'
 
-/** What a loop over a `TaskHandle` receives. */
+/** An event in a loop over a `TaskHandle`. */
 export type TaskHandleEvent =
-  /** The last progress that the run reported; a slow loop misses earlier ones. */
+  /** The latest progress of the run. A slow loop misses earlier reports. */
   | { readonly type: 'progress'; readonly progress: TaskProgress }
-  /** A question that is open; a slow loop misses those that were answered meanwhile. */
+  /** An open question. A slow loop misses questions that have been answered in the meantime. */
   | { readonly type: 'question'; readonly question: TaskQuestion }
-  /** What the task has written, up to the byte `cursor`; a slow loop misses what is no longer kept. */
+  /** New output, up to byte `cursor`. A slow loop misses output that is no longer kept. */
   | { readonly type: 'output'; readonly text: string; readonly cursor: number }
-  /** The task has ended, and so has the loop. */
+  /** The task has ended. This is the last event. */
   | { readonly type: 'end'; readonly record: SettledTaskInfo }
 
 const OVER = { done: true, value: undefined } as const
 
 type Step = IteratorResult<TaskHandleEvent, undefined>
 
-/** What there is of a task, and what follows, to its end. */
+/** Iterates over the current state of a task and its later events, until it ends. */
 export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterator<TaskHandleEvent, undefined> {
   const reader = new EventReader(registry, entry)
   let stopWaiting = (): void => undefined
@@ -58,7 +58,7 @@ export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterat
 
   return {
     next: () => {
-      // Steps that are asked for together follow each other.
+      // Concurrent calls of `next` run one after another.
       const taken = last.then(step)
       last = taken
       return taken
@@ -71,13 +71,13 @@ export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterat
   }
 }
 
-/** Reads what has changed since it last did. */
+/** Reads the changes since its last read. */
 class EventReader {
   readonly #registry: RegistryReads
   readonly #entry: TaskEntry
   #cursor: number | undefined
   #progress: TaskProgress | undefined
-  /** The questions that it has read, of those that are open. */
+  /** The open questions that it has already returned. */
   #asked: readonly string[] = []
   #wasOutput = false
 
@@ -87,7 +87,7 @@ class EventReader {
   }
 
   next(): TaskHandleEvent | undefined {
-    // Progress and output take turns: a run that does much of one does not hide the other.
+    // Progress and output alternate, so that a run with a lot of one does not hide the other.
     const [first, second] = this.#wasOutput ? [this.#report, this.#output] : [this.#output, this.#report]
     return this.#question() ?? first.call(this) ?? second.call(this) ?? this.#end()
   }

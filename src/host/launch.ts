@@ -10,17 +10,17 @@ import type { Subagents } from './subagent-outputs.js'
 import { createTaskHandle, type TaskHandle } from './task-handle.js'
 
 /**
- * Options of `tasks.launch`: those of `manager.launch`. `owner` is by default that of the host, and `timeoutMs` none: the settings of deadlines are for
- * the tools. A subagent has the fields of `params` in its request, such as `context`.
+ * Options of `tasks.launch`: those of `manager.launch`. The default `owner` is the host's. There is no default `timeoutMs`, because the deadline
+ * settings apply to the tools only. A subagent receives the fields of `params` in its request, such as `context`.
  */
 export type LaunchOptions = Omit<LaunchTaskInput, 'subagentName' | 'goalPrompt' | 'kind' | 'command'>
 
-/** The most names of subagents in an error, in characters. */
+/** The maximum length of the list of subagents in an error, in characters. */
 const NAMES_CHARS = 1000
 
 /**
- * Starts a task, and makes its handle.
- * @throws InvalidInputError for an unknown subagent, and what `manager.launch` throws
+ * Starts a task and creates its handle.
+ * @throws InvalidInputError for an unknown subagent, and the errors of `manager.launch`
  */
 export function launchTask(
   { manager, subagents, owner }: { manager: AsyncTaskManager; subagents: Subagents; owner: string },
@@ -32,17 +32,17 @@ export function launchTask(
   if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(Object.keys(subagents)))
   const { reads } = manager
   const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
-  // In one batch: whatever ends the task at once, it is retained until its handle is made.
+  // In one batch, so that the task is still kept when its handle is created, even if it ends at once.
   return reads.batch(() => {
     const input = { ...rest, ...defined({ parentId, owner: given }), subagentName: name, goalPrompt: goal }
     return handleOf(manager, manager.launch(input, definitionOf(subagent)))
   })
 }
 
-/** The handle of a task that has been launched in the same batch. */
+/** Returns the handle of a task that was launched in the same batch. */
 export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): TaskHandle {
   const entry = manager.reads.history.get(id)
-  if (entry === undefined) throw new Error(`Task ${id} is not retained after its launch.`)
+  if (entry === undefined) throw new Error(`Task ${id} was removed right after its launch.`)
   return createTaskHandle(manager, entry)
 }
 

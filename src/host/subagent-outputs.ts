@@ -1,4 +1,4 @@
-/** The type of a task's output, from the type of its subagent. No behaviour. */
+/** Derives the type of a task's output from the type of its subagent. */
 import type { OutputObject } from '../../machines/records.js'
 import type { Subagent } from '../tools/subagents.js'
 
@@ -6,8 +6,8 @@ import type { Subagent } from '../tools/subagents.js'
 export type Subagents = Readonly<Record<string, Subagent>>
 
 /**
- * The output of the tasks of a subagent, which is a frozen plain copy of what its run returns: `() => 'text'` gives `{ final_message: 'text' }`, and
- * a run that returns nothing gives an empty object.
+ * The output of a subagent's tasks: a frozen plain copy of what its run returns. `() => 'text'` gives `{ final_message: 'text' }`; a run without a
+ * result gives an empty object.
  */
 export type OutputOf<Runnable> = Runnable extends
   | RunReturning<infer Result>
@@ -18,17 +18,15 @@ export type OutputOf<Runnable> = Runnable extends
     : OutputOfResult<Awaited<Result>>
   : OutputObject
 
-/** A function that returns this. */
 export type RunReturning<Result> = (...args: never) => Result
 
-/** The output of a task whose run returns this. */
 export type OutputOfResult<Result> = Result extends string
   ? { readonly final_message: string }
   : Result extends object
     ? PlainData<Result>
     : { readonly final_message?: undefined }
 
-/** A frozen copy of data, as records have it: what JSON has no place for is text, such as dates and functions. */
+/** A frozen copy of data, as in records. Values that JSON cannot represent, such as dates and functions, become text. */
 export type PlainData<T> = unknown extends T
   ? unknown
   : T extends string | number | boolean | null | undefined

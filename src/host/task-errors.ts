@@ -1,12 +1,12 @@
-/** What the `result` of a handle rejects with. */
+/** The errors that `result` of a handle rejects with. */
 import { cancellationText } from '../async-tasks/cancel-reason.js'
 import type { CancelledTaskInfo, FailedTaskInfo } from '../../machines/records.js'
 import { AgentTasksError } from '../errors.js'
 
-/** The task has failed. Its `code` is `TASK_FAILED`, its message the error of the task, and its `cause` what the run threw. */
+/** The task has failed. `code` is `TASK_FAILED`, the message is the error of the task, and `cause` is what the run threw. */
 export class TaskFailedError extends AgentTasksError {
   override readonly name = 'TaskFailedError'
-  /** The record of the task; `errorName` and `errorCode` say more about the error. */
+  /** The record of the task. `errorName` and `errorCode` describe the error further. */
   readonly record: FailedTaskInfo
 
   constructor(record: FailedTaskInfo) {
@@ -15,10 +15,10 @@ export class TaskFailedError extends AgentTasksError {
   }
 }
 
-/** The task was cancelled, also by `dispose`. Its `code` is `TASK_CANCELLED`. */
+/** The task was cancelled, possibly by `dispose`. `code` is `TASK_CANCELLED`. */
 export class TaskCancelledError extends AgentTasksError {
   override readonly name = 'TaskCancelledError'
-  /** The record of the task; `cancelReason` is the reason, if one was given. */
+  /** The record of the task. `cancelReason` is the reason, if one was given. */
   readonly record: CancelledTaskInfo
 
   constructor(record: CancelledTaskInfo) {

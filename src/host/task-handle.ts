@@ -1,9 +1,8 @@
 /**
  * The handle of one launched task.
  *
- * 1  The result of a task is delivered once: by its handle, if `result` was read, or by a message.
- * 2  A handle knows its own task, also when its record was pruned and its id is that of another task.
- * 3  A handle whose result is never read changes nothing.
+ * 1 The result of a task is delivered once: by its handle if `result` was read, otherwise by a message. 2 A handle keeps referring to its own task,
+ * even when the record was pruned and another task has the id. 3 A handle whose result is never read has no effect.
  */
 import type { Observable } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -19,55 +18,56 @@ import { eventsOf, type TaskHandleEvent } from './handle-events.js'
 import { TaskCancelledError, TaskFailedError } from './task-errors.js'
 
 /**
- * One launched task. `for await (const event of handle)` iterates over its progress, questions and output, and ends with the task; it takes no result.
+ * One launched task. `for await (const event of handle)` iterates over its progress, questions and output until the task ends. The loop does not take
+ * the result.
  *
- * The result of a task is delivered once. Reading `result` means that you take it: no message to the agent carries it then. If you never read it, it is
- * delivered to the owner of the task as any other result.
+ * The result of a task is delivered once. By reading `result` you take it, and no message to the agent will contain it. If you never read it, it is
+ * delivered to the owner of the task.
  */
 export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHandleEvent> {
   /** The id of the task. */
   readonly id: string
   /**
-   * The output of the task, once it has ended; every read returns the same promise. The first read takes the result:
-   * before the end it claims it, as `manager.waitFor` does, and after the end it marks it as delivered, unless a message holds it already.
-   * With a store, a result that was read shortly before a crash is owed to the owner again, marked as a possible repeat.
+   * The output of the task, once it has ended. Every read returns the same promise. The first read takes the result. Before the end it claims the
+   * result, as `manager.waitFor` does; after the end it marks the result as delivered, unless a message already contains it. With a store, a result
+   * that was read shortly before a crash is delivered to the owner again, marked as a possible repeat.
    *
-   * Rejects with `TaskFailedError` or `TaskCancelledError` (also on `dispose`), and with `StoreError` when the store cannot be written: then the result stays
-   * owed, and the next read tries again.
+   * Rejects with `TaskFailedError` or `TaskCancelledError` (also on `dispose`), or with `StoreError` when the store cannot be written. After a
+   * `StoreError` the result is still undelivered, and the next read tries again.
    */
   readonly result: Promise<Output>
-  /** The present record: a frozen snapshot. It stays after the manager has pruned it. */
+  /** The current record, as a frozen snapshot. Available even after the manager has pruned it. */
   readonly record: AsyncTaskInfo
-  /** What the task writes, from the first byte that is kept to the end of the task. A slow subscriber loses what is no longer kept. */
+  /** The output of the task, from the first byte that is kept until the task ends. A slow subscriber misses output that is no longer kept. */
   readonly output$: Observable<TaskOutputEvent>
   /**
-   * Cancels the task, and what its run has launched. False when it had ended.
-   * @param reason why, in words; the record and the error of `result` have it
-   * @throws InvalidInputError for a reason that is no text; nothing has changed then
+   * Cancels the task and the tasks that its run has launched. Returns false if it has ended.
+   * @param reason the reason in words, for the record and the error of `result`
+   * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
    */
   cancel(reason?: CancelOptions | string): boolean
   /**
    * Moves the task to the background, if it was launched with `isForeground` (`AsyncTaskManager.detachTask`).
    * @returns whether it was moved; if not, the reason
-   * @throws TaskLimitError when no slot is free; nothing has changed then
+   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
    */
   detach(): DetachResult
   /**
    * Sends a message to the run of the task (`context.messages`).
    * @returns whether it was accepted; if not, the reason
-   * @throws InvalidInputError for a message that is not a text, or is empty
+   * @throws InvalidInputError for a message that is empty or not text
    */
   send(message: string): SendResult
   /**
    * Answers a question of the task.
-   * @param answer `{ action, content? }`, or the value of the question's only field, or an object with its fields
-   * @returns false, with nothing changed, when that question is not open
-   * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open
+   * @param answer `{ action, content? }`, the value of the question's only field, or an object with its fields
+   * @returns false if that question is not open
+   * @throws InvalidInputError for an answer that does not match the question's schema; the question stays open
    */
   answer(questionId: string, answer: TaskAnswer | AnswerValue): boolean
 }
 
-/** Makes the handle of a task, which is retained. */
+/** Creates the handle of a task that is still kept. */
 export function createTaskHandle<Output = OutputObject>(
   manager: AsyncTaskManager,
   entry: TaskEntry,
@@ -129,15 +129,15 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
     return `Task ${this.id} has ended: it is ${this.record.status}.`
   }
 
-  /** Its record may have been pruned, and another task may have its id. */
+  /** The record may have been pruned, and another task may have the id. */
   get #isRetained(): boolean {
     return this.#manager.reads.history.get(this.id) === this.#entry
   }
 
-  /** Takes the result: resolves when the task has ended, and its result is delivered. */
+  /** Takes the result. Resolves when the task has ended and its result is delivered. */
   async #take(): Promise<void> {
     if (!isTerminal(this.record)) await this.#manager.waitFor([this.id])
-    // Not by a wait: it would also take what a message holds, which is still owed when that message is refused.
+    // Not with a wait, which would also take a result that a message contains. Such a result must stay undelivered if the message is refused.
     else if (this.#isRetained) {
       const lease = this.#manager.lease({ taskIds: [this.id] })
       if (lease?.stored !== undefined) await lease.stored
@@ -147,7 +147,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 }
 
 function outputOfEnd(record: AsyncTaskInfo): OutputObject {
-  // A machine of the host's own may refuse to be cancelled.
+  // A custom task machine may refuse to be cancelled.
   if (!isTerminal(record)) throw new DisposedError()
   switch (record.status) {
     case 'completed':

@@ -1,4 +1,4 @@
-/** Turns of one agent, one at a time, whoever starts them. */
+/** Runs the turns of one agent one at a time, for all callers. */
 import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs'
 import type { TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
@@ -6,7 +6,7 @@ import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Options of `take`. */
 export interface TakeTurnOptions {
-  /** Gives the turn up: a waiting turn is not taken, and one that runs gets the abort as its own signal. */
+  /** Cancels the turn. A waiting turn is skipped; a running turn receives the abort through its own signal. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -14,24 +14,27 @@ const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
   signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
 }
 
-/** Takes a turn of the agent: sends it a text, and returns its answer. `signal` aborts when the turn is given up, or everything is disposed. */
+/** Takes a turn of the agent: sends it a text and returns its answer. `signal` aborts when the turn is cancelled or everything is disposed. */
 export type Respond<Answer> = (text: string, signal: AbortSignal) => Answer | PromiseLike<Answer>
 
 /** The turns of one agent. */
 export interface AgentTurns<Answer> {
   /**
-   * Takes a turn after those that were asked for before. Do not await it inside `respond`: the turn would wait for itself.
-   * @returns the agent's answer; rejects with what `respond` throws, with the signal's reason when it aborts before the turn has begun, with
-   *   DisposedError, and with InvalidInputError for an unknown or wrong option
+   * Takes a turn after all turns that were requested earlier. Do not await it inside `respond`, because the turn would wait for itself.
+   * @returns the agent's answer. Rejects with the exception of `respond`; with the signal's reason when it aborts before the turn begins; with
+   *   DisposedError; with InvalidInputError for an unknown or wrong option
    */
   readonly take: (text: string, options?: TakeTurnOptions) => Promise<Answer>
-  /** Whether a turn runs or waits, beginning with the present value: the `isAgentBusy` of `createAgentTasks`. It completes on `dispose`, with true. */
+  /**
+   * Whether a turn is running or waiting, starting with the current value. Pass it as `isAgentBusy` to `createAgentTasks`. Completes on `dispose`,
+   * with true.
+   */
   readonly isBusy$: Observable<boolean>
-  /** Takes a turn for results: the `triggerAgentTurn` of `createAgentTasks`. */
+  /** Takes a turn for results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */
   readonly triggerAgentTurn: TriggerAgentTurn
-  /** Rejects the turns that wait, and aborts the one that runs. Resolves when that has ended. A second call does nothing more. */
+  /** Rejects the waiting turns and aborts the running one. Resolves when that has ended. Further calls have no effect. */
   readonly dispose: () => Promise<void>
-  /** `dispose`, for `await using`. */
+  /** Same as `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
@@ -43,7 +46,7 @@ interface QueuedTurn<Answer> {
 }
 
 /**
- * Makes turns of the user and turns for results follow each other. Without that, two of them overlap although a flag says whether the agent is busy:
+ * Serialises the turns of the user and the turns for results. Without it, they can overlap even if a flag says whether the agent is busy:
  *
  * ```ts
  * let isBusy = false
@@ -56,9 +59,9 @@ interface QueuedTurn<Answer> {
  * createAgentTasks({ isAgentBusy: () => isBusy, triggerAgentTurn: takeTurn })
  * ```
  *
- * A result starts a turn while the agent is idle, and the user writes before the model has answered: both turns read the same `messages`, and the one that ends
- * last overwrites the messages of the other. The first that ends sets `isBusy` to false, so that a third turn starts beside the second. A turn that throws leaves
- * it true, so that no result is ever delivered. With `createTurns` the user's turn waits:
+ * A result starts a turn while the agent is idle, and the user writes before the model has answered. Both turns read the same `messages`, and the
+ * later one to end overwrites the messages of the other. The first one to end sets `isBusy` to false, so that a third turn starts next to the second.
+ * A turn that throws leaves `isBusy` true, and no result is ever delivered. With `createTurns` the user's turn waits:
  *
  * ```ts
  * const turns = createTurns(async (text, signal) => {
@@ -74,7 +77,7 @@ interface QueuedTurn<Answer> {
  */
 export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer> {
   if (typeof respond !== 'function') throw new InvalidInputError('respond', respond, 'a function')
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   const waiting = new Set<QueuedTurn<Answer>>()
   const busy$ = new BehaviorSubject(false)
   let running: { readonly turn: QueuedTurn<Answer>; readonly isOver: Promise<void> } | undefined
@@ -115,7 +118,7 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
 
   const run = async (turn: QueuedTurn<Answer>): Promise<void> => {
     waiting.delete(turn)
-    // The call that asked for the turn returns first.
+    // The call that requested the turn returns first.
     await Promise.resolve()
     const { text, controller, resolve, reject } = turn
     try {
@@ -131,7 +134,7 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
   const dispose = async (): Promise<void> => {
     if (!isDisposed) {
       isDisposed = true
-      // An agent that takes no turns is busy: results stay owed.
+      // A disposed agent counts as busy, so that results stay undelivered.
       busy$.next(true)
       busy$.complete()
       for (const turn of [...waiting, ...(running ? [running.turn] : [])]) giveUp(turn, disposed())

@@ -1,6 +1,6 @@
 /**
- * Reminders for turns that the host starts itself: `beforeTurn` leases what is owed, `afterTurn` ends the lease, `withTurn` does both. A
- * lease that is not ended in time is released, so that a host that forgets one loses nothing.
+ * Reminders for turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does both.
+ * A lease that is not ended in time is released, so that no result is lost if the host forgets it.
  */
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -12,11 +12,11 @@ import { checkOptionNames } from '../protocol/option-checks.js'
 /** The default time limit of a turn's lease, in ms. */
 export const DEFAULT_TURN_TIMEOUT_MS = 30 * 60_000
 
-/** What a turn of the agent should contain about background tasks. */
+/** The information about background tasks for a turn of the agent. */
 export interface Turn {
-  /** The status of every task of the owner, one per line; `''` when there is none. */
+  /** The status of every task of the owner, one per line; `''` if there is none. */
   readonly systemInstruction: string
-  /** The results that the owner is owed; absent when there are none. `afterTurn` ends its lease, and so do its own methods. */
+  /** The undelivered results of the owner; absent if there are none. Its lease ends with `afterTurn` or with its own methods. */
   readonly reminder?: LeasedReminder
 }
 
@@ -26,13 +26,13 @@ export interface TurnOutcome {
   readonly accepted: boolean
 }
 
-/** Reports the outcome of a turn, of the host's owner unless another is given. */
+/** Reports the outcome of a turn. Default owner: that of the host. */
 export interface AfterTurn {
   (outcome: TurnOutcome): void
   (owner: string | undefined, outcome: TurnOutcome): void
 }
 
-/** Runs a turn of an owner's agent (default: the host's). Its reminder is accepted when `run` resolves, and owed again when it rejects. */
+/** Runs a turn of an owner's agent (default: the host's). Its reminder is accepted when `run` resolves and delivered again when `run` rejects. */
 export type WithTurn = <Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner?: string) => Promise<Result>
 
 /** Options of `Turns`. */
@@ -41,7 +41,7 @@ export interface TurnsOptions {
   readonly timeoutMs: number
 }
 
-/** Keeps each owner's reminder until its turn has ended. */
+/** Keeps each owner's reminder until its turn ends. */
 export class Turns {
   readonly #manager: AsyncTaskManager
   readonly #reminders: AsyncTaskReminderService
@@ -55,7 +55,7 @@ export class Turns {
   }
 
   before(owner = this.#options.owner): Turn {
-    // One batch: no other lease can take what the previous turn's lease releases.
+    // In one batch, so that no other lease can take the results that the previous turn releases.
     return this.#manager.reads.batch(() => {
       this.#leases.get(owner)?.release()
       const turn = this.#begin(owner)
@@ -76,7 +76,7 @@ export class Turns {
     else reminder?.release()
   }
 
-  /** The lease of this turn is its own: a `before` of the same owner leaves it alone. */
+  /** The lease of this turn is separate: `before` for the same owner does not affect it. */
   async with<Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner = this.#options.owner): Promise<Result> {
     if (typeof run !== 'function') throw new InvalidInputError('run', run, 'a function')
     const turn = this.#begin(owner)
@@ -99,7 +99,7 @@ export class Turns {
     return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }
   }
 
-  /** The same reminder, whose lease is released when its turn takes too long. */
+  /** Returns the reminder with a time limit, after which its lease is released. */
   #limit(owner: string, reminder: LeasedReminder): LeasedReminder {
     const { reads } = this.#manager
     const { timeoutMs } = this.#options
@@ -112,7 +112,7 @@ export class Turns {
       stop()
       if (reads.ledger.lease(deliveryId) === undefined) return
       release()
-      const message = `A turn of ${owner} has not ended within ${timeoutMs} ms: its results are owed again. Call afterTurn, or use withTurn.`
+      const message = `A turn of ${owner} has not ended within ${timeoutMs} ms, so its results will be delivered again. Call afterTurn, or use withTurn.`
       reads.report(new Error(message), { source: 'turn-timeout', owner, deliveryId })
     }
     const timer = setLongTimeout(reads.clock, expire, timeoutMs, {
@@ -120,7 +120,7 @@ export class Turns {
       kind: 'deadline',
     })
     const disposal = reads.notifications$.subscribe({ complete: stop })
-    // An outcome that is reported again changes nothing.
+    // Reporting an outcome again has no effect.
     const ended = (end: () => void) => (): void => {
       stop()
       if (this.#leases.get(owner)?.deliveryId === deliveryId) this.#leases.delete(owner)

@@ -1,4 +1,4 @@
-/** Starts a program that is connected to this process, and follows it to its end. */
+/** Starts a program that is connected to this process, and waits until it ends. */
 import type { ChildProcess } from 'node:child_process'
 import { defined } from '../defined.js'
 import { hasGroups } from '../engine/process-group.js'
@@ -13,30 +13,29 @@ import type { ProcessSettings } from './process-options.js'
 import { shellStartError, startError, type StartAttempt } from './start-error.js'
 import { superviseProgram, type ProgramEnd, type StartedProgram } from './supervision.js'
 
-/** What to start, and who reads its output. */
+/** The program to start, and the reader of its output. */
 export interface AttachedProgram extends Pick<
   ProcessSettings,
   'command' | 'cwd' | 'env' | 'graceMs' | 'killSignal' | 'clock'
 > {
   readonly args: string[]
   readonly stdin: 'pipe' | 'ignore'
-  /** Stops it. */
+  /** Stops the program. */
   readonly signal: AbortSignal
   readonly output: Pick<CapturedOutput, 'onStdout' | 'onStderr' | 'stdout' | 'stderr'>
-  /** Called as soon as it has started, before anything of its output is read. */
+  /** Called when the program has started, before its output is read. */
   readonly onStart?: (child: StartedProgram) => void
 }
 
-/** How an attached program ended. */
 export interface AttachedEnd {
   readonly end: ProgramEnd
-  /** Why the shell that was to become the program could not. */
+  /** Why the shell could not execute the program. */
   readonly refusal: ProcessError | undefined
 }
 
 /**
- * Runs a program to its end. With a store it is guarded: it never outlives this process.
- * @throws ProcessError when it did not start; StoreError when it could not be stored, and has not run
+ * Runs a program to its end. With a store it is guarded, so that it never outlives this process.
+ * @throws ProcessError when it did not start; StoreError when it could not be stored and therefore did not run
  */
 export async function runAttached(
   program: AttachedProgram,
@@ -56,7 +55,7 @@ export async function runAttached(
       : undefined
   const child = guarded === undefined ? startProgram(attempt, args, stdin) : guarded.child
   if (child.pid === undefined) await started(child, attempt)
-  // No await between the start and this: an abort in between would be missed.
+  // No await between the start and this line, or an abort in between would be missed.
   if (child.pid !== undefined) context.setProgram?.({ pid: child.pid })
   program.onStart?.(child)
   const ended = superviseProgram(child, { ...program, ...output, signal })
@@ -92,7 +91,7 @@ export function environmentOf(
   }
 }
 
-/** @throws ProcessError with the reason for which a program did not start */
+/** @throws ProcessError with the reason why a program did not start */
 export async function started(child: ChildProcess, attempt: StartAttempt): Promise<void> {
   if (child.pid !== undefined) return
   const cause = await new Promise((resolve) => child.once('error', resolve))

@@ -1,4 +1,4 @@
-/** What a program prints while it runs: passed on to the task at once, and kept in part for the program's end. */
+/** Captures the output of a running program. It is passed to the task at once, and partly kept until the program ends. */
 import { ByteTail, isContinuation } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
 import { nodeBuiltin } from '../node-builtins.js'
@@ -9,19 +9,19 @@ import { ProcessError } from './process-error.js'
 import { followSession } from './printed-session.js'
 import type { ProcessSettings } from './process-options.js'
 
-/** How much of a program's stderr is kept, in bytes: enough for the part that an error includes. */
+/** How much of stderr is kept, in bytes: enough for the part that an error includes. */
 const STDERR_BYTES = 8192
 
-/** The reader of a program's two outputs. */
+/** Reads a program's stdout and stderr. */
 export interface CapturedOutput {
   readonly stdout: () => KeptText
   readonly stderr: () => KeptText
-  /** Throws when there is more than may be kept and the parser needs all of it. */
+  /** Throws when the output exceeds the limit and the parser needs all of it. */
   readonly onStdout: (chunk: Uint8Array) => void
   readonly onStderr: (chunk: Uint8Array) => void
-  /** Bytes of an output are left out, because it was too long. Throws as `onStdout` does. */
+  /** Notes that bytes of an output were left out because it was too long. Throws like `onStdout`. */
   readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
-  /** A part of stdout could not be kept. */
+  /** Notes that a part of stdout could not be kept. */
   readonly onLost: () => void
   /** Call it when both outputs are closed. */
   readonly end: () => void
@@ -74,7 +74,7 @@ export function captureOutput(settings: ProcessSettings, context: RunContext): C
   }
 }
 
-/** Decodes a stream of UTF-8 whose chunks end anywhere. */
+/** Decodes UTF-8 chunks that may end within a character. */
 function openStream(keptBytes: number, onText: (text: string) => void) {
   const tail = new ByteTail(keptBytes)
   const decoder = new TextDecoder()
@@ -96,7 +96,7 @@ function openStream(keptBytes: number, onText: (text: string) => void) {
   }
 }
 
-/** The kept bytes as text, from the first whole character on. */
+/** The kept bytes as text, from the first whole character. */
 export function keptText({ bytes, start }: ByteTail): KeptText {
   let first = 0
   if (start > 0) while (isContinuation(bytes[first])) first += 1
@@ -110,7 +110,7 @@ function progressLines({ progress }: ProcessSettings, context: RunContext) {
     try {
       reported = progress(line)
     } catch {
-      // A line that cannot be read reports no progress, and the program goes on.
+      // A line that cannot be read reports no progress, and the program continues.
       return
     }
     if (reported !== undefined) context.report(reported)

@@ -1,11 +1,11 @@
-/** Looks a program up as the system does: a path as it is, a name in the folders of PATH. */
+/** Finds a program as the system does: a path is used directly, a name is looked up in the folders of PATH. */
 import { nodeBuiltin } from '../node-builtins.js'
 import type { ProcessError } from './process-error.js'
 import { startError, type StartAttempt } from './start-error.js'
 
 /**
- * The path of the program that would be started.
- * @throws ProcessError with the code `PROCESS_NOT_STARTED` when there is none
+ * Returns the path of the program that would be started.
+ * @throws ProcessError `PROCESS_NOT_STARTED` when there is none
  */
 export function findProgram(command: string, attempt: Omit<StartAttempt, 'command'>): string {
   const path = nodeBuiltin('node:path')

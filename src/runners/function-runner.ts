@@ -1,4 +1,4 @@
-/** Runs a background task as a function of this process. */
+/** Runs a task as a function in this process. */
 import type { OutputRunner, RunFunction } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
 import { aBoolean, checkOptions } from '../protocol/option-checks.js'
@@ -11,8 +11,8 @@ export interface FunctionRunnerOptions {
 
 /**
  * Creates a runner from a function.
- * @param fn called with the task's input and context. It should stop when `context.signal` aborts. A string that it returns
- *   becomes the `final_message`, undefined becomes an empty output, and an object is used as the output.
+ * @param fn called with the task's input and context. It should stop when `context.signal` aborts. A string result becomes `final_message`, undefined
+ *   an empty output, and an object is the output
  * @param options whether it takes messages
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError when `fn` is not a function, or an option is unknown or wrong

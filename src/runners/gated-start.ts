@@ -1,6 +1,6 @@
 /**
- * Starts a shell that waits until the store knows it, and then becomes a program. So every program that runs is in the store: the next host
- * finds it there, and not in files that a program can write to.
+ * Starts a shell that waits until it is stored, and then executes a program. Thus every running program is in the store, where the next host finds
+ * it. Files would be unsafe, because a program can write to them.
  */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { RUN_TOKEN, type StartedProgram } from '../engine/reap.js'
@@ -8,22 +8,24 @@ import type { RunDurability } from '../engine/runner.js'
 import { identityOf } from '../process-identity.js'
 import { SHELL_NAME, spawnShell, type StartAttempt } from './start-error.js'
 
-/** The first command of such a shell: it ends when descriptor 3 is closed before a line has come, as when its host dies. */
+/**
+ * The first command of such a shell. The shell exits if descriptor 3 is closed before it has received a line, for example because its host has died.
+ */
 export const GATE = 'read -r go <&3 || exit 126; exec 3<&-'
 
 /** A shell that waits at its gate. */
 export interface GatedShell {
-  /** Without a pid, it could not be started, and emits `error`. */
+  /** If it could not be started, it has no pid and emits `error`. */
   readonly child: ChildProcess
-  /** Undefined for one that has ended by now. */
+  /** Undefined if the shell has already ended. */
   readonly program: StartedProgram | undefined
-  /** Stores who it is, and lets it go on. Rejects with StoreError: it ends, and no program has run. */
+  /** Stores the identity of the shell and lets it continue. Rejects with StoreError; the shell then exits without running a program. */
   readonly release: (durability: RunDurability) => Promise<void>
 }
 
 /**
  * Starts a shell with a script that begins with `GATE`.
- * @throws ProcessError for what the system refuses at once
+ * @throws ProcessError if the system refuses at once
  */
 export function spawnGated(
   script: string,

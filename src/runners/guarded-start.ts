@@ -1,10 +1,10 @@
-/** Starts a program that must not outlive its host, whichever way the host ends. */
+/** Starts a program that must not outlive its host, however the host ends. */
 import type { RunDurability } from '../engine/runner.js'
 import { GATE, spawnGated } from './gated-start.js'
 import type { StartedProgram } from './supervision.js'
 import { unwatchGroup, watchGroup } from './watchdog.js'
 
-/** What to start: an absolute path and its arguments. */
+/** The program to start: an absolute path and its arguments. */
 export interface GuardedProgram {
   readonly command: string
   readonly args: readonly string[]
@@ -15,17 +15,16 @@ export interface GuardedProgram {
   readonly durability: RunDurability
 }
 
-/** A program behind its gate. */
 export interface GuardedStart {
   readonly child: StartedProgram
-  /** Lets it run. Rejects with StoreError when its identity cannot be stored: it has not run, and ends. */
+  /** Lets the program run. Rejects with StoreError if its identity cannot be stored; the program then exits without having run. */
   readonly release: () => Promise<void>
 }
 
 /**
- * Starts a program behind a gate. It runs once the watchdog knows its group and its identity is stored, so it is found in every case: by
- * the watchdog when this process dies, and by the next host when the watchdog has died too.
- * @throws ProcessError; the program has not run then
+ * Starts a program behind a gate. It runs only once the watchdog knows its group and its identity is stored. The watchdog ends it if this process
+ * dies; if the watchdog has died as well, the next host does.
+ * @throws ProcessError; the program did not run then
  */
 export function startGuarded({ command, args, stdin, durability, ...attempt }: GuardedProgram): GuardedStart {
   const start = { command, ...attempt }

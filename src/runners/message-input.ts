@@ -2,13 +2,13 @@
 import type { Writable } from 'node:stream'
 
 /**
- * Writes each message as it comes, with a line break at its end, and takes the next one when the program's pipe has taken it.
+ * Writes each message followed by a line break. Takes the next message when the pipe has accepted the previous one.
  * @returns a function that stops it
  */
 export function writeMessages(stdin: Writable, messages: AsyncIterable<string>): () => void {
   const iterator = messages[Symbol.asyncIterator]()
   const stop = (): void => void iterator.return?.()
-  // A program that reads no more gets no more.
+  // The program has closed its stdin.
   stdin.on('error', stop)
   stdin.on('close', stop)
   const write = (message: string): Promise<void> =>

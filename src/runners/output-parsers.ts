@@ -1,53 +1,53 @@
-/** Reads what a program printed as the output of its task. */
+/** Parses the output of a program as the output of its task. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import type { OutputObject } from '../../machines/records.js'
 import { toOutput } from '../protocol/outcomes.js'
 import { preview } from '../text/preview.js'
 
-/** The end of a text. */
+/** The end of a text that may have been cut. */
 export interface KeptText {
-  /** It starts with a whole character. */
+  /** Starts with a whole character. */
   readonly text: string
-  /** How many bytes came before it. */
+  /** How many bytes were dropped before it. */
   readonly droppedBytes: number
-  /** A part of it is missing, because it could not be written to a file. */
+  /** Whether a part is missing because it could not be written to a file. */
   readonly isLost?: boolean
 }
 
-/** Stands for output that is missing. */
+/** Inserted where output is missing. */
 export const LOST_OUTPUT = '[a part of the output is missing: it could not be written to the store]'
 
-/** Stands for output that was too long to keep. */
+/** Inserted where output was too long to keep. */
 export const leftOut = (bytes: number): string => `[${bytes} bytes are left out here]`
 
 /** What a parse function receives besides the text. */
 export interface ProcessDetails {
-  /** The program. */
+  /** The path or name of the program. */
   readonly command: string
-  /** The arguments it was started with, after substitution. */
+  /** Its arguments after substitution. */
   readonly args: readonly string[]
-  /** The last part of its stderr. */
+  /** The end of its stderr. */
   readonly stderr: string
 }
 
-/** Reads the stdout of a program that exited with 0. The task fails with what it throws. */
+/** Parses the stdout of a program that exited with 0. If it throws, the task fails with that error. */
 export type ParseFunction = (stdout: string, details: ProcessDetails) => OutputObject | Promise<OutputObject>
 
 /**
- * How stdout is read. `text`: it is the final message, trimmed. `json`: it is one JSON value. `json-last-line`: its last line that is
- * not blank is one JSON value.
+ * How stdout is parsed. `text`: the trimmed stdout is the final message. `json`: stdout is one JSON value. `json-last-line`: the last non-blank line
+ * is one JSON value.
  */
 export type OutputFormat = 'text' | 'json' | 'json-last-line'
 
-/** Whether a format needs all of stdout, and not only its end. */
+/** Whether a format needs all of stdout, rather than its end. */
 export function needsWholeOutput(parse: OutputFormat | ParseFunction): boolean {
   return parse === 'json' || typeof parse === 'function'
 }
 
 /**
- * Reads stdout in one of the formats.
- * @throws Error with what was expected and what was received
+ * Parses stdout in one of the formats.
+ * @throws Error with the expected and the received text
  */
 export function parseOutput(format: OutputFormat, { text, droppedBytes, isLost = false }: KeptText): OutputObject {
   switch (format) {
@@ -85,8 +85,8 @@ const outputFields = lazily(() =>
 )
 
 /**
- * A JSON value as an output. An object with at least one field of an output is used as it is. Any other object becomes the
- * `emitted_vars`, because messages to the model include only those fields.
+ * Converts a JSON value into an output. An object with at least one field of an output is used unchanged. Any other object becomes `emitted_vars`,
+ * because messages to the model include only the fields of an output.
  */
 function outputOf(value: unknown): OutputObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return toOutput(value)

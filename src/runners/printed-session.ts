@@ -1,4 +1,4 @@
-/** Finds the session of a program, and its result, in the JSON that it prints. */
+/** Finds a program's session id and result in the JSON that it prints. */
 import { createLineSplitter } from '../text/lines.js'
 import type { TaskSession } from '../../machines/records.js'
 import type { StoredJson } from '../store/store.js'
@@ -6,7 +6,7 @@ import { nodeBuiltin } from '../node-builtins.js'
 import { SESSION_ID } from '../protocol/async-tasks.js'
 import { PRINTED_FIELD } from '../protocol/program-session.js'
 
-/** The text of a field in what was printed, or of its last line that has it; undefined where there is none. */
+/** Returns the text of a field, from one JSON value or from the last line that has the field. Undefined if there is none. */
 export function printedText(field: string, printed: string): string | undefined {
   const [, type, path = ''] = PRINTED_FIELD.exec(field) ?? []
   const lines = printed.trimEnd().split('\n')
@@ -36,7 +36,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Calls `note` with each further id of a session that is printed. What is no id is ignored. */
+/** Calls `note` with each new session id that is printed. Invalid ids are ignored. */
 export function followSession(from: string, note: (id: string) => void) {
   let last: string | undefined
   const read = (printed: string): void => {
@@ -48,7 +48,7 @@ export function followSession(from: string, note: (id: string) => void) {
   return { push: (text: string) => lines?.push(text), end: read }
 }
 
-/** Why there is no session to resume; undefined when there is one. */
+/** Returns why no session can be resumed, or undefined if one can. */
 export function whyNoSession(session: TaskSession | undefined): string | undefined {
   if (session === undefined) return 'its run has named no session'
   const { cwd = '.' } = session

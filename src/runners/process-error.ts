@@ -1,4 +1,4 @@
-/** How a program failed. The message names the program and ends with the last part of its output. */
+/** The errors of programs. The message names the program and ends with the end of its output. */
 import { AgentTasksError } from '../errors.js'
 import { lastChars } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
@@ -7,25 +7,24 @@ import type { ProgramEnd, ProgramStop } from './supervision.js'
 /** How much of a program's output an error includes, in UTF-16 units. */
 const TAIL_CHARS = 2000
 
-/** A program's failure. */
 export interface ProcessFailure {
-  /** The program. */
+  /** The path or name of the program. */
   readonly command: string
-  /** Undefined when it did not start or a signal ended it. */
+  /** Undefined if it did not start or a signal ended it. */
   readonly exitCode?: number
   /** The signal that ended it. */
   readonly signal?: NodeJS.Signals
-  /** The end of what it wrote to stderr. */
+  /** The end of its stderr. */
   readonly stderr?: string
 }
 
 /**
- * A program did not start, failed, or printed output that could not be read. `code` is `PROCESS_NOT_STARTED`,
- * `PROCESS_FAILED`, `PROCESS_OUTPUT` or `PROCESS_ABORTED`.
+ * A program did not start, failed, or printed output that could not be read. `code` is `PROCESS_NOT_STARTED`, `PROCESS_FAILED`, `PROCESS_OUTPUT` or
+ * `PROCESS_ABORTED`.
  */
 export class ProcessError extends AgentTasksError implements ProcessFailure {
   override readonly name: string = 'ProcessError'
-  /** The program. */
+  /** The path or name of the program. */
   readonly command: string
   readonly exitCode?: number
   readonly signal?: NodeJS.Signals
@@ -41,7 +40,7 @@ export class ProcessError extends AgentTasksError implements ProcessFailure {
   }
 }
 
-/** The run was aborted. It has the name of the platform's abort errors; `cause` is the signal's reason. */
+/** The run was aborted. Has the name of the platform's abort errors; `cause` is the signal's reason. */
 export class ProcessAbortError extends ProcessError {
   override readonly name = 'AbortError'
 
@@ -57,7 +56,7 @@ export interface ProgramRemains {
   readonly stderr: string
 }
 
-/** Why a program that has ended did not succeed; undefined when it succeeded. */
+/** Returns why an ended program did not succeed, or undefined if it did. */
 export function endError(end: ProgramEnd, remains: ProgramRemains): Error | undefined {
   const { exitCode, signal, stop } = end
   if (exitCode === 0 && stop === undefined) return undefined
@@ -83,7 +82,7 @@ function describeStop({ wasKilled, killSignal, graceMs }: ProgramStop): string {
     : `it ended after ${killSignal}`
 }
 
-/** The last part of a program's stderr, or of its stdout when stderr is blank, as the end of an error message. */
+/** The end of a program's stderr, or of its stdout if stderr is blank, to append to an error message. */
 export function describeTail(stderr: string, stdout: string): string {
   const [stream, text] = stderr.trim() === '' ? ['stdout', stdout.trim()] : ['stderr', stderr.trim()]
   return text === '' ? '' : ` The end of its ${stream}:\n${lastChars(text, TAIL_CHARS)}`

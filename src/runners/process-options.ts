@@ -13,69 +13,67 @@ import { programSessionSchema } from '../protocol/program-session.js'
 /** How long a program may take to end after an abort, in ms. */
 const DEFAULT_PROCESS_GRACE_MS = 5000
 
-/** How much of a program's stdout is kept for `parse`, in bytes (8 MiB). */
+/** How much of stdout is kept for `parse`, in bytes. */
 const DEFAULT_MAX_OUTPUT_BYTES = 8 * 1024 * 1024
 
-/** Which program to run, and how to read its output. */
+/** The program to run, and how to parse its output. */
 export interface ProcessRunnerOptions {
-  /** The program: a path, or a name that is looked up in PATH. Nothing is substituted in it. */
+  /** The program: a path, or a name to look up in PATH. Placeholders are not replaced here. */
   readonly command: string
   /**
-   * Its arguments. No shell is involved. `{goal}`, `{name}` and `{id}` are replaced by the task's goal, subagent name and id. If
-   * the program takes options, put `--` before `{goal}`.
+   * Its arguments. No shell is involved. `{goal}`, `{name}` and `{id}` are replaced by the task's goal, subagent name and id. If the program takes
+   * options, put `--` before `{goal}`.
    */
   readonly args?: readonly string[]
   /** Its working directory. Default: that of this process. */
   readonly cwd?: string
   /**
-   * Variables to add to this process's environment; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are set,
-   * unless they are given here, and with telemetry `TRACEPARENT` and `TRACESTATE`.
+   * Variables to add to the environment of this process; `undefined` removes a variable. `AGENT_TASK_ID` and `AGENT_TASK_NAME` are set unless given
+   * here. With telemetry, `TRACEPARENT` and `TRACESTATE` are set as well.
    */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** How its stdout is turned into the task's output. Default `text`. */
+  /** How to parse its stdout. Default `text`. */
   readonly parse?: OutputFormat | ParseFunction
-  /**
-   * Reads progress from a line of stdout; returns undefined for a line without progress. An exception counts as undefined. Default:
-   * no progress is reported.
-   */
+  /** Reads progress from a line of stdout. Returns undefined for a line without progress; so does an exception. Default: no progress is reported. */
   readonly progress?: (line: string) => number | TaskProgress | undefined
   /**
-   * How much of its stdout is kept for `parse`, in bytes. Default 8388608 (8 MiB). When there is more, `text` and `json-last-line`
-   * read the end; the others stop the program and fail the task.
+   * How much of stdout is kept for `parse`, in bytes. If there is more, `text` and `json-last-line` use the end; other formats stop the program and
+   * fail the task. Default 8388608 (8 MiB).
    */
   readonly maxOutputBytes?: number
   /**
-   * Whether the program goes on when its host dies, and the next host follows it to its end. Its task must be in a store with a folder
-   * (`sqliteStore`). Its output is kept in files, of which `maxOutputBytes` bounds each end. Not on Windows. Default false.
+   * Whether the program continues when its host dies, and the next host follows it to its end. The task must be in a store with a folder
+   * (`sqliteStore`). The output is kept in files, up to `maxOutputBytes` at the beginning and at the end. Not on Windows. Default false.
    */
   readonly survivesHost?: boolean
   /**
-   * `messages`: the messages to the task (`sendToTask`) are written to its stdin, each with a line break at its end; its stdin is closed at the
-   * end of the task alone. Not with `survivesHost`. Default `none`: its stdin is empty.
+   * With `messages`, messages to the task (`sendToTask`) are written to stdin, each followed by a line break. Stdin is closed when the task ends. Not
+   * with `survivesHost`. Default `none`: stdin is empty.
    */
   readonly stdin?: 'none' | 'messages'
   /**
-   * Whether it may ask questions, over the socket that `AGENT_TASK_SOCKET` names (`agent-tasks ask`). The socket ends with the run, and with this
-   * process. Not on Windows. Default false.
+   * Whether it may ask questions, over the socket named by `AGENT_TASK_SOCKET` (`agent-tasks ask`). The socket ends with the run or this process. Not
+   * on Windows. Default false.
    */
   readonly questions?: boolean
   /**
-   * How its tasks are continued, in the folder of the session. `from`: where the id of its session is in its stdout, `json:session_id` of the one JSON value or
-   * `jsonl:thread.started/thread_id` of the lines with this `type`; a field inside another one is `outer.inner`. `resume`: all its arguments then, with `{session}`
-   * and `{message}`. `result`: where the text of its result is (default: as `parse` says). Default: they cannot be continued.
+   * How to continue its tasks, in the folder of the session. `from`: where stdout contains the session id, `json:session_id` for a single JSON value
+   * or `jsonl:thread.started/thread_id` for the lines with this `type`. A nested field is `outer.inner`. `resume`: all arguments for the
+   * continuation, with `{session}` and `{message}`. `result`: where the text of its result is (default: as for `parse`). Default: its tasks cannot be
+   * continued.
    */
   readonly session?: { readonly from: string; readonly resume: readonly string[]; readonly result?: string | undefined }
   /**
-   * `worktree`: it runs in a git worktree of its own, at HEAD of the repository of `cwd` and on the branch `agent-tasks/<id>`, which its retries use
-   * again. At the end both are removed if nothing has changed; otherwise they are kept, and `worktree` of the output says where. Needs git 2.36.
-   * Default `none`.
+   * With `worktree`, it runs in its own git worktree, at HEAD of the repository of `cwd` and on branch `agent-tasks/<id>`. Retries use the same
+   * worktree. At the end the worktree and branch are removed if nothing has changed; otherwise they are kept, and `worktree` of the output has their
+   * names. Needs git 2.36. Default `none`.
    */
   readonly isolation?: 'none' | 'worktree'
-  /** With a worktree: which are kept, those with `changes` or all (`always`). Default `changes`. */
+  /** Which worktrees are kept: those with `changes`, or all (`always`). Default `changes`. */
   readonly keep?: 'changes' | 'always'
   /** How long after an abort its process group is killed, in ms. Default 5000. */
   readonly graceMs?: number
-  /** The signal that an abort sends to its process group first. Default `SIGTERM`. */
+  /** The first signal that an abort sends to its process group. Default `SIGTERM`. */
   readonly killSignal?: NodeJS.Signals
   /** Times the grace period. Default: the platform's clock. */
   readonly clock?: Clock
@@ -125,7 +123,7 @@ const processOptionsSchema = lazily(() =>
 
 /**
  * Validates and copies the options.
- * @throws InvalidInputError with the name of the field
+ * @throws InvalidInputError that names the field
  */
 export function parseProcessOptions(options: ProcessRunnerOptions): ProcessSettings {
   const schema = processOptionsSchema()

@@ -1,4 +1,4 @@
-/** Runs a background task as a program: another agent's command line, a script, a build. */
+/** Runs a task as a program: another agent's CLI, a script or a build. */
 import type { OutputObject } from '../../machines/records.js'
 import type { OutputRunner, PreviousTask, RunContext, RunInput } from '../engine/runner.js'
 import { preview } from '../text/preview.js'
@@ -24,23 +24,23 @@ import { followProgram, startSurviving } from './surviving-program.js'
 /**
  * Creates a runner that starts a program.
  *
- * The program has an empty stdin (unless `stdin` says otherwise) and leads a process group of its own. Its stdout and stderr are appended to the task's output as
- * they arrive. Exit code 0 completes the task with the output that `parse` reads from stdout; another exit code, a signal, or
- * output that cannot be read fails it with a `ProcessError`.
+ * The program leads its own process group and has an empty stdin, unless `stdin` says otherwise. Its stdout and stderr are appended to the task's
+ * output as they arrive. Exit code 0 completes the task with the output that `parse` reads from stdout. Another exit code, a signal, or output that
+ * cannot be read fails it with a `ProcessError`.
  *
- * An abort sends `killSignal` to the group and SIGKILL after `graceMs`; the run ends when the program has ended. Processes that the
- * program leaves in its group are killed. The group is also killed when this process exits, but not when a signal ends this process: call
- * `disposeOnSignals`. On Windows, which has no process groups, only the program itself is ended.
- * @param options which program to run, and how to read its output
+ * An abort sends `killSignal` to the group and SIGKILL after `graceMs`. The run ends when the program has ended. Remaining processes of the group are
+ * killed. The group is also killed when this process exits, but not when a signal ends this process: call `disposeOnSignals`. Windows has no process
+ * groups, so only the program itself is ended there.
+ * @param options the program to run, and how to parse its output
  * @returns a runner for `AsyncTaskManager.launch`
  * @throws InvalidInputError with the name of the option
- * @throws ProcessError with the code `PROCESS_NOT_STARTED` outside Node
+ * @throws ProcessError `PROCESS_NOT_STARTED` outside Node
  */
 export function processRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), substitute)
 }
 
-/** The same for arguments that are passed as they are. */
+/** Like `processRunner`, but without placeholders in the arguments. */
 export function literalRunner(options: ProcessRunnerOptions): OutputRunner {
   return toRunner(parseProcessOptions(options), (argument) => argument)
 }
@@ -61,7 +61,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
       ? settings
       : { ...settings, args: settings.session.resume, cwd: previous.session.cwd ?? settings.cwd }
   const whyNotContinue = ({ session }: PreviousTask): string | undefined =>
-    settings.session === undefined ? 'its program has no sessions (option session)' : whyNoSession(session)
+    settings.session === undefined ? 'its runner has no option session' : whyNoSession(session)
   if (!settings.survivesHost) {
     return {
       run: (input, context) => withQuestions(settingsFor(context), context, toArgument, isolated(runProgram))(input),
@@ -71,7 +71,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
     }
   }
   if (settings.stdin === 'messages') {
-    const expected = "'none': nobody could write to a program that survives its host"
+    const expected = "'none', because messages cannot reach a program that survives its host"
     throw new InvalidInputError('options.stdin', settings.stdin, expected)
   }
   if (!hasGroups) throw new InvalidInputError('options.survivesHost', true, 'false: Windows has no process groups')
@@ -93,7 +93,7 @@ type RunProgram = (
   context: RunContext,
 ) => Promise<OutputObject>
 
-/** Runs the program in a worktree, if it is to have one. */
+/** Runs the program in a worktree if `isolation` says so. */
 const isolated =
   (run: RunProgram): RunProgram =>
   (settings, toArgument, input, context) =>
@@ -101,7 +101,7 @@ const isolated =
       ? run(settings, toArgument, input, context)
       : runInWorktree(settings, input, context, (own, noted) => run(own, toArgument, input, noted))
 
-/** Runs the program with a socket for its questions, if it may ask some. */
+/** Runs the program with a socket for questions if `questions` allows it. */
 function withQuestions(
   settings: ProcessSettings,
   context: RunContext,
@@ -167,7 +167,7 @@ async function runSurvivingProgram(
   const attempt = { command, cwd, env }
   let program = durability?.program
   if (durability?.isResumed === true) {
-    if (program === undefined) refuse('its host died before it could be')
+    if (program === undefined) refuse('its host died before the start')
   } else {
     const created = nodeBuiltin('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (created === undefined) refuse(`its folder ${folder} exists already`)
@@ -183,8 +183,8 @@ async function runSurvivingProgram(
 }
 
 /**
- * What the program returned, or why it failed.
- * @param refusal why its shell could not become the program
+ * Returns the program's output, or throws why it failed.
+ * @param refusal why its shell could not execute the program
  */
 async function readOutput(
   { command, parse, session }: ProcessSettings,

@@ -1,9 +1,9 @@
 /**
- * The socket over which a program asks questions (F6): a Unix socket in a private folder, which ends with the run.
+ * The socket over which a program asks questions (F6): a Unix socket in a private folder that is removed when the run ends.
  *
- * A connection is one question. The program sends one line of JSON, `{ token, message, schema? }`, and gets one line: the answer, or
- * `{ error: { code, message } }`. A connection that it closes withdraws its question, also when it closes its side alone: Node emits `end` for both, and nothing
- * when the other side is closed later.
+ * Each connection is one question. The program sends a line of JSON, `{ token, message, schema? }`, and receives a line: the answer, or `{ error: {
+ * code, message } }`. Closing the connection withdraws the question. Half-closing does as well, because Node emits `end` for both and no second event
+ * when the other half is closed later.
  */
 import type { Server, Socket } from 'node:net'
 import { z } from 'zod'
@@ -14,43 +14,42 @@ import { describeFailure } from '../protocol/outcomes.js'
 import { lazily } from '../protocol/lazily.js'
 import type { TaskQuestionInput } from '../protocol/task-questions.js'
 
-/** The most questions that a run may have open over its socket. */
+/** The maximum of open questions of a run. */
 export const MAX_CONNECTIONS = 16
 
-/** The longest line of a question, in characters. */
+/** The maximum length of a question's line, in characters. */
 export const MAX_LINE_CHARS = 65_536
 
-/** The longest path of a Unix socket that Linux and macOS take, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
+/** The longest path of a Unix socket on Linux and macOS, in bytes (`sun_path` of unix(7) and unix(4), without its NUL). */
 const MAX_PATH_BYTES = 103
 
-/** The path of the socket. */
+/** The variable with the path of the socket. */
 export const SOCKET_VARIABLE = 'AGENT_TASK_SOCKET'
 
-/** The token that each question must have. */
+/** The variable with the token that each question must have. */
 export const TOKEN_VARIABLE = 'AGENT_TASK_SOCKET_TOKEN'
 
 const requestSchema = lazily(() =>
   z.object({ token: z.string(), message: z.unknown(), schema: z.unknown().optional() }),
 )
 
-/** An open socket. */
 export interface QuestionSocket {
-  /** What the program finds it by. */
+  /** The variables that the program needs to find it. */
   readonly env: Readonly<Record<string, string>>
   /** Ends all connections, and removes the folder. */
   close(): void
 }
 
-/** Opens the socket of a run. Rejects when it cannot be opened. */
+/** Opens the socket of a run. Rejects if it cannot be opened. */
 export async function openQuestionSocket(ask: RunContext['ask']): Promise<QuestionSocket> {
   const { mkdtempSync, rmSync } = nodeBuiltin('node:fs')
-  // Only this user can enter it (0700).
+  // Only this user can enter the folder (0700).
   const folder = mkdtempSync(nodeBuiltin('node:path').join(nodeBuiltin('node:os').tmpdir(), 'agent-task-'))
   const token = globalThis.crypto.randomUUID()
   const sockets = new Set<Socket>()
   const server = nodeBuiltin('node:net').createServer((socket) => {
     if (sockets.size >= MAX_CONNECTIONS) {
-      // It may have closed already.
+      // The connection may already be closed.
       socket.on('error', () => undefined)
       socket.end(lineOf(failure('TOO_MANY_QUESTIONS', `At most ${MAX_CONNECTIONS} questions can be open.`)))
       return
@@ -75,7 +74,7 @@ export async function openQuestionSocket(ask: RunContext['ask']): Promise<Questi
   return { env: { [SOCKET_VARIABLE]: path, [TOKEN_VARIABLE]: token }, close }
 }
 
-/** Node cuts a path that is too long, and says nothing: the socket would be in another folder, which others may enter. */
+/** Node truncates a path that is too long without an error. The socket would then be in another folder, which others may enter. */
 function checkLength(path: string): void {
   const { length } = new TextEncoder().encode(path)
   if (length <= MAX_PATH_BYTES) return
@@ -90,7 +89,7 @@ function listen(server: Server, path: string): Promise<void> {
     server.once('error', reject)
     server.listen(path, () => {
       server.off('error', reject)
-      // Later errors concern one connection alone.
+      // Later errors concern a single connection.
       server.on('error', () => undefined)
       resolve()
     })
@@ -123,7 +122,7 @@ function serve(socket: Socket, token: string, ask: RunContext['ask']): void {
   })
 }
 
-/** The answer to one line. Never rejects. */
+/** Answers one line. Never rejects. */
 async function answerTo(
   line: string,
   token: string,
@@ -134,7 +133,7 @@ async function answerTo(
     if (!parsed.success) return failure('INVALID_INPUT', 'Expected a line of JSON: { token, message, schema? }.')
     const { token: given, message, schema } = parsed.data
     if (given !== token) return failure('UNAUTHORIZED', `The token is not that of ${TOKEN_VARIABLE}.`)
-    // `ask` checks them.
+    // `ask` validates them.
     return await ask((schema === undefined ? { message } : { message, schema }) as TaskQuestionInput)
   } catch (error) {
     const code = error instanceof AgentTasksError ? error.code : 'INVALID_INPUT'

@@ -1,4 +1,4 @@
-/** Why a program did not start. The system's own message does not tell a missing program from a missing working directory. */
+/** Explains why a program did not start. The system's message does not distinguish a missing program from a missing working directory. */
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { nodeBuiltin } from '../node-builtins.js'
 import { preview } from '../text/preview.js'
@@ -6,26 +6,25 @@ import type { CapturedOutput } from './captured-output.js'
 import { ProcessError } from './process-error.js'
 import type { ProgramEnd } from './supervision.js'
 
-/** What was to be started. */
 export interface StartAttempt {
   readonly command: string
   readonly cwd?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** An error that says what to do about it. */
+/** Creates an error that says how to fix the problem. */
 export function startError(cause: unknown, attempt: StartAttempt): ProcessError {
   const { command } = attempt
   const message = `Command ${preview(command)} did not start: ${describeRefusal(cause, attempt)}`
   return new ProcessError('PROCESS_NOT_STARTED', message, { command }, { cause })
 }
 
-/** The name of the shells that start the programs of stored tasks: what they print about themselves begins with it. */
+/** The name of the shells that start programs of stored tasks. Their own messages begin with it. */
 export const SHELL_NAME = 'agent-tasks'
 
 /**
- * Starts a shell that is to become a program.
- * @throws ProcessError for what the system refuses at once; other refusals are emitted as `error`
+ * Starts a shell that will execute a program.
+ * @throws ProcessError if the system refuses at once; other refusals are emitted as `error`
  */
 export function spawnShell(args: readonly string[], attempt: StartAttempt, options: SpawnOptions): ChildProcess {
   try {
@@ -35,7 +34,7 @@ export function spawnShell(args: readonly string[], attempt: StartAttempt, optio
   }
 }
 
-/** What a shell prints that cannot become its program: one line. */
+/** The single line that a shell prints if it cannot execute its program. */
 const SHELL_REFUSAL = new RegExp(`^${SHELL_NAME}: [^\\n]*\\n$`)
 
 /** The exit codes of a shell whose `exec` fails (POSIX, Shell Command Language, exec). */
@@ -44,7 +43,7 @@ const REFUSALS: ReadonlyMap<number | null, string> = new Map([
   [127, 'ENOENT'],
 ])
 
-/** Why the shell that was to become a program could not; undefined when it could. */
+/** Returns why the shell could not execute the program, or undefined if it could. */
 export function shellStartError(
   { exitCode, stop }: ProgramEnd,
   { stdout, stderr }: Pick<CapturedOutput, 'stdout' | 'stderr'>,

@@ -1,14 +1,14 @@
-/** Puts a task's goal, name and id into the arguments of a program. */
+/** Replaces placeholders in the arguments of a program. */
 import type { RunInput } from '../engine/runner.js'
 
 /**
- * Replaces `{goal}`, `{name}` and `{id}` in one argument, and with a session `{session}` and `{message}`; other text in braces stays. The inserted text
- * is not searched again: a goal that contains `{name}` arrives unchanged.
+ * Replaces `{goal}`, `{name}` and `{id}` in one argument, and with a session `{session}` and `{message}`. Other text in braces is unchanged. The
+ * inserted text is not searched again, so a goal that contains `{name}` is passed unchanged.
  */
 export function substitute(argument: string, input: RunInput, session?: string): string {
   const { goalPrompt: goal, subagentName: name, id } = input
   const texts = { goal, name, id, ...(session !== undefined && { session, message: goal }) }
-  // A function: in a replacement string, `$&` in a goal would have a meaning.
+  // A function, because `$&` has a meaning in a replacement string.
   return argument.replace(/\{([a-z]+)\}/g, (placeholder, key: string) =>
     Object.hasOwn(texts, key) ? (texts[key as keyof typeof texts] ?? '') : placeholder,
   )

@@ -1,11 +1,10 @@
 /**
- * Supervises one started program until it has exited and its output is closed, so that no output is lost.
+ * Supervises a started program until it has exited and its output is closed, so that no output is lost.
  *
- * - A stop signals the whole process group and kills it after the grace period.
- * - When the program exits by itself while processes of its group hold its output open, they have `DRAIN_MS` to close it; then the
- *   group is killed.
+ * - A stop signals the whole process group, and kills it after the grace period.
+ * - If the program exits by itself while processes of its group hold its output open, they have `DRAIN_MS` to close it. Then the group is killed.
  * - The output of a process that has left the group is read for another `DRAIN_MS`, then closed.
- * - What is left of the group at the end is killed.
+ * - Remaining processes of the group are killed at the end.
  */
 import type { ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
@@ -22,7 +21,7 @@ export type StartedProgram = ChildProcessByStdio<Writable | null, Readable, Read
 export interface SupervisionOptions {
   /** Stops the program when it aborts. */
   readonly signal: AbortSignal
-  /** The signal that a stop sends first. */
+  /** The first signal of a stop. */
   readonly killSignal: NodeJS.Signals
   /** How long after that signal the group is killed, in ms. */
   readonly graceMs: number
@@ -31,14 +30,13 @@ export interface SupervisionOptions {
   readonly onStderr: (chunk: Uint8Array) => void
 }
 
-/** How a program ended. */
 export interface ProgramEnd {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
-  /** The first reason for which it was stopped. */
+  /** The first reason why it was stopped. */
   readonly stop?: ProgramStop
-  /** How many processes it had left in its group when it exited by itself; they were killed. Absent for none. */
+  /** How many processes were left in its group, and killed, after it exited by itself. Absent if there were none. */
   readonly leftProcesses?: number
 }
 
@@ -46,14 +44,14 @@ export interface ProgramStop {
   readonly by: 'abort' | 'reader'
   /** The abort's reason, or the exception of the output's reader. */
   readonly reason: unknown
-  /** The signal that the stop sent first. */
+  /** The first signal of the stop. */
   readonly killSignal: NodeJS.Signals
   readonly graceMs: number
-  /** The grace period passed, and the group was killed. */
+  /** Whether the grace period passed and the group was killed. */
   readonly wasKilled: boolean
 }
 
-/** Resolves at the end of a program that has just been started. A reader that throws stops the program. Never rejects. */
+/** Resolves when a program that was just started has ended. A reader that throws stops the program. Never rejects. */
 export function superviseProgram(child: StartedProgram, options: SupervisionOptions): Promise<ProgramEnd> {
   const { signal, killSignal, graceMs, clock } = options
   const group = leadGroup(child)
@@ -79,7 +77,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
     countLeft()
     if (stop !== undefined) stop = { ...stop, wasKilled: true }
     group.signal('SIGKILL')
-    // Not at once: what is in the pipes is read first.
+    // Not at once, because the pipes are read first.
     if (hasExited) after(DRAIN_MS, closeOutput)
   }
   const requestStop = (by: ProgramStop['by'], reason: unknown): void => {
@@ -101,7 +99,7 @@ export function superviseProgram(child: StartedProgram, options: SupervisionOpti
   signal.addEventListener('abort', onAbort, { once: true })
   child.stdout.on('data', reading(options.onStdout))
   child.stderr.on('data', reading(options.onStderr))
-  // A broken pipe also closes, and a program that cannot be signalled is waited for: these errors say nothing more.
+  // These errors need no handling: a broken pipe is followed by `close`, and a program that cannot be signalled is waited for.
   for (const emitter of [child, child.stdout, child.stderr]) emitter.on('error', () => undefined)
   child.once('exit', () => {
     hasExited = true

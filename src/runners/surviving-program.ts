@@ -1,5 +1,5 @@
 /**
- * A program that survives its host. It is known by a folder (`surviving-script.ts` lists the files in it), so that the host that started it and the
+ * A program that survives its host. It is identified by its folder (`surviving-script.ts` lists the files), so that the host that started it and the
  * next one follow it in the same way.
  */
 import type { FSWatcher } from 'node:fs'
@@ -14,22 +14,22 @@ import { spawnGated, type GatedShell } from './gated-start.js'
 import { DRAIN_MS, type ProgramEnd, type ProgramStop, type SupervisionOptions } from './supervision.js'
 import { SURVIVING_SCRIPT } from './surviving-script.js'
 
-/** How often the files are looked at where nothing tells of their changes, in ms. */
+/** How often the files are checked if there are no change notifications, in ms. */
 const LOOK_MS = 500
 
-/** The unit of the shell's limit on the size of a file, in bytes. */
+/** The unit of the shell's file size limit, in bytes. */
 const BLOCK = 512
 
-/** How much is read of a file at once, in bytes. */
+/** How much of a file is read at once, in bytes. */
 const CHUNK = 65_536
 
-/** The most that is read of a file with sizes, in bytes. */
+/** The maximum that is read of a `.size` file, in bytes. */
 const SIZES_BYTES = 64
 
 /**
- * Starts a program in a folder of its own, which must exist and be empty. `keptBytes` of its output are kept at each end.
+ * Starts a program in its folder, which must exist and be empty. `keptBytes` of its output are kept at each end.
  * @returns the shell that runs it, which waits until it is released
- * @throws ProcessError for what the system refuses at once
+ * @throws ProcessError if the system refuses at once
  */
 export function startSurviving(
   folder: string,
@@ -48,22 +48,21 @@ export function startSurviving(
   return shell
 }
 
-/** The size of a file that keeps the beginning of an output, in blocks. */
+/** The size of the file with the beginning of an output, in blocks. */
 const blocksOf = (keptBytes: number): number => Math.max(1, Math.ceil(keptBytes / BLOCK))
 
-/** What is needed to follow a program. */
 export interface FollowOptions extends SupervisionOptions {
-  /** The program that was started; undefined for one that ended at once. */
+  /** The started program; undefined if it ended at once. */
   readonly program: StartedProgram | undefined
-  /** How much of its output is read at each end, in bytes. The program can write to its files: they may have any size. */
+  /** How much of its output is read at each end, in bytes. A limit is needed because the program can write to its files. */
   readonly maxOutputBytes: number
-  /** Called between the beginning of an output and its end, where it was too long to keep what came between. */
+  /** Called between the beginning and the end of an output if bytes in between were left out. */
   readonly onGap: (output: 'stdout' | 'stderr', bytes: number) => void
-  /** Called where the files do not have all that they should of the program's stdout. */
+  /** Called if the files lack a part of the program's stdout. */
   readonly onLost: () => void
 }
 
-/** Follows a program to its end: resolves when it has ended and its output is complete. Never rejects. */
+/** Follows a program. Resolves when it has ended and its output is complete. Never rejects. */
 export function followProgram(folder: string, options: FollowOptions): Promise<ProgramEnd> {
   return new Promise((resolve) => {
     const follower = new Follower(folder, options, resolve)
@@ -73,7 +72,7 @@ export function followProgram(folder: string, options: FollowOptions): Promise<P
 
 interface FollowedOutput {
   readonly name: 'stdout' | 'stderr'
-  /** How many bytes of its beginning have been read. */
+  /** How many bytes of the beginning have been read. */
   offset: number
   readonly onChunk: (chunk: Uint8Array) => void
 }
@@ -105,16 +104,16 @@ class Follower {
     else options.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Looks at the files, and again later. */
+  /** Checks the files now, and again later. */
   look(): void {
     if (this.#hasEnded) return
-    // Before the exit code is read: a script that has ended has written it.
+    // Checked before the exit code, because a script writes the exit code before it ends.
     const isGone = this.#isGone()
     this.#readOutputs()
     const exit = readExit(this.#folder)
     const { clock } = this.#options
     if (exit !== undefined) this.#exitedAt ??= clock.now()
-    // The output is complete, or what holds it open has had its time.
+    // The output is complete, or the processes that hold it open have had enough time.
     const isOver =
       exit !== undefined && (exists(`${this.#folder}/done`) || clock.now() - (this.#exitedAt ?? 0) >= DRAIN_MS)
     if (isOver || isGone) this.#end(toExitCode(exit))
@@ -127,7 +126,7 @@ class Follower {
     this.#timer = setLongTimeout(clock, () => this.look(), LOOK_MS)
   }
 
-  /** Whether the script has ended, or its files are gone: nothing more will be known of it. */
+  /** Whether the script has ended or its files are gone. No further information will follow. */
   #isGone(): boolean {
     const { program } = this.#options
     return program === undefined || !leads(program) || !exists(this.#folder)
@@ -157,7 +156,7 @@ class Follower {
     const { killSignal, graceMs, clock } = this.#options
     this.#stop = { by, reason, killSignal, graceMs, wasKilled: false }
     this.#signal(killSignal)
-    // A program that is to end does not survive.
+    // A program that is being stopped must not survive.
     this.#forget = killAtExit(() => this.#signal('SIGKILL'))
     this.#killTimer = setLongTimeout(clock, () => this.#kill(), graceMs)
   }
@@ -176,7 +175,7 @@ class Follower {
     clearLongTimeout(clock, this.#timer)
     clearLongTimeout(clock, this.#killTimer)
     signal.removeEventListener('abort', this.#onAbort)
-    // What is left of the group, such as a process that holds the output open.
+    // Remaining processes of the group, such as one that holds the output open.
     if (program !== undefined) reapProgram(program)
     this.#forget?.()
     this.#readOutputs()
@@ -185,16 +184,16 @@ class Follower {
     this.#onEnd({ ...describeExit(exit, this.#wasKilled), ...defined({ stop: this.#stop }) })
   }
 
-  /** Reads the end of an output, after its beginning. Returns whether all is there that should be. */
+  /** Reads the end of an output after its beginning. Returns whether the output is complete. */
   #readEnd({ name, offset: read, onChunk }: FollowedOutput): boolean {
-    // The reader has had enough.
+    // The reader has stopped the program.
     if (this.#stop?.by === 'reader') return true
     const { maxOutputBytes, onGap } = this.#options
     const file = `${this.#folder}/${name}`
     const { kept = maxOutputBytes, size } = readSizes(`${file}.size`)
     const isFull = read >= blocksOf(Math.min(kept, maxOutputBytes)) * BLOCK
     if (size === undefined) return !isFull && !exists(`${this.#folder}/done`)
-    // Positions in the output: of the first byte of the file with its end, and of the first that is read there.
+    // Positions in the output: of the first byte in the tail file, and of the first byte to read from it.
     const start = Math.max(size - kept, 0)
     const from = Math.max(read, start, size - maxOutputBytes)
     if (from >= size) return true
@@ -210,16 +209,16 @@ class Follower {
   }
 }
 
-/** What the script has written of the size of an output: how many bytes are kept at each end, and how many there were. */
+/** Reads the `.size` file of an output: how many bytes are kept at each end, and how many there were. */
 function readSizes(file: string): { readonly kept?: number; readonly size?: number } {
   const [, kept, size] = /^(\d{1,15})\n(?:\s*(\d{1,15})\n)?$/.exec(readRegular(file, SIZES_BYTES) ?? '') ?? []
   return { ...(kept !== undefined && { kept: Number(kept) }), ...(size !== undefined && { size: Number(size) }) }
 }
 
-/** Undefined for a program that did not say how it ended. */
+/** Undefined for a program without a valid exit code. */
 const toExitCode = (text = ''): number | undefined => (/^\d+\n$/.test(text) ? Number(text) : undefined)
 
-/** A shell reports a signal as 128 and its number. */
+/** A shell reports a signal as 128 plus its number. */
 function describeExit(exit: number | undefined, wasKilled: boolean): Pick<ProgramEnd, 'exitCode' | 'signal'> {
   if (exit === undefined) return { exitCode: null, signal: 'SIGKILL' }
   if (exit <= 128) return { exitCode: exit, signal: null }
@@ -233,7 +232,7 @@ function describeExit(exit: number | undefined, wasKilled: boolean): Pick<Progra
 function watchFolder(folder: string, onChange: () => void): FSWatcher | undefined {
   try {
     const watcher = nodeBuiltin('node:fs').watch(folder, onChange)
-    // Without a watcher the files are looked at from time to time.
+    // Without a watcher the files are polled.
     watcher.on('error', () => watcher.close())
     return watcher
   } catch {
@@ -241,7 +240,7 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher | undefine
   }
 }
 
-/** Reads a file from `offset` to `end`, or to its own end. Returns how many bytes it has read. */
+/** Reads a file from `offset` to `end`, or to its own end. Returns the number of bytes read. */
 function readFrom(file: string, offset: number, end: number, onChunk: (chunk: Uint8Array) => void): number {
   const { closeSync, readSync } = nodeBuiltin('node:fs')
   const descriptor = openRegular(file)

@@ -1,13 +1,13 @@
 /**
- * Ends the programs of this process when it dies, whichever way that happens: a small shell knows their process groups and kills them when its
- * input closes. There is one for all programs; it ends with the last of them.
+ * Ends the programs of this process when it dies in any way. A small shell knows their process groups and kills them when its input closes. There is
+ * one watchdog for all programs, and it ends with the last of them.
  *
- * A program is started through a gate: it runs only when its group is known to the watchdog, so that no moment is left in which it could be orphaned.
+ * A program is started through a gate: it runs only once the watchdog knows its group, so it can never be orphaned.
  */
 import type { ChildProcess } from 'node:child_process'
 import { nodeBuiltin } from '../node-builtins.js'
 
-/** It reads `add GROUP` and `remove GROUP`. */
+/** Reads lines `add GROUP` and `remove GROUP`. */
 const WATCHDOG_SCRIPT = String.raw`
 trap '' TERM INT HUP QUIT
 groups=' '
@@ -22,21 +22,21 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 let watchdog: { readonly child: ChildProcess; readonly groups: Set<number> } | undefined
 
-/** Kills the group when this process dies, until `unwatchGroup`. When it returns, the watchdog will read it, whatever happens to this process. */
+/** Kills the group when this process dies, until `unwatchGroup`. Once it has returned, the watchdog will read the line even if this process dies. */
 export function watchGroup(group: number): void {
   watchdog ??= start()
   watchdog.groups.add(group)
   watchdog.child.stdin?.write(`add ${group}\n`)
 }
 
-/** The group has ended. */
+/** Removes a group that has ended. */
 export function unwatchGroup(group: number): void {
   if (watchdog?.groups.delete(group) !== true) return
   if (watchdog.groups.size > 0) {
     watchdog.child.stdin?.write(`remove ${group}\n`)
     return
   }
-  // Killed before its input closes: its groups have ended, and their numbers may be others' by now.
+  // Killed before its input closes: its groups have ended, and other groups may have their numbers by now.
   watchdog.child.kill('SIGKILL')
   watchdog = undefined
 }

@@ -1,45 +1,47 @@
-/** The types of tools that run in the background. The SDKs are optional: their tools are described by their shape. */
+/** The types of tools that run in the background. The SDKs are optional, so their tools are described by shape. */
 import type { z } from 'zod'
 import type { callProgressSchema } from '../../protocol/tool-calls.js'
 import type { Tool } from '../../tools/tool.js'
 import type { referenceSchema } from './schemas.js'
 
-/** When the calls of a tool run in the background. */
+/** When a tool's calls run in the background. */
 export type BackgroundMode = 'never' | 'choice' | 'always'
 
 /** Options of `tasks.background`. */
 export interface BackgroundOptions<Mode extends BackgroundMode = BackgroundMode> {
-  /** `never`: the tool stays as it is. `choice`: the model sets `run_in_background`. `always`: every call returns at once. */
+  /** `never`: the tool is unchanged. `choice`: the model sets `run_in_background`. `always`: each call returns at once. */
   readonly mode: Mode
-  /** With `choice`: after how many seconds a call in the foreground moves to the background; -1 for never. Default: that of the host. */
+  /** With `choice`: the seconds after which a foreground call moves to the background; -1 for never. Default: the host's setting. */
   readonly afterSeconds?: number
-  /** The name of the tool, for its tasks. Default: its own; a tool of the AI SDK has none. */
+  /** The tool's name, for its tasks. Default: its own name. Required for a tool of the AI SDK, which has none. */
   readonly name?: string
-  /** The owner of the tasks. Default: that of the host. */
+  /** The owner of the tasks. Default: the host's. */
   readonly owner?: string
-  /** The task to whose run the tasks belong. Default: none. */
+  /** The task whose run owns these tasks. Default: none. */
   readonly parentId?: string
 }
 
-/** What a call returns whose tool runs in the background: the id of the task, its status then, and how the result comes, for a model. @useDeclaredType */
+/**
+ * What a background call returns to the model: the id of the task, its current status, and how the result will arrive.
+ * @useDeclaredType
+ */
 export type BackgroundTask = z.output<ReturnType<typeof referenceSchema>>
 
-/** A tool of an MCP server: its definition as `listTools` of a client returns it, and a function that calls it. */
+/** A tool of an MCP server: its definition from a client's `listTools`, and a function that calls it. */
 export interface McpTool {
-  /** The name. */
   readonly name: string
   /** JSON Schema of the arguments. */
   readonly inputSchema: object
   /** JSON Schema of `structuredContent`. */
   readonly outputSchema?: object | undefined
-  /** Calls it: `(args, options) => client.callTool({ name, arguments: args }, options)`. */
+  /** Calls the tool: `(args, options) => client.callTool({ name, arguments: args }, options)`. */
   call(
     args: Record<string, unknown>,
     options?: { signal?: AbortSignal; onprogress?: (progress: z.output<typeof callProgressSchema>) => void },
   ): Promise<{ content: { type: string; text?: string }[]; structuredContent?: unknown; isError?: boolean | undefined }>
 }
 
-/** The same tool: its input has the parameter (`Added`), and its result may be a `BackgroundTask`. */
+/** The same tool with an extra parameter in its input (`Added`). Its result may be a `BackgroundTask`. */
 export type InBackground<
   T,
   Mode extends BackgroundMode,

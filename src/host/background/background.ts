@@ -1,4 +1,4 @@
-/** `tasks.background`: a tool of any kind whose calls can be tasks. */
+/** `tasks.background`: makes the calls of any tool run as tasks. */
 import { givenManager } from '../../async-tasks/given-manager.js'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
@@ -23,7 +23,11 @@ const optionTypes: OptionTypes<BackgroundOptions> = {
   parentId: aName,
 }
 
-/** Wraps a tool. @param host the options of the host's tools that launch tasks @throws InvalidInputError, InvalidSettingError */
+/**
+ * Wraps a tool.
+ * @param host the options of the host's tools that launch tasks
+ * @throws InvalidInputError, InvalidSettingError
+ */
 export function backgroundTool<T, Mode extends BackgroundMode>(
   host: Parameters<typeof readLaunchOptions>[0],
   tool: T,
@@ -56,7 +60,8 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
     ...(outputSchema !== undefined && { outputSchema: withReference(Object(outputSchema) as object) }),
     ...change(given as never, tasks),
   }
-  // It stays an instance of its class. Without its symbols: one of OpenAI Agents refuses a reference as output.
+  // Keeps the prototype, so the tool stays an instance of its class. Symbols are left out, because one of OpenAI Agents rejects a reference as
+  // output.
   const fields = Object.fromEntries(Object.entries(Object.getOwnPropertyDescriptors(given)))
   Object.assign(fields, Object.getOwnPropertyDescriptors(changed))
   return Object.create(Object.getPrototypeOf(given) as object, fields) as InBackground<T, Mode>
@@ -64,7 +69,7 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
 
 type Kind = readonly [schema: string, change: (tool: never, tasks: ToolTasks) => object]
 
-/** A kind of tools is known by its functions. */
+/** Recognises the kind of a tool by its functions. */
 function kindOf(tool: Readonly<Record<string, unknown>>): Kind {
   const has = (...names: string[]): boolean => names.every((name) => typeof tool[name] === 'function')
   if (has('invoke') && tool['type'] === 'function') return ['parameters', openaiAgentsTool]

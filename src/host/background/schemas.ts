@@ -1,4 +1,4 @@
-/** The schemas of tools in the background: zod 4, JSON Schema, or `jsonSchema()` of the AI SDK. */
+/** The schemas of background tools: zod 4, JSON Schema, or `jsonSchema()` of the AI SDK. */
 import { z } from 'zod'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
@@ -7,7 +7,7 @@ import { lazily } from '../../protocol/lazily.js'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A schema of the AI SDK; one of JSON Schema has neither field. */
+/** A schema of the AI SDK. JSON Schema has neither field. */
 interface AiSdkSchema {
   readonly jsonSchema?: Json
   readonly validate?: (value: unknown) => object | Promise<object>
@@ -16,7 +16,10 @@ interface AiSdkSchema {
 const PARAMETER = 'run_in_background'
 const TEXT = 'true: run in the background: the call returns at once. false (default): wait for the result.'
 
-/** Takes the parameter out of an input. @throws InvalidInputError when it is neither true nor false */
+/**
+ * Removes the parameter from an input and returns both.
+ * @throws InvalidInputError when the parameter is not a boolean
+ */
 export function readParameter(given: unknown): { readonly input: unknown; readonly isBackground: boolean } {
   if (typeof given !== 'object' || given === null) return { input: given, isBackground: false }
   const { [PARAMETER]: chosen, ...input } = given as Json
@@ -24,9 +27,12 @@ export function readParameter(given: unknown): { readonly input: unknown; readon
   throw new InvalidInputError(`params.${PARAMETER}`, chosen, 'true or false')
 }
 
-/** Adds the parameter to the schema of an input. @param isStrict for models that set every parameter: it is required, and may be null */
+/**
+ * Adds the parameter to an input schema.
+ * @param isStrict for models that set every parameter: it is required and may be null
+ */
 export function withParameter(given: unknown, isStrict: boolean, field: string): unknown {
-  // The AI SDK makes some schemas when they are needed.
+  // The AI SDK creates some schemas lazily.
   const schema = Object(typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | z.ZodObject
   const isZod = schema instanceof z.ZodObject
   const { jsonSchema = schema, validate } = isZod ? {} : schema
@@ -56,14 +62,14 @@ export const referenceSchema = lazily(() =>
   }),
 )
 
-/** Whether an output is the reference to a task, also one that was stored as JSON. */
+/** Whether an output is a reference to a task, also after storing it as JSON. */
 export const isReference = (output: unknown): boolean => referenceSchema().safeParse(output).success
 
-/** The schema of an output, or of the reference to a task. */
+/** The schema of an output, or of a reference to a task. */
 export function withReference(schema: object): object {
   if (schema instanceof z.ZodType) return z.union([schema, referenceSchema()])
   const { jsonSchema: json = schema as Json, validate } = schema as AiSdkSchema
-  // A path in a schema begins at its root.
+  // Paths in a schema start at its root, so `$defs` must move up.
   const { $schema, $defs, ...own } = json
   const union = { ...defined({ $schema, $defs }), type: 'object', anyOf: [own, modelSchemaOf(referenceSchema())] }
   const check = validate && ((value: unknown) => (isReference(value) ? { success: true, value } : validate(value)))

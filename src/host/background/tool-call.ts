@@ -1,4 +1,7 @@
-/** One call of a tool as a task. It returns or throws what its tool does; or it returns a reference to the task, whose result is owed then. */
+/**
+ * Runs one tool call as a task. In the foreground it returns or throws what its tool does. In the background it returns a reference to the task, and
+ * the result is delivered later.
+ */
 import type { RunContext, RunResult } from '../../engine/runner.js'
 import { ToolCallError } from '../../errors.js'
 import { toJsonText } from '../../json/json-text.js'
@@ -11,23 +14,25 @@ import type { ToolContext } from '../../tools/tool.js'
 import type { BackgroundTask } from './background-types.js'
 import { readParameter } from './schemas.js'
 
-/** The tasks of one tool: whether the model chooses, or every call runs in the background, and what a call launches. */
+/** How the calls of one tool run: the mode, and what a call launches. */
 export interface ToolTasks {
   readonly isChoice: boolean
   readonly taskOf: (input: Pick<LaunchTaskInput, 'goalPrompt' | 'params'>, context: ToolContext) => TaskCall
 }
 
-/** One call. */
 export interface ToolCall<Result> extends ToolContext {
   readonly run: (input: unknown, context: RunContext) => unknown
-  /** The output of the task; throws for a result that is a failure. Default: the result. */
+  /** Returns the output of the task, or throws for a result that is a failure. Default: the result. */
   readonly outputOf?: (result: Result, input: unknown) => unknown
-  /** What the call returns for a task in the background; without one, for a task that was refused or stopped, unless it `throws` the error. */
+  /** Returns the result of a background call. Without a task: for a task that was refused or stopped, unless the tool `throws` the error. */
   readonly resultOf: (text: string, task?: BackgroundTask) => Result
   readonly throws?: boolean
 }
 
-/** Makes a call. @throws what the tool throws in the foreground; the signal's reason when the call is aborted */
+/**
+ * Makes a call.
+ * @throws the tool's exception in the foreground; the signal's reason when the call is aborted
+ */
 export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: ToolCall<Result>): Promise<Result> {
   const { run, outputOf = (result: Result): unknown => result, resultOf, throws = false, ...context } = call
   context.signal?.throwIfAborted()
@@ -36,11 +41,11 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
     const { input, isBackground } = tasks.isChoice ? readParameter(given) : { input: given, isBackground: true }
     const runOnce = async (_input: unknown, running: RunContext): Promise<RunResult> => {
       const result = endOf(() => run(input, running), running) as Promise<Result>
-      // What a tool does after the abort of its task is not its result.
+      // A result that arrives after the abort of the task is ignored.
       await result.finally(() => running.signal.aborted || (own.result = result))
       return (await outputOf(await result, input)) as RunResult
     }
-    // After a crash the task is interrupted.
+    // After a crash the task fails as interrupted.
     const runner = { run: runOnce, isBound: true, isUnique: true }
     const params = { input: toPlainData(input) }
     const goalPrompt = toJsonText(params.input, { maxChars: 2000 })
@@ -63,7 +68,7 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
   return own.result
 }
 
-/** What a tool returns, or the last that it yields: what it yields is progress. */
+/** Returns a tool's result, or the last value that it yields. Yielded values are progress. */
 async function endOf(run: () => unknown, context: RunContext): Promise<unknown> {
   const result = await run()
   if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result

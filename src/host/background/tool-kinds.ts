@@ -1,4 +1,4 @@
-/** What changes in the tools of each SDK. The SDKs are optional: what is read of their tools is described here. */
+/** The differences between the SDKs' tools. The SDKs are optional, so only the fields that are read are described here. */
 import { ToolCallError } from '../../errors.js'
 import { parseJson } from '../../json/parse-json.js'
 import { MAX_LEVELS } from '../../json/plain-data.js'
@@ -18,7 +18,7 @@ export function aiSdkTool(tool: AiSdkTool, tasks: ToolTasks): object {
     callTool<unknown>(tasks, given, {
       signal: options.abortSignal,
       run: (input, { signal }) => tool.execute(input, { ...options, abortSignal: signal }),
-      // Its task has what the model would read.
+      // The output is what the model would read.
       outputOf: async (output, input) =>
         modelOutput ? (await modelOutput({ output, input, toolCallId: options.toolCallId })).value : output,
       resultOf: (_text, task) => task,
@@ -29,10 +29,10 @@ export function aiSdkTool(tool: AiSdkTool, tasks: ToolTasks): object {
   return modelOutput ? { execute, toModelOutput } : { execute }
 }
 
-/** The SDK makes texts of what a tool throws, unless its `errorFunction` is null: its task completes with that text. */
+/** The SDK converts a tool's exception into text unless `errorFunction` is null. The task then completes with that text. */
 export const openaiAgentsTool = (tool: { readonly invoke: Method }, tasks: ToolTasks): object => ({
   invoke: (runContext: unknown, text: string, details: { readonly signal?: AbortSignal } = {}) => {
-    // The tool says what is wrong with a text that is not JSON.
+    // The tool itself reports text that is not JSON.
     const parsed = parseJson(text, MAX_LEVELS)
     return callTool<unknown>(tasks, 'value' in parsed ? parsed.value : text, {
       signal: details.signal,
@@ -40,7 +40,7 @@ export const openaiAgentsTool = (tool: { readonly invoke: Method }, tasks: ToolT
         const own: unknown = Object.create(details, { signal: { value: signal, enumerable: true } })
         return tool.invoke(runContext, 'value' in parsed ? JSON.stringify(input) : text, own)
       },
-      // What `invoke` throws would end the run of the agent.
+      // An exception of `invoke` would end the agent's run.
       resultOf: (failure, task) => task ?? failure,
     })
   },
@@ -91,7 +91,7 @@ export const mcpTool = (tool: { readonly call: Method }, tasks: ToolTasks): obje
     }),
 })
 
-/** What it writes is the output of the task, which a call in the foreground passes on. */
+/** What the tool writes is the output of the task. A foreground call passes it on. */
 export const neutralTool = (tool: Tool, tasks: ToolTasks): Pick<Tool, 'execute'> => ({
   execute: (given, context = {}) =>
     callTool<ToolResult>(tasks, given ?? {}, {

@@ -4,23 +4,22 @@ import { answer, git, gitOnFiles, type Place } from './git.js'
 import type { LeftWorktree } from './left-worktree.js'
 import { tipOf } from './repository.js'
 
-/** How many repositories may be inside one another. */
+/** The maximum depth of nested submodules. */
 const MAX_DEPTH = 8
 
-/** What a task has changed. */
 export interface Changes {
-  /** How many commits it has made. */
+  /** The number of commits it has made. */
   readonly commits: number
-  /** How many files it has changed, added or removed, in these commits or without one. Ignored files do not count. */
+  /** The number of files it has changed, added or removed, committed or not. Ignored files do not count. */
   readonly files: number
-  /** Whether anything would be lost with the worktree and its branch. */
+  /** Whether removing the worktree and its branch would lose anything. */
   readonly isChanged: boolean
 }
 
 /**
- * Looks at a worktree, also into its submodules. Of one whose folder is gone there is the branch.
- * @param base the commit that it started from
- * @throws GitError for what cannot be looked at
+ * Examines a worktree, including its submodules. If its folder is gone, only the branch is examined.
+ * @param base the commit at which it started
+ * @throws GitError if git fails
  */
 export async function changesIn(
   { path, gitDir, branch }: Pick<LeftWorktree, 'path' | 'gitDir' | 'branch'>,
@@ -29,7 +28,7 @@ export async function changesIn(
 ): Promise<Changes> {
   const tip = await tipOf({ folder: commonDir }, branch)
   const isThere = nodeBuiltin('node:fs').existsSync(path)
-  // Not by the file `.git` in it, which the program may have changed.
+  // Not through the `.git` file in the folder, which the program may have changed.
   const place = isThere ? { folder: path, gitDir } : { folder: commonDir }
   const head = isThere ? await answer(place, 'rev-parse', '--verify', 'HEAD^{commit}') : undefined
   const ends = [head, tip].filter((end) => end !== undefined)
@@ -44,15 +43,18 @@ export async function changesIn(
 
 /** What would be lost with a worktree and its branch. */
 export interface Unsaved {
-  /** How many commits no other branch, tag or remote has. */
+  /** The number of commits that are on no other branch, tag or remote. */
   readonly commits: number
-  /** How many files are not committed. */
+  /** The number of uncommitted files. */
   readonly files: number
-  /** The commit of its branch. */
+  /** The commit at the head of its branch. */
   readonly tip: string | undefined
 }
 
-/** Looks at a worktree whose task has ended. @throws GitError for what cannot be looked at */
+/**
+ * Examines a worktree whose task has ended.
+ * @throws GitError if git fails
+ */
 export async function unsavedIn({
   path,
   gitDir,
@@ -68,15 +70,15 @@ export async function unsavedIn({
   return { commits, files: isThere ? (await filesIn(place, 0)).length : 0, tip }
 }
 
-/** The paths of the files that are not committed as they are, in a repository and its submodules. */
+/** The paths of files with uncommitted changes, in a repository and its submodules. */
 async function filesIn(place: Place, depth: number): Promise<string[]> {
   const status = ['status', '--porcelain', '-z', '--untracked-files=all', '--no-renames', '--ignore-submodules=dirty']
-  // Each begins with two letters and a space.
+  // Each entry begins with two letters and a space.
   const files = split(await gitOnFiles(place, ...status)).map((entry) => entry.slice(3))
   for (const entry of split(await git(place, 'ls-files', '--stage', '-z'))) {
     const [, commit = '', name = ''] = /^160000 ([0-9a-f]+) \d\t(.*)$/s.exec(entry) ?? []
     const folder = `${place.folder}/${name}`
-    // git itself would look into it with the configuration of the submodule.
+    // git itself would apply the submodule's configuration.
     if (name === '' || !nodeBuiltin('node:fs').existsSync(`${folder}/.git`)) continue
     const inside = await changesOfSubmodule({ folder }, commit, depth + 1).catch(() => [''])
     files.push(...inside.map((file) => `${name}/${file}`))
@@ -84,7 +86,7 @@ async function filesIn(place: Place, depth: number): Promise<string[]> {
   return files
 }
 
-/** A submodule has commits of its own where no remote has them. */
+/** Commits of a submodule count if no remote has them. */
 async function changesOfSubmodule(place: Place, commit: string, depth: number): Promise<string[]> {
   if (depth > MAX_DEPTH) return ['']
   const own = await git(place, 'rev-list', '--max-count=1', '--all', 'HEAD', '--not', '--remotes', commit)

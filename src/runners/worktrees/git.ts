@@ -1,25 +1,25 @@
 /**
- * Runs git on repositories that anybody may have configured. Nothing that a repository brings along is run: no hook, no file-system monitor, no
- * filter of its own configuration, no transport. Filters of the user's configuration, such as those of Git LFS, run.
+ * Runs git on untrusted repositories. Nothing from a repository is executed: no hook, file-system monitor, transport, or filter from its own
+ * configuration. Filters of the user's configuration, such as Git LFS, do run.
  *
- * A program may change the configuration of its repository while it runs, so filters are looked up before each command that may use one.
+ * A program may change the configuration of its repository while it runs. Filters are therefore looked up before each command that may use one.
  */
 import { AgentTasksError } from '../../errors.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { toOneLine } from '../../text/control-characters.js'
 import { lastChars } from '../../text/cut-text.js'
 
-/** The most that a command may print, in bytes (64 MiB). */
+/** The maximum output of a command, in bytes. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** How much of what git says an error has, in characters. */
+/** How much of git's output an error includes, in characters. */
 const SHOWN_CHARS = 1000
 
-/** Variables that would lead git to another repository than that of its directory (`git rev-parse --local-env-vars`, and those of configuration). */
+/** Variables that would direct git to another repository (`git rev-parse --local-env-vars`, and those for configuration). */
 const LOCAL_VARIABLE =
   /^GIT_(ALTERNATE_OBJECT_DIRECTORIES|CEILING_DIRECTORIES|COMMON_DIR|CONFIG|CONFIG_(COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)|DIR|GRAFT_FILE|IMPLICIT_WORK_TREE|INDEX_FILE|NAMESPACE|NO_REPLACE_OBJECTS|OBJECT_DIRECTORY|PREFIX|REPLACE_REF_BASE|SHALLOW_FILE|WORK_TREE)$/
 
-/** What is said to every command, as `-c` would. */
+/** Settings for every command, as with `-c`. */
 const SETTINGS: readonly Setting[] = [
   ['core.hooksPath', '/dev/null'],
   ['core.fsmonitor', 'false'],
@@ -28,16 +28,15 @@ const SETTINGS: readonly Setting[] = [
 
 type Setting = readonly [name: string, value: string]
 
-/** Where a command runs: in the repository of a folder, or in this one whatever the folder says. */
+/** Where a command runs: in the repository of a folder, or in the given one. */
 export interface Place {
   readonly folder: string
   readonly gitDir?: string
 }
 
-/** A command of git failed. */
 export class GitError extends AgentTasksError {
   override readonly name = 'GitError'
-  /** Null when a signal ended it. */
+  /** Null if a signal ended it. */
   readonly exitCode: number | null
 
   constructor(message: string, exitCode: number | null) {
@@ -46,18 +45,21 @@ export class GitError extends AgentTasksError {
   }
 }
 
-/** Names without a value: a program that is started in a worktree must not inherit them. */
+/** Returns these variables with the value undefined, because a program in a worktree must not inherit them. */
 export const withoutLocalVariables = (env: NodeJS.ProcessEnv): Record<string, undefined> =>
   Object.fromEntries(Object.keys(env).flatMap((name) => (LOCAL_VARIABLE.test(name) ? [[name, undefined]] : [])))
 
 /**
- * Runs a command that reads or writes no file of a working tree.
- * @returns what it printed
+ * Runs a command that does not touch files of a working tree.
+ * @returns its stdout
  * @throws GitError
  */
 export const git = (place: Place, ...args: readonly string[]): Promise<string> => run(place, args, SETTINGS)
 
-/** Runs a command that may filter files: those that the repository's own configuration defines do nothing. @throws GitError */
+/**
+ * Runs a command that may filter files. Filters from the repository's own configuration are disabled.
+ * @throws GitError
+ */
 export async function gitOnFiles(place: Place, ...args: readonly string[]): Promise<string> {
   const listed = await answer(place, 'config', '--null', '--show-scope', '--name-only', '--get-regexp', '^filter[.]')
   const words = (listed ?? '').split('\0')
@@ -73,7 +75,10 @@ export async function gitOnFiles(place: Place, ...args: readonly string[]): Prom
   return run(place, args, [...SETTINGS, ...settings])
 }
 
-/** What a command prints, without the line break at its end; undefined where it says no with exit code 1. @throws GitError */
+/**
+ * Returns a command's output without the final line break, or undefined for exit code 1, which means no.
+ * @throws GitError
+ */
 export async function answer(place: Place, ...args: readonly string[]): Promise<string | undefined> {
   try {
     return (await git(place, ...args)).replace(/\n$/, '')
@@ -90,7 +95,7 @@ function run({ folder, gitDir }: Place, args: readonly string[], settings: reado
     [`GIT_CONFIG_KEY_${index}`, name],
     [`GIT_CONFIG_VALUE_${index}`, value],
   ])
-  // Not by a relative path: the folder may hold a program of that name.
+  // Relative folders are left out, because the working directory may contain a program of that name.
   const folders = (process.env['PATH'] ?? '').split(path.delimiter).filter((one) => path.isAbsolute(one))
   const env: NodeJS.ProcessEnv = {
     ...Object.fromEntries(inherited),

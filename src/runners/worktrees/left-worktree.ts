@@ -1,6 +1,6 @@
 /**
- * The worktrees of tasks that a repository has. What is known of one is in its administrative folder (`worktrees/NAME` of the common git directory,
- * gitrepository-layout(5)): git removes it with the worktree. While a run uses it, the reason of its lock names the process of the host.
+ * The existing worktrees of tasks in a repository. Notes about each are in its administrative folder (`worktrees/NAME` of the common git directory,
+ * gitrepository-layout(5)), which git removes with the worktree. While a run uses a worktree, the reason of its lock names the host's process.
  */
 import { countMembers } from '../../engine/group-members.js'
 import { hasGroups } from '../../engine/process-group.js'
@@ -15,39 +15,42 @@ const NOTES = 'agent-tasks.json'
 /** The longest file that is read, in bytes. */
 const FILE_BYTES = 65_536
 
-/** How much of an id is noted, in characters. */
+/** How much of an id is stored, in characters. */
 const SHOWN_ID_CHARS = 1000
 
-/** What is known of a worktree once it is complete. */
+/** Notes about a worktree, written once it is complete. */
 export interface WorktreeNotes {
-  /** The beginning of the id of the task. */
+  /** The id of the task, possibly shortened. */
   readonly id: string
-  /** The commit that it started from. */
+  /** The commit at which it started. */
   readonly base: string
-  /** Whether the checkout had work that was not committed, and so is not in it. */
+  /** Whether the checkout had uncommitted work, which is not in the worktree. */
   readonly isPartial: boolean
-  /** When it was made, in ms since the epoch. */
+  /** When it was created, in ms since the epoch. */
   readonly createdAt: number
-  /** The leader of the process group that runs in it, or ran. */
+  /** The leader of the process group that runs or ran in it. */
   readonly program?: ProgramIdentity
 }
 
-/** A worktree that is there, or of which only the administrative folder is left. */
+/** A worktree, or its administrative folder if only that is left. */
 export interface LeftWorktree {
   /** Its administrative folder. */
   readonly gitDir: string
   readonly path: string
   readonly branch: string
-  /** Undefined when it was never completed: nothing has run in it. */
+  /** Undefined if it was never completed; no program has run in it then. */
   readonly notes: WorktreeNotes | undefined
-  /** The process that uses it: its host, or its program; undefined when it may be removed. */
+  /** The process that uses it, a host or a program. Undefined if it may be removed. */
   readonly usedBy: number | undefined
 }
 
-/** The reason of a lock. @param pid of a process that runs */
+/**
+ * The reason of a lock.
+ * @param pid of a running process
+ */
 export const lockReason = (pid: number): string => `${BRANCHES} ${JSON.stringify(identityOf(pid))}`
 
-/** Says what is known of a worktree: as a whole, or not at all. */
+/** Writes the notes of a worktree atomically. */
 export function writeNotes(gitDir: string, notes: WorktreeNotes): void {
   const { renameSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
   const draft = `${gitDir}/${NOTES}.new`
@@ -56,7 +59,7 @@ export function writeNotes(gitDir: string, notes: WorktreeNotes): void {
   renameSync(draft, `${gitDir}/${NOTES}`)
 }
 
-/** The worktrees of tasks, by their names. Other worktrees are left out. */
+/** The worktrees of tasks, by name. Other worktrees are left out. */
 export function leftWorktrees(commonDir: string): LeftWorktree[] {
   const { existsSync, readdirSync } = nodeBuiltin('node:fs')
   const path = nodeBuiltin('node:path')
@@ -67,7 +70,7 @@ export function leftWorktrees(commonDir: string): LeftWorktree[] {
     .flatMap((name): LeftWorktree[] => {
       const gitDir = `${parent}/${name}`
       const folder = path.dirname((readRegular(`${gitDir}/gitdir`, FILE_BYTES) ?? '').trim())
-      // A program can write to these files. What has another path is not removed as a worktree of a task.
+      // A program can write to these files. Only a folder at the expected path is treated as a task's worktree.
       if (path.basename(path.dirname(folder)) !== path.basename(worktreesFolder(commonDir))) return []
       const notes = toNotes(readRegular(`${gitDir}/${NOTES}`, FILE_BYTES), path.basename(folder))
       const [, host] = /^agent-tasks (.+)$/.exec((readRegular(`${gitDir}/locked`, FILE_BYTES) ?? '').trim()) ?? []
@@ -85,14 +88,14 @@ export function leftWorktrees(commonDir: string): LeftWorktree[] {
     })
 }
 
-/** A process runs, or what it has left in its group. */
+/** Whether the process or another process of its group is running. */
 export function isUsing(identity: ProgramIdentity): boolean {
   const state = stateOf(identity)
-  // A pid is not given to another process while a group has its number.
+  // The system does not reuse a pid while a group has that number.
   return state === 'alive' || (hasGroups && state === 'gone' && countMembers(identity.pid) > 0)
 }
 
-/** Notes that were damaged name no commit: such a worktree counts as changed. */
+/** Damaged notes contain no commit; such a worktree counts as changed. */
 function toNotes(text: string | undefined, name: string): WorktreeNotes | undefined {
   if (text === undefined) return undefined
   const { id, base, isPartial, createdAt, program } = (parsed(text) ?? {}) as Partial<WorktreeNotes>

@@ -1,6 +1,6 @@
 /**
- * A lock for the worktrees of a repository, among all processes of this machine: git itself fails when two of its commands add worktrees at the
- * same time. The lock is a file in the common git directory that names its holder; that of a process that has ended is removed.
+ * A lock for the worktrees of a repository, shared by all processes of this machine. It is needed because git fails when two commands add worktrees
+ * at the same time. The lock is a file in the common git directory that names its holder. A lock whose process has ended is removed.
  */
 import type { Clock } from '../../clock.js'
 import { AgentTasksError } from '../../errors.js'
@@ -8,20 +8,20 @@ import { nodeBuiltin } from '../../node-builtins.js'
 import { identityOf, stateOf, type ProgramIdentity } from '../../process-identity.js'
 import { readRegular } from '../../regular-file.js'
 
-/** How often a lock is tried, and for how long, in ms. */
+/** How often and how long a lock is tried, in ms. */
 const WAIT_MS = { step: 25, most: 300_000 } as const
 
 /** The longest file, in bytes. */
 const FILE_BYTES = 1024
 
 interface Holder extends ProgramIdentity {
-  /** Of each holding another one. */
+  /** Unique to each acquisition. */
   readonly token: string
 }
 
 /**
- * Holds the lock while something runs.
- * @throws the reason of the signal, if it aborts before the lock is held; AgentTasksError when another process holds it for five minutes
+ * Holds the lock during a call.
+ * @throws the reason of the signal if it aborts before the lock is held; AgentTasksError when another process holds it for five minutes
  */
 export async function lockRepository<Result>(
   commonDir: string,
@@ -50,8 +50,8 @@ export async function lockRepository<Result>(
 }
 
 /**
- * Only one process removes the file of a holder that has ended: the one that holds the lock named by the token of that file. While it does, the file
- * of the next holder cannot be taken for the old one.
+ * Only one process may remove the file of a dead holder: the one that holds a second lock, named by the token in that file. This prevents the removal
+ * of a newer holder's file.
  */
 function tryLock(file: string): (() => void) | undefined {
   const { existsSync, linkSync, rmSync, writeFileSync } = nodeBuiltin('node:fs')
@@ -67,7 +67,7 @@ function tryLock(file: string): (() => void) | undefined {
   const draft = `${file}.${token}.new`
   writeFileSync(draft, JSON.stringify({ ...identityOf(process.pid), token }), { mode: 0o600, flag: 'wx' })
   try {
-    // A link appears with its whole content, and never in place of another file.
+    // A link appears with its complete content and never replaces another file.
     linkSync(draft, file)
     return () => rmSync(file, { force: true })
   } catch (error) {
@@ -78,7 +78,7 @@ function tryLock(file: string): (() => void) | undefined {
   }
 }
 
-/** Undefined where there is no such file. One that nobody could have written as a holder is that of a process that has ended. */
+/** Undefined if the file does not exist. A file with invalid content counts as left by a dead process. */
 function holderOf(file: string): Holder | undefined {
   const text = readRegular(file, FILE_BYTES)
   if (text === undefined) return undefined
@@ -92,8 +92,6 @@ function holderOf(file: string): Holder | undefined {
     ) {
       return { pid, start, boot, token: token ?? '' }
     }
-  } catch {
-    // As below.
-  }
+  } catch {}
   return { pid: 0, start: '', boot: '', token: 'malformed' }
 }

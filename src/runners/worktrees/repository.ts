@@ -1,22 +1,21 @@
-/** The repository of a folder, and where its worktrees are. */
+/** The repository of a folder, and the location of its worktrees. */
 import { AgentTasksError } from '../../errors.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { answer, GitError, gitOnFiles, type Place } from './git.js'
 
-/** The branches of tasks are inside this one. */
+/** The parent of all task branches. */
 export const BRANCHES = 'agent-tasks'
 
-/** The checkout that a folder is in. */
 export interface Repository {
-  /** The folder of the checkout. */
+  /** The root folder of the checkout. */
   readonly top: string
-  /** The directory that all worktrees of the repository share. */
+  /** The git directory that all worktrees of the repository share. */
   readonly commonDir: string
-  /** The path of the folder in its checkout: empty, or with `/` at its end. */
+  /** The path of the folder within the checkout: empty, or ending with `/`. */
   readonly prefix: string
 }
 
-/** @throws AgentTasksError (`WORKTREE_FAILED`) for a folder that is in no checkout */
+/** @throws AgentTasksError `WORKTREE_FAILED` for a folder outside of a checkout */
 export async function findRepository(folder: string): Promise<Repository> {
   try {
     const ask = async (name: string) => (await answer({ folder }, 'rev-parse', '--path-format=absolute', name)) ?? ''
@@ -37,7 +36,10 @@ export async function findRepository(folder: string): Promise<Repository> {
   }
 }
 
-/** The commit of HEAD. @throws AgentTasksError (`WORKTREE_FAILED`) for a repository in which there can be no branch of a task */
+/**
+ * The commit of HEAD.
+ * @throws AgentTasksError `WORKTREE_FAILED` for a repository that cannot have a task branch
+ */
 export async function findStart({ top }: Repository): Promise<string> {
   const head = await answer({ folder: top }, 'rev-parse', '--verify', '--quiet', 'HEAD^{commit}')
   if (head === undefined) throw refusal(top, 'its repository has no commit yet')
@@ -47,24 +49,24 @@ export async function findStart({ top }: Repository): Promise<string> {
   return head
 }
 
-/** The commit of a branch; undefined when there is none. */
+/** The commit of a branch; undefined if there is no such branch. */
 export const tipOf = (place: Place, branch: string): Promise<string | undefined> =>
   answer(place, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`)
 
-/** Whether a checkout has work that is not committed. */
+/** Whether a checkout has uncommitted work. */
 export async function isDirty(top: string): Promise<boolean> {
   return (await gitOnFiles({ folder: top }, 'status', '--porcelain', '--ignore-submodules=dirty')) !== ''
 }
 
-/** An error that says why a task has no worktree. */
+/** The error for a task that cannot have a worktree. */
 export const refusal = (folder: string, reason: string, cause?: unknown): AgentTasksError =>
   new AgentTasksError('WORKTREE_FAILED', `No worktree of ${JSON.stringify(folder)}: ${reason}.`, { cause })
 
-/** The name of a task's worktree, valid as part of a branch and of a path on every system. No two ids have the same. */
+/** The unique name of a task's worktree, valid in branch names and in paths on every system. */
 export const worktreeName = (id: string): string =>
   /^[a-z0-9][a-z0-9_-]{0,63}$/.test(id) ? id : `${readable(id)}.${digest(id)}`
 
-/** The folder that has the worktrees of a repository, in the state of the user: below `XDG_STATE_HOME`, or `~/.local/state`. */
+/** The folder for the worktrees of a repository: below `XDG_STATE_HOME`, or `~/.local/state`. */
 export function worktreesFolder(commonDir: string): string {
   const path = nodeBuiltin('node:path')
   const { XDG_STATE_HOME: state = '' } = process.env

@@ -1,4 +1,4 @@
-/** Runs a program in a worktree of its own (`isolation: 'worktree'`). */
+/** Runs a program in its own worktree (`isolation: 'worktree'`). */
 import type { OutputObject } from '../../../machines/records.js'
 import type { RunContext, RunDurability, RunInput } from '../../engine/runner.js'
 import { nodeBuiltin } from '../../node-builtins.js'
@@ -10,16 +10,16 @@ import { isUsing, leftWorktrees, writeNotes } from './left-worktree.js'
 import { findRepository, refusal, type Repository } from './repository.js'
 import { closeWorktree, openWorktree, type Worktree } from './worktree.js'
 
-/** How long the processes of a program that was killed may take to end, in ms, and how often they are looked at. */
+/** How long the processes of a killed program may take to end, and how often to check, in ms. */
 const STOP_MS = { most: 5000, step: 10 } as const
 
 /** The runs of this process, by repository and task. */
 const running = new Map<string, Promise<unknown>>()
 
 /**
- * Runs a program in the worktree of its task, at the place of its working directory.
- * @param run runs it with other settings and another context
- * @throws AgentTasksError (`WORKTREE_FAILED`) when there can be none: nothing has run
+ * Runs a program in the worktree of its task, in the folder that corresponds to its working directory.
+ * @param run runs it with adapted settings and context
+ * @throws AgentTasksError `WORKTREE_FAILED` if there can be no worktree; the program did not run then
  */
 export async function runInWorktree(
   settings: ProcessSettings,
@@ -42,7 +42,7 @@ export async function runInWorktree(
     })
     return runIn(worktree, settings, context, run)
   }
-  // A run that was given up at its deadline may still be ending.
+  // A run that was abandoned at its deadline may still be ending.
   const turn = (context.attempt > 1 ? running.get(key) : undefined)?.then(start) ?? start()
   const ended = turn.then(
     () => undefined,
@@ -56,11 +56,14 @@ export async function runInWorktree(
   }
 }
 
-/** The worktree that is this checkout, and its task. @throws AgentTasksError (`WORKTREE_FAILED`) when it is not that of a task any more */
+/**
+ * Returns the worktree at this checkout, and its task.
+ * @throws AgentTasksError `WORKTREE_FAILED` if it is no longer the worktree of the task
+ */
 function worktreeAt({ top, commonDir, prefix }: Repository): { readonly repository: Repository; readonly id: string } {
   const path = nodeBuiltin('node:path')
   const left = leftWorktrees(commonDir).find((one) => one.path === top)
-  if (left?.notes === undefined) throw refusal(top, 'it is not the worktree of the task that is continued any more')
+  if (left?.notes === undefined) throw refusal(top, 'it is no longer the worktree of the task to continue')
   // Git cannot remove a worktree from inside.
   const main = path.basename(commonDir) === '.git' ? path.dirname(commonDir) : commonDir
   return { repository: { top: main, commonDir, prefix }, id: left.notes.id }
@@ -96,17 +99,17 @@ async function runIn(
   }
 }
 
-/** The place of the working directory in a worktree. */
+/** The folder in a worktree that corresponds to the working directory. */
 function folderIn({ repository, path }: Worktree): string {
   const { realpathSync, statSync } = nodeBuiltin('node:fs')
   const folder = `${path}/${repository.prefix}`
   const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true
-  // A link of the repository may lead anywhere.
+  // A symbolic link in the repository may lead anywhere.
   if (isFolder && isWithin(realpathSync(path), realpathSync(folder))) return folder
   throw refusal(repository.top, `folder ${repository.prefix} is not in its last commit`)
 }
 
-/** A context that notes which program runs in a worktree, so that nobody removes it meanwhile. */
+/** A context that stores which program runs in a worktree, so that the worktree is not removed meanwhile. */
 function noting(worktree: Worktree, context: RunContext): RunContext {
   const note = (program: ProgramIdentity | undefined): void => {
     if (program === undefined) return
@@ -122,7 +125,7 @@ function noting(worktree: Worktree, context: RunContext): RunContext {
     note(program.identity)
     return durability?.saveProgram(program) ?? Promise.resolve()
   }
-  // Their other fields are read when they are needed.
+  // The other fields of a context are getters and must be read lazily.
   return Object.create(context, {
     setProgram: { value: setProgram },
     ...(durability && {

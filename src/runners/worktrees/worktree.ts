@@ -1,4 +1,4 @@
-/** Makes the worktree of a task, and removes it, or keeps what the task has changed. */
+/** Creates the worktree of a task. Removes it at the end, or keeps it if the task has made changes. */
 import { systemClock, type Clock } from '../../clock.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import { changesIn } from './changes.js'
@@ -16,7 +16,7 @@ import {
   type Repository,
 } from './repository.js'
 
-/** A worktree that is complete, and that this process has locked. */
+/** A complete worktree that this process has locked. */
 export interface Worktree {
   readonly repository: Repository
   readonly path: string
@@ -25,17 +25,17 @@ export interface Worktree {
   notes: WorktreeNotes
 }
 
-/** What the output of a task says of its worktree. */
+/** The description of the worktree in the output of a task. */
 export interface WorktreeResult {
-  /** Whether there is something to keep: then the worktree is at `path`, and its commits are on `branch`. Otherwise both were removed. */
+  /** If true, the worktree is at `path` and its commits are on `branch`. Otherwise both were removed. */
   readonly isKept: boolean
   readonly path?: string
   readonly branch?: string
-  /** The commit that it started from. */
+  /** The commit at which it started. */
   readonly base: string
   readonly commits: number
   readonly files: number
-  /** What else there is to know. */
+  /** Further information, if any. */
   readonly note?: string
 }
 
@@ -45,10 +45,10 @@ interface Waiting {
 }
 
 /**
- * The worktree of a task: a new one, or that of its earlier attempt.
- * @param mayExist whether this task can have made one before
- * @param isResumed whether a program that runs in it goes on
- * @throws AgentTasksError (`WORKTREE_FAILED`); the reason of the signal
+ * Opens the worktree of a task: a new one, or that of an earlier attempt.
+ * @param mayExist whether this task may have created one before
+ * @param isResumed whether a program in it is still running
+ * @throws AgentTasksError `WORKTREE_FAILED`; the reason of the signal
  */
 export async function openWorktree(
   repository: Repository,
@@ -84,7 +84,7 @@ export async function openWorktree(
       await git({ folder: top }, 'worktree', 'lock', '--reason', lockReason(process.pid), path)
       return { repository, path, branch, gitDir: left.gitDir, notes: left.notes }
     }
-    // Its folder was removed, or it was never complete. What is on its branch stays.
+    // The folder was removed, or the worktree was never completed. Commits on its branch stay.
     if (left !== undefined) await removeFolder(top, path)
     mkdirSync(nodeBuiltin('node:path').dirname(path), { recursive: true, mode: 0o700 })
     const start = tip === undefined ? ['--no-track', '-b', branch, path, head] : [path, branch]
@@ -96,7 +96,7 @@ export async function openWorktree(
   }).catch(wrap)
   if ('notes' in made) return made
   try {
-    // Outside of the lock: each worktree has an index of its own, and a large one takes its time.
+    // Outside of the lock, because each worktree has its own index and a large one takes a while.
     await gitOnFiles({ folder: path, gitDir: made.gitDir }, 'reset', '--hard', '--quiet', '--no-recurse-submodules')
     const notes = { id, base: made.base, isPartial: await isDirty(top), createdAt: systemClock.now() }
     writeNotes(made.gitDir, notes)
@@ -111,7 +111,7 @@ interface Unfinished extends Omit<Worktree, 'notes'> {
   readonly base: string
 }
 
-/** Ends the use of a worktree: removes it, unless something has changed in it, or it is always kept. Never throws. */
+/** Closes a worktree: removes it unless it has changes or must be kept. Never throws. */
 export async function closeWorktree(
   worktree: Worktree,
   { keep, clock }: { readonly keep: 'always' | 'changes'; readonly clock: Clock },
@@ -128,7 +128,7 @@ export async function closeWorktree(
     const { isChanged, ...counts } = await changesIn(worktree, base, commonDir)
     changes = counts
     isKept = isChanged || (keep === 'always' && isThere)
-    // Its branch stays if it has commits.
+    // The branch stays if it has commits.
     if (!isKept || !isThere) await removeWorktree(worktree, base, { clock })
     else await lockRepository(commonDir, { clock }, () => unlock(top, path))
   } catch (error) {
@@ -141,8 +141,8 @@ export async function closeWorktree(
 }
 
 /**
- * Removes a worktree with all that is in it, and its branch if it is at a commit.
- * @param at the commit; any, by default
+ * Removes a worktree with all its files, and its branch if it is at a given commit.
+ * @param at the commit; default: any
  * @throws GitError
  */
 export function removeWorktree(
@@ -165,6 +165,6 @@ const removeFolder = (top: string, path: string): Promise<string> =>
   git({ folder: top }, 'worktree', 'remove', '--force', '--force', path)
 
 async function unlock(top: string, path: string): Promise<void> {
-  // It may have been unlocked by hand.
+  // A person may have unlocked it.
   await git({ folder: top }, 'worktree', 'unlock', path).catch(() => undefined)
 }

@@ -91,7 +91,7 @@ describe('turns of the host', () => {
     expect(manager.getPendingNotifications()).toHaveLength(1)
     expect(onError).toHaveBeenCalledExactlyOnceWith(
       new Error(
-        'A turn of main has not ended within 60000 ms: its results are owed again. Call afterTurn, or use withTurn.',
+        'A turn of main has not ended within 60000 ms, so its results will be delivered again. Call afterTurn, or use withTurn.',
       ),
       { source: 'turn-timeout', owner: 'main', deliveryId: reminder?.deliveryId },
     )
