@@ -1,11 +1,11 @@
-/** How long the runs of durable tasks have worked in all: the time in which a run only waits does not count (F20). */
+/** Measures how long the runs of durable tasks have worked. Time in which a run only waits does not count (F20). */
 import { PerTask } from './per-task.js'
 import type { TaskEntry } from './task-entry.js'
 
 interface Account {
   /** In ms. */
   ranMs: number
-  /** Since when it works; undefined while it does not. */
+  /** When the current work began; undefined while the run does not work. */
   since: number | undefined
   hasBegun: boolean
 }
@@ -13,12 +13,12 @@ interface Account {
 export class ActiveTimes {
   readonly #accounts = new PerTask<Account>()
 
-  /** @param ranMs how long its runs have worked in earlier processes; undefined when none has begun */
+  /** @param ranMs how long its runs have worked in earlier processes; undefined if no run has begun */
   add(entry: TaskEntry, ranMs?: number): void {
     this.#accounts.set(entry, { ranMs: ranMs ?? 0, since: undefined, hasBegun: ranMs !== undefined })
   }
 
-  /** Whether the time of a task is kept: it is durable. */
+  /** Whether the time of a task is measured, which is the case for durable tasks. */
   has(entry: TaskEntry): boolean {
     return this.#accounts.get(entry) !== undefined
   }
@@ -28,13 +28,13 @@ export class ActiveTimes {
     return this.#accounts.get(entry)?.hasBegun === true
   }
 
-  /** Whether its time counts at present; true for a task that is not durable, whose time always does. */
+  /** Whether its time currently counts. Always true for a task that is not durable. */
   isWorking(entry: TaskEntry): boolean {
     const account = this.#accounts.get(entry)
     return account === undefined || account.since !== undefined
   }
 
-  /** The run works from now on. Returns how long it has worked before, in ms; 0 for a task that is not durable. */
+  /** Starts counting. Returns how long the task has worked before, in ms; 0 for a task that is not durable. */
   begin(entry: TaskEntry, now: number): number {
     const account = this.#accounts.get(entry)
     if (account === undefined) return 0
@@ -43,7 +43,7 @@ export class ActiveTimes {
     return account.ranMs
   }
 
-  /** The run only waits from now on, or has ended. */
+  /** Stops counting, because the run waits or has ended. */
   stop(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account?.since === undefined) return

@@ -1,32 +1,28 @@
 /**
- * One background task: it waits, runs, perhaps more than once, and ends once.
+ * One background task. It waits, runs, possibly several times, and ends once.
  *
- * T1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
- * T2  The event that ends a task fixes its status, output and error.
- * T3  After its deadline a task can only fail, or be run again, unless it is cancelled first.
- * T4  An overdue task fails, with a message that names the limit, when its run reports or its grace has passed. What the run
- *     returned is kept as its late output.
- * T5  A task that waits for an answer is still running: any end ends it, and its deadline keeps counting.
- * T6  A question is open until it is answered, once. Question ids are never reused, and only a run that is within its limits asks. Those of a
- *     durable task stay open while it waits for its next run.
- * T7  A task that waits, for a slot or for other tasks, can start, fail or be cancelled: nothing that an earlier run reports changes it.
- * T8  A task that exceeds a budget may complete until it is stopped, and is not run again. Then it fails as an overdue one does, with a message
- *     that names the budget.
+ * T1 A task ends in exactly one of completed, failed, cancelled. Later events have no effect. T2 The event that ends a task determines its status,
+ * output and error. T3 After its deadline a task can only fail or be retried, unless it is cancelled first. T4 An overdue task fails when its run
+ * reports or its grace period has passed. The error names the limit. What the run returned is kept as late output. T5 A task that waits for an answer
+ * is still running. It can end in any way, and its deadline continues. T6 A question is answered at most once and is open until then. Question ids
+ * are never reused. Only a run within its limits can ask. The questions of a durable task stay open while it waits for its next run. T7 A task that
+ * waits, for a slot or for other tasks, can start, fail or be cancelled. Reports of an earlier run have no effect. T8 A task that exceeds a budget
+ * may complete until it is stopped, and is not retried. Once stopped it fails like an overdue task, with an error that names the budget.
  *
- * The registry keeps the time and the queue: it sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running, and goes to
- * queued at once when there is no slot: most tasks never wait.
+ * The registry keeps the time and the queue. It sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running and moves to
+ * queued at once if there is no slot, because most tasks never wait.
  *
- * What ends a task in most states is a transition of `active`, once. A state inside that differs has a transition of its own for the same event,
- * which XState prefers: `queued` ignores `task.complete` (T7), `stopping` fails with the limit (T4).
+ * Events that end a task in most states are handled once, by `active`. A nested state that differs has its own transition for the event, which XState
+ * prefers: `queued` ignores `task.complete` (T7), and `stopping` fails with the limit (T4).
  */
 import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskFailure, TaskQuestion } from './records.js'
 
-/** The effects of a task, provided by the host. Called inside a transition: they must not throw. */
+/** The effects of a task, provided by the host. Called inside a transition, so they must not throw. */
 export interface AsyncTaskHost {
-  /** Asks the run to stop: the deadline has passed, or the time to wrap up; `excess` is the budget that was exceeded, in words. */
+  /** Asks the run to stop, because the deadline or the time to wrap up has passed. `excess` names the exceeded budget. */
   requestAbort(taskId: string, excess?: string): void
-  /** Asks the run to conclude: a budget is exceeded. */
+  /** Asks the run to conclude, because a budget is exceeded. */
   requestWrapUp(taskId: string, excess: string): void
   /** Publishes the open questions after a change. */
   setQuestions(taskId: string, questions: readonly TaskQuestion[]): void
@@ -38,19 +34,19 @@ export interface AsyncTaskInput {
   readonly id: string
   /** The name of the subagent that runs it. */
   readonly subagentName: string
-  /** The deadline in ms, for the message of a timeout; none when absent. */
+  /** The deadline in ms, for the error of a timeout. Absent without a deadline. */
   readonly timeoutMs?: number
   /** The effects of the task. */
   readonly host: AsyncTaskHost
-  /** Whether its open questions are for its next run as well. Default false. */
+  /** Whether open questions are kept for the next run. Default false. */
   readonly isDurable?: boolean
-  /** The questions that an earlier process left open. Default: none. */
+  /** Questions that an earlier process left open. Default: none. */
   readonly questions?: readonly TaskQuestion[]
-  /** How many questions its runs have asked in earlier processes. Default 0. */
+  /** How many questions its runs asked in earlier processes. Default 0. */
   readonly asked?: number
 }
 
-/** The events of a task. The first that ends it wins (T1). */
+/** The events of a task. The first event that ends it wins (T1). */
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
@@ -65,13 +61,13 @@ export type AsyncTaskEvent =
 
 /** The context of a task actor. */
 export interface AsyncTaskContext extends AsyncTaskInput {
-  /** How the task ended; undefined while it runs. */
+  /** How the task ended. Undefined before that. */
   readonly settlement: Settlement | undefined
   /** The open questions, in the order in which they were asked. */
   readonly questions: readonly TaskQuestion[]
-  /** How many questions the run has asked so far. */
+  /** How many questions the task has asked so far. */
   readonly asked: number
-  /** The budget that was exceeded, in words; absent while none is. */
+  /** The exceeded budget, in words. Absent if no budget is exceeded. */
   readonly excess?: string
 }
 
@@ -79,24 +75,22 @@ const CANCELLED: Settlement = { status: 'cancelled' }
 
 const NO_QUESTIONS: readonly TaskQuestion[] = Object.freeze([])
 
-/** The error of a task whose deadline passed; `reported` is what its run said afterwards. */
+/** The error of a task whose deadline passed. `reported` is the later error of its run. */
 export function timeoutMessage(timeoutMs: number, reported?: string): string {
   const limit = timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`
   return withReport(`Task timed out: it did not end within its limit of ${limit}.`, reported)
 }
 
-/** Most runs that are stopped reject with the reason that they were given, which is the message itself. */
+/** A stopped run usually rejects with the reason that it was given. This reason is the message, which is then not repeated. */
 function withReport(message: string, reported: string | undefined): string {
   return reported === undefined || reported === message ? message : `${message} It then reported: ${reported}`
 }
 
-/** The code of a task whose deadline passed. */
 export const TASK_TIMEOUT = 'TASK_TIMEOUT'
 
-/** The code of a task that was stopped because it had exceeded a budget. */
 export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
 
-/** The end of a task that was stopped; `event` is the report of its run, or the end of its grace period. */
+/** The end of a stopped task. `event` is the report of its run, or the end of its grace period. */
 function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
   const messageOf = (reported?: string): string =>
     excess === undefined ? timeoutMessage(timeoutMs, reported) : withReport(excess, reported)
@@ -106,7 +100,7 @@ function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEve
     return { status: 'failed', error: messageOf(event.error), errorCode, ...(cause !== undefined && { cause }) }
   }
   const error = messageOf()
-  // A run that stops when it is asked to returns nothing.
+  // A run that stops on request usually returns nothing.
   if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) {
     return { status: 'failed', error, errorCode }
   }
@@ -114,7 +108,6 @@ function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEve
   return { status: 'failed', error: late, errorCode, lateOutput: event.output }
 }
 
-/** The machine of one background task. */
 export const asyncTaskMachine = setup({
   types: {
     context: {} as AsyncTaskContext,
@@ -169,7 +162,7 @@ export const asyncTaskMachine = setup({
   },
 }).createMachine({
   id: 'asyncTask',
-  description: 'One background task, from its registration to its only end.',
+  description: 'One background task, from registration to end.',
   context: ({ input }) => ({ settlement: undefined, questions: NO_QUESTIONS, asked: 0, ...input }),
   initial: 'active',
   states: {
@@ -188,15 +181,15 @@ export const asyncTaskMachine = setup({
       states: {
         queued: {
           description:
-            'It waits for a slot, for other tasks, or for the time of its next run. It holds no slot, and ignores what an earlier run returns.',
+            'The task waits for a slot, for other tasks, or for the back-off before its next run. It holds no slot, and results of an earlier run are ignored.',
           on: {
-            'task.start': { target: 'running', description: 'A slot is free, and it is the next.' },
+            'task.start': { target: 'running', description: 'A slot is free, and the task is next.' },
             'task.answer': {
               guard: 'isOpen',
               actions: ['removeQuestion', 'publishQuestions'],
-              description: 'A question of the last run of a durable task was answered: its next run gets the answer.',
+              description: 'A question of a durable task was answered. The next run receives the answer.',
             },
-            'task.complete': { description: 'An earlier run returned: nothing changes.' },
+            'task.complete': { description: 'An earlier run returned. Its result is ignored.' },
           },
         },
         running: {
@@ -204,14 +197,17 @@ export const asyncTaskMachine = setup({
           always: {
             guard: 'isAsking',
             target: 'asking',
-            description: 'The last run of a durable task has left a question open.',
+            description: 'The last run of a durable task left a question open.',
           },
           on: {
-            'task.queue': { target: 'queued', description: 'No slot is free, or the run has failed and is repeated.' },
+            'task.queue': {
+              target: 'queued',
+              description: 'No slot is free, or the run has failed and will be retried.',
+            },
             'budget.exceeded': {
               target: 'wrapping',
               actions: 'keepExcess',
-              description: 'The runs have used more than a budget allows.',
+              description: 'The task has exceeded a budget.',
             },
             'task.ask': {
               target: 'asking',
@@ -222,7 +218,7 @@ export const asyncTaskMachine = setup({
           },
         },
         asking: {
-          description: 'The run has asked a question, and goes on when it is answered.',
+          description: 'The run has asked a question and waits for the answer.',
           on: {
             'task.ask': { actions: ['addQuestion', 'publishQuestions'], description: 'The run asks another question.' },
             'task.answer': [
@@ -242,46 +238,45 @@ export const asyncTaskMachine = setup({
               target: 'queued',
               actions: ['leaveQuestions', 'publishQuestions'],
               description:
-                'The run has failed and is repeated: its questions are withdrawn, and those of a durable task stay open.',
+                'The run has failed and will be retried. Its questions are withdrawn; those of a durable task stay open.',
             },
             'budget.exceeded': {
               target: 'wrapping',
               actions: ['keepExcess', 'removeQuestions', 'publishQuestions'],
-              description: 'The runs have used more than a budget allows: the open questions are withdrawn.',
+              description: 'The task has exceeded a budget. The open questions are withdrawn.',
             },
             'deadline.passed': {
               target: 'stopping',
               actions: ['removeQuestions', 'publishQuestions'],
-              description: 'The deadline has passed: the open questions are withdrawn.',
+              description: 'The deadline has passed. The open questions are withdrawn.',
             },
           },
         },
         wrapping: {
-          description: 'A budget is exceeded: the run is asked to conclude, and may still complete.',
+          description: 'A budget is exceeded. The run is asked to conclude and may still complete.',
           entry: 'requestWrapUp',
           on: {
             'deadline.passed': { target: 'stopping', description: 'The time to wrap up, or the deadline, has passed.' },
           },
         },
         stopping: {
-          description:
-            'Its time has passed: the run is asked to stop, and the task does not complete whatever the run reports.',
+          description: 'The time limit has passed. The run is asked to stop, and the task can no longer complete.',
           entry: 'requestAbort',
           on: {
             'task.queue': {
               guard: 'isWithinBudget',
               target: 'queued',
-              description: 'The run stopped within its grace period, and is repeated.',
+              description: 'The run stopped within its grace period and will be retried.',
             },
             'task.complete': {
               target: '#asyncTask.failed',
               actions: 'keepStop',
-              description: 'The run returned too late: its output is kept as late output.',
+              description: 'The run returned too late. Its output is kept as late output.',
             },
             'task.fail': {
               target: '#asyncTask.failed',
               actions: 'keepStop',
-              description: 'The run stopped; the error includes what it reported.',
+              description: 'The run stopped. The error includes its report.',
             },
             'grace.passed': {
               target: '#asyncTask.failed',
@@ -294,7 +289,7 @@ export const asyncTaskMachine = setup({
     },
     completed: { type: 'final', description: 'The run returned an output.' },
     failed: { type: 'final', description: 'The run threw, could not start, or exceeded a limit.' },
-    cancelled: { type: 'final', description: 'The task was cancelled; later results of its run are dropped.' },
+    cancelled: { type: 'final', description: 'The task was cancelled. Later results of its run are dropped.' },
   },
   output: ({ context }) => context.settlement ?? CANCELLED,
 })

@@ -1,19 +1,19 @@
-/** The run time of the tasks that have a budget, and when it, or the time to wrap up, is used up (F10). */
+/** Measures the run time of tasks with a budget, and finds those whose run time or wrap-up time is over (F10). */
 import { DueTimes } from './due-times.js'
 import type { TaskEntry } from './task-entry.js'
 
-/** What a budget says about time. */
+/** The time limits of a budget. */
 export interface TimeBudget {
-  /** How long the runs of the task may take in all, in ms; undefined for no limit. */
+  /** How long all runs of the task may take together, in ms; undefined for no limit. */
   readonly runMs: number | undefined
-  /** How long a run may take to conclude once a budget is exceeded, in ms. */
+  /** How long a run may take to conclude after a budget is exceeded, in ms. */
   readonly wrapUpMs: number
 }
 
 interface Account extends TimeBudget {
   /** How long the earlier runs took, in ms. */
   ranMs: number
-  /** When the present run started; undefined while there is none. */
+  /** When the current run started; undefined between runs. */
   startedAt: number | undefined
   isWrapping: boolean
 }
@@ -27,7 +27,7 @@ export class BudgetTimes {
     this.#accounts.set(entry, { runMs, wrapUpMs, ranMs, startedAt: undefined, isWrapping: false })
   }
 
-  /** A run starts. */
+  /** Starts a run. */
   start(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account === undefined) return
@@ -36,17 +36,17 @@ export class BudgetTimes {
     if (account.runMs !== undefined) this.#dues.set(entry, now + Math.max(account.runMs - account.ranMs, 0))
   }
 
-  /** The run only waits from now on: that does not count. */
+  /** Stops counting while the run only waits. */
   pause(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.stop(entry, now)
   }
 
-  /** A run that has only waited works again. */
+  /** Continues counting after a wait. */
   resume(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.start(entry, now)
   }
 
-  /** A budget is exceeded: the time to wrap up begins. */
+  /** Starts the time to wrap up. */
   wrapUp(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account === undefined) return
@@ -54,12 +54,12 @@ export class BudgetTimes {
     this.#dues.set(entry, now + account.wrapUpMs)
   }
 
-  /** The run is asked to stop: no limit on its time is left. */
+  /** Removes the time limits, because the run was asked to stop. */
   conclude(entry: TaskEntry): void {
     this.#dues.delete(entry)
   }
 
-  /** The run has ended, or is being stopped. Returns how long all runs took, in ms, where time is limited. */
+  /** The run has ended or is being stopped. Returns the time of all runs in ms, if time is limited. */
   stop(entry: TaskEntry, now: number): number | undefined {
     const account = this.#accounts.get(entry)
     if (account === undefined) return undefined
@@ -69,7 +69,7 @@ export class BudgetTimes {
     return account.runMs === undefined ? undefined : account.ranMs
   }
 
-  /** The task has ended. */
+  /** Removes an ended task. */
   delete(entry: TaskEntry): void {
     this.#dues.delete(entry)
     this.#accounts.delete(entry)
@@ -83,7 +83,7 @@ export class BudgetTimes {
     return this.#dues.nextKey
   }
 
-  /** The next task whose time is used up: `isWrapping` when it was that to wrap up. */
+  /** Returns the next task whose time is over. `isWrapping` if it was the time to wrap up. */
   take(now: number): { readonly entry: TaskEntry; readonly isWrapping: boolean } | undefined {
     const entry = this.#dues.take(now)
     return entry && { entry, isWrapping: this.#accounts.get(entry)?.isWrapping === true }

@@ -1,15 +1,14 @@
 /**
- * One command task: queued until its lane takes it, then its commands run one after the other.
+ * One command task. It is queued until its lane starts it, and then runs its commands one after another.
  *
- * C1  A task ends in exactly one of completed, failed, cancelled; later events change nothing.
- * C2  Commands run in order; the first one that fails ends the task.
- * C3  A queued task can be cancelled or lose its instance, and then never runs.
+ * C1 A task ends in exactly one of completed, failed, cancelled. Later events have no effect. C2 Commands run in order. The first one that fails ends
+ * the task. C3 A queued task can be cancelled or lose its instance. It then never runs.
  */
 import { assertEvent, assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
 /** Why a command or a task failed. */
 export interface CommandFailure {
-  /** Stable and machine-readable, as in `COMMAND_TIMEOUT`. */
+  /** Stable and machine-readable, such as `COMMAND_TIMEOUT`. */
   readonly code: string
   /** For people. */
   readonly message: string
@@ -36,15 +35,15 @@ export interface CommandTaskInput {
 
 interface CommandTaskContext {
   readonly totalCommands: number
-  /** The command that runs or runs next, from 0. */
+  /** The current or next command, from 0. */
   readonly index: number
-  /** Undefined also when every command has succeeded: only an error has to be kept. */
+  /** How the task ended, if it ended with an error or a cancellation. Success is not stored. */
   readonly end: CommandTaskEnd | undefined
 }
 
 const COMPLETED: CommandTaskEnd = { status: 'completed' }
 
-/** The machine of one command task. It needs nothing from a host. */
+/** The machine of one command task. It has no host effects. */
 export const commandTaskMachine = setup({
   types: {
     context: {} as CommandTaskContext,
@@ -73,23 +72,23 @@ export const commandTaskMachine = setup({
   initial: 'queued',
   states: {
     queued: {
-      description: 'It waits in its lane for the tasks before it.',
+      description: 'The task waits in its lane for the tasks before it.',
       on: {
-        'task.start': { target: 'running', description: 'Its lane has come to it.' },
+        'task.start': { target: 'running', description: 'The lane starts this task.' },
         'task.cancel': {
           target: 'cancelled',
           actions: 'keepCancellation',
-          description: 'It was cancelled before it started, and never runs.',
+          description: 'The task was cancelled before it started and never runs.',
         },
         'instance.lost': {
           target: 'failed',
           actions: 'keepFailure',
-          description: 'Its instance was lost before it started, and it never runs.',
+          description: 'The instance was lost before the task started. The task never runs.',
         },
       },
     },
     running: {
-      description: 'Its commands run, one at a time.',
+      description: 'The commands run one at a time.',
       on: {
         'command.succeeded': [
           {
@@ -102,23 +101,23 @@ export const commandTaskMachine = setup({
         'command.failed': {
           target: 'failed',
           actions: 'keepFailure',
-          description: 'A command failed or exceeded its time limit; the rest is skipped.',
+          description: 'A command failed or exceeded its time limit. Later commands are skipped.',
         },
         'task.cancel': {
           target: 'cancelled',
           actions: 'keepCancellation',
-          description: 'It was cancelled; its command in flight is aborted.',
+          description: 'The task was cancelled. The command in flight is aborted.',
         },
         'instance.lost': {
           target: 'failed',
           actions: 'keepFailure',
-          description: 'Its instance was lost while it ran.',
+          description: 'The instance was lost while the task ran.',
         },
       },
     },
     completed: { type: 'final', description: 'Every command succeeded.' },
     failed: { type: 'final', description: 'A command failed or exceeded its time limit, or the instance was lost.' },
-    cancelled: { type: 'final', description: 'It was cancelled.' },
+    cancelled: { type: 'final', description: 'The task was cancelled.' },
   },
   output: ({ context }) => context.end ?? COMPLETED,
 })

@@ -1,12 +1,11 @@
 /**
- * The deliveries to one owner, for as long as its auto-trigger is subscribed: when something is owed and the agent is idle, one
- * message goes out, and the machine looks again after each.
+ * The deliveries to one owner while its auto-trigger is subscribed. When results are owed and the agent is idle, one message is sent. The machine
+ * checks again after each message.
  *
- * D1  At most one delivery is in flight.
- * D2  While something is owed and the trigger is subscribed, a wake-up is due: a timer, an idle edge or an end of a delivery.
- * D3  After every end of a delivery, accepted, refused or expired, it looks again.
- * D4  A refused or expired delivery is retried with exponential back-off; a success or an empty ledger resets the back-off.
- * D5  Once detached no delivery starts; a delivery in flight still ends.
+ * D1 At most one delivery is in flight. D2 While something is owed and the trigger is subscribed, a wake-up is scheduled: a timer, the agent becoming
+ * idle, or the end of a delivery. D3 After a delivery ends in any way (accepted, refused or expired), the machine checks again. D4 A refused or
+ * expired delivery is retried with exponential back-off. A success or an empty ledger resets the back-off. D5 After the trigger is detached no
+ * delivery starts. A delivery in flight still ends.
  */
 import {
   assign,
@@ -19,60 +18,60 @@ import {
   type SnapshotFrom,
 } from 'xstate'
 
-/** The durations of a trigger's deliveries, all in ms. */
+/** The durations of the deliveries of a trigger, in ms. */
 export interface DeliveryTiming {
-  /** How long to wait for further tasks to end, after each end; 0 is one tick. */
+  /** How long to wait for further tasks after each end of a task; 0 is one tick. */
   readonly coalesceMs: number
-  /** The maximum of that wait. */
+  /** The maximum of `coalesceMs` in total. */
   readonly maxWaitMs: number
-  /** How often a busy agent is polled; absent for an agent that emits an event when it is idle. */
+  /** How often a busy agent is polled. Absent if the agent emits an event when it is idle. */
   readonly pollMs?: number
   /** The back-off after the first failed delivery; each further failure doubles it. */
   readonly retryInitialMs: number
   /** The maximum back-off. */
   readonly retryMaxMs: number
-  /** How long a delivery may take; no limit when absent. */
+  /** How long a delivery may take. Absent for no limit. */
   readonly timeoutMs?: number
 }
 
 interface DeliveryContext extends DeliveryInput {
-  /** Deliveries that failed in a row. */
+  /** How many deliveries have failed in a row. */
   readonly failures: number
 }
 
-/** The outcome of a delivery, as the host reports it. */
+/** The outcome of a delivery, reported by the host. */
 export type DeliveryReport =
   | { readonly type: 'delivery.accepted' }
   | { readonly type: 'delivery.refused' }
-  /** There was nothing to send; it is a failure if something is owed. */
+  /** There was nothing to send. A failure if something is owed. */
   | { readonly type: 'delivery.emptied' }
 
 /** The events of a delivery: reports, wake-ups, and subscriptions. */
 export type DeliveryEvent =
   | DeliveryReport
   | { readonly type: 'delivery.expired' }
-  /** Something became owed. */
+  /** A result or question has become owed. */
   | { readonly type: 'delivery.requested' }
-  /** Another delivery of the same owner ended. */
+  /** Another delivery to the same owner has ended. */
   | { readonly type: 'lease.ended' }
   | { readonly type: 'agent.idle' }
-  /** The agent has answered late that it is idle; it counts as idle until this event was handled. */
+  /** The agent has answered late that it is idle. It counts as idle while this event is handled. */
   | { readonly type: 'agent.answered' }
   | { readonly type: 'timing.set'; readonly timing: DeliveryTiming }
   | { readonly type: 'trigger.attach' }
   | { readonly type: 'trigger.detach' }
   | { readonly type: 'trigger.close' }
 
-/** The effects of an owner's deliveries, provided by the host. Called inside transitions: they must not throw. */
+/** The effects of an owner's deliveries, provided by the host. Called inside transitions, so they must not throw. */
 export interface DeliveryHost {
   /**
    * Starts a delivery, which reports its outcome once.
-   * @returns a function that gives the delivery up; it does nothing once the outcome was reported
+   * @returns a function that abandons the delivery; no effect once the outcome was reported
    */
   deliver(report: (outcome: DeliveryReport) => void): () => void
   /** Whether nothing is owed to the owner. */
   isNothingOwed(): boolean
-  /** Whether the owner's agent takes a message now. */
+  /** Whether the owner's agent accepts a message now. */
   isAgentIdle(): boolean
   /** Reports that a delivery took too long. */
   reportExpiry(): void
@@ -80,7 +79,7 @@ export interface DeliveryHost {
 
 /** The input of a delivery actor. */
 export interface DeliveryInput {
-  /** The durations that hold until `timing.set`. */
+  /** The durations until the next `timing.set`. */
   readonly timing: DeliveryTiming
   /** The effects. */
   readonly host: DeliveryHost
@@ -132,7 +131,7 @@ export const deliveryMachine = setup({
   initial: 'holding',
   on: {
     'trigger.close': { target: '.detached', description: 'The registry was disposed.' },
-    'timing.set': { actions: 'setTiming', description: 'The new durations apply from the next wait on.' },
+    'timing.set': { actions: 'setTiming', description: 'The new durations apply from the next wait.' },
   },
   states: {
     dormant: {
@@ -146,7 +145,7 @@ export const deliveryMachine = setup({
     holding: {
       description: 'Something may be owed, and no message is in flight.',
       initial: 'gathering',
-      on: { 'trigger.detach': { target: 'detached', description: 'The last subscriber left: nothing is sent.' } },
+      on: { 'trigger.detach': { target: 'detached', description: 'The last subscriber left. No message is sent.' } },
       states: {
         gathering: {
           description: 'Tasks that end together share a message: each end restarts the wait, up to a maximum.',
@@ -162,14 +161,14 @@ export const deliveryMachine = setup({
                 'delivery.requested': {
                   target: 'quiet',
                   reenter: true,
-                  description: 'Another end is owed: it shares the message.',
+                  description: 'Another result is owed and will share the message.',
                 },
               },
             },
           },
         },
         looking: {
-          description: 'Decides at once whether to deliver, to wait for the agent, or to rest.',
+          description: 'Decides whether to deliver, to wait for the agent, or to rest.',
           always: [
             { guard: 'isNothingOwed', target: '#delivery.dormant', description: 'Nothing is owed.' },
             { guard: 'isAgentIdle', target: '#delivery.delivering', description: 'The agent is idle.' },
@@ -178,20 +177,20 @@ export const deliveryMachine = setup({
           ],
         },
         polling: {
-          description: 'The agent is busy, or another delivery to this owner is in flight; it is asked again later.',
+          description: 'The agent is busy, or another delivery to this owner is in flight. The agent is polled later.',
           after: { poll: { target: 'looking', description: 'The polling interval has passed.' } },
           on: {
             'delivery.requested': {
               target: 'gathering',
-              description: 'Another end is owed: the agent is asked at once.',
+              description: 'Another result is owed. The agent is polled at once.',
             },
             'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
-            'agent.answered': { target: 'looking', description: 'The agent has answered that it is idle.' },
+            'agent.answered': { target: 'looking', description: 'The agent has reported that it is idle.' },
             'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
           },
         },
         waiting: {
-          description: 'As polling, but the agent emits an event when it is idle.',
+          description: 'Like polling, but the agent emits an event when it is idle.',
           on: {
             'agent.idle': { target: 'gathering', description: 'The agent has become idle.' },
             'lease.ended': { target: 'gathering', description: 'Another delivery to this owner has ended.' },
@@ -207,50 +206,50 @@ export const deliveryMachine = setup({
       initial: 'attended',
       states: {
         attended: {
-          description: 'The trigger is subscribed: the outcome decides what comes next.',
+          description: 'The trigger is subscribed. The outcome decides the next state.',
           on: {
             'delivery.accepted': {
               target: '#delivery.holding',
               actions: 'resetFailures',
-              description: 'The agent accepted the message; another task may have ended meanwhile.',
+              description: 'The agent accepted the message. Another task may have ended meanwhile.',
             },
             'delivery.emptied': [
               {
                 guard: 'isNothingOwed',
                 target: '#delivery.dormant',
-                description: 'Another message has delivered it.',
+                description: 'Another message has delivered the results.',
               },
               {
                 target: '#delivery.backingOff',
                 actions: 'countFailure',
-                description: 'Something is owed, but there was no message: a failure.',
+                description: 'Something is owed, but there was no message. This counts as a failure.',
               },
             ],
             'delivery.refused': {
               target: '#delivery.backingOff',
               actions: 'countFailure',
-              description: 'The agent refused the message: what it carried is owed again.',
+              description: 'The agent refused the message. Its results are owed again.',
             },
             'delivery.expired': {
               target: '#delivery.backingOff',
               actions: ['countFailure', 'reportExpiry'],
-              description: 'The agent took too long: the delivery is given up, and what it carried is owed again.',
+              description: 'The agent took too long. The delivery is abandoned, and its results are owed again.',
             },
             'trigger.detach': { target: 'unattended', description: 'The last subscriber left.' },
           },
         },
         unattended: {
-          description: 'The trigger has no subscriber; only the outcome is awaited.',
+          description: 'The trigger has no subscriber. Only the outcome is awaited.',
           on: {
             'delivery.accepted': { target: '#delivery.detached', description: 'The message was accepted.' },
             'delivery.emptied': { target: '#delivery.detached', description: 'There was nothing to send.' },
             'delivery.refused': {
               target: '#delivery.detached',
-              description: 'The message was refused, and is not retried.',
+              description: 'The message was refused and is not retried.',
             },
             'delivery.expired': {
               target: '#delivery.detached',
-              description: 'The delivery took too long, and is given up.',
+              description: 'The delivery took too long and is abandoned.',
             },
             'trigger.attach': { target: 'attended', description: 'The trigger was subscribed again.' },
           },
@@ -258,16 +257,17 @@ export const deliveryMachine = setup({
       },
     },
     backingOff: {
-      description: 'The last delivery failed. Tasks that end now join the retry; an idle edge starts it.',
+      description:
+        'The last delivery failed. Results that become owed now join the retry. It starts early if the agent becomes idle.',
       after: { backOff: { target: 'holding', description: 'The back-off has passed.' } },
       on: {
-        'agent.idle': { target: 'holding', description: 'The agent has become idle: the retry starts at once.' },
-        'trigger.detach': { target: 'detached', description: 'The last subscriber left: no retry.' },
+        'agent.idle': { target: 'holding', description: 'The agent has become idle. The retry starts at once.' },
+        'trigger.detach': { target: 'detached', description: 'The last subscriber left. There is no retry.' },
       },
     },
     detached: {
       type: 'final',
-      description: 'The subscription is over.',
+      description: 'The subscription has ended.',
     },
   },
 })

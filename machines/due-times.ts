@@ -1,17 +1,17 @@
-/** Keys by the time at which they are due: reservations that expire, deadlines that pass. */
+/** Keys with due times, such as reservations that expire and deadlines that pass. */
 import { BinaryHeap } from './binary-heap.js'
 
 interface Due<Key> {
   readonly key: Key
   readonly at: number
-  /** Orders keys that are due at the same time. */
+  /** The order of keys with the same due time. */
   readonly order: number
 }
 
-/** Stale heap items that are kept at most, besides as many as there are keys. */
+/** The maximum of stale heap items, in addition to the number of keys. */
 const MAX_STALE = 64
 
-/** Adding, removing and finding the earliest cost at most the logarithm of the number of keys, over time. */
+/** Adding, removing and finding the earliest key take logarithmic amortised time. */
 export class DueTimes<Key> {
   readonly #dues = new Map<Key, Due<Key>>()
   #heap = DueTimes.#newHeap<Key>()
@@ -33,26 +33,26 @@ export class DueTimes<Key> {
     return this.#dues.get(key)?.at
   }
 
-  /** Sets the time of a key; an earlier one no longer counts. */
+  /** Sets the due time of a key and replaces an earlier one. */
   set(key: Key, at: number): void {
     const due = { key, at, order: (this.#order += 1) }
     this.#dues.set(key, due)
     this.#heap.push(due)
   }
 
-  /** False when there was no such key. */
+  /** Returns false if the key does not exist. */
   delete(key: Key): boolean {
     if (!this.#dues.delete(key)) return false
     if (this.#heap.size > 2 * this.#dues.size + MAX_STALE) this.#dropStale()
     return true
   }
 
-  /** The earliest time; undefined when there is no key. */
+  /** The earliest due time; undefined if there is no key. */
   get next(): number | undefined {
     return this.#earliest()?.at
   }
 
-  /** The key of the earliest time; undefined when there is no key. */
+  /** The key with the earliest due time; undefined if there is no key. */
   get nextKey(): Key | undefined {
     return this.#earliest()?.key
   }

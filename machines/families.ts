@@ -1,48 +1,47 @@
 /**
- * Families: the tasks that a run launches (F5). While its run lasts, a task owns them, as an owner of its own; when it ends, they and what is
- * owed for them pass to its owner.
+ * Families: the tasks that a run launches (F5). The run owns them while it lasts. When it ends, the tasks and their undelivered results pass to the
+ * owner of its own task.
  */
 import { holdsSlot } from './task-status.js'
 import type { Ledger } from './ledger.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
-/** The owner of what a run launches is this and the id of its task. */
+/** A run's owner name is this prefix plus the id of its task. */
 const RUN_OWNER_PREFIX = 'run:'
 
-/** The owner of the tasks that the run of a task launches, while it lasts. */
+/** Returns the owner of the tasks that a task's run launches. */
 export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
 
-/** The id of the task whose run is this owner; undefined for another owner. */
+/** Returns the id of the task whose run is this owner; undefined for another owner. */
 export const runOfOwner = (owner: string): string | undefined =>
   owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
 
-/** How large a family may be. */
+/** The maximum size of a family. */
 export interface FamilyLimits {
-  /** How deep: 1 for children that launch nothing. */
+  /** The maximum depth: 1 for children that launch nothing. */
   readonly maxDepth: number
-  /** How many tasks of one run may run or be owed to it. */
+  /** The maximum of tasks of one run that are active or have undelivered results. */
   readonly maxChildren: number
 }
 
 /** Why a run may not launch a task. */
 export type FamilyRefusal = 'parent-ended' | 'too-deep' | 'too-many'
 
-/** Knows which tasks own others. */
+/** Tracks which tasks own others. */
 export class Families {
   readonly limits: FamilyLimits
   readonly #ledger: Ledger
   readonly #onRelease: (owner: string, heir: string | undefined) => void
-  /** The ids of the tasks whose runs own others. */
   readonly #parents = new Set<string>()
 
-  /** @param onRelease called when a run ceases to be an owner; it must not throw */
+  /** @param onRelease called when a run is no longer an owner; must not throw */
   constructor(limits: FamilyLimits, ledger: Ledger, onRelease: (owner: string, heir: string | undefined) => void) {
     this.limits = limits
     this.#ledger = ledger
     this.#onRelease = onRelease
   }
 
-  /** Why this task may not launch another one; undefined when it may. */
+  /** Returns why this task may not launch another one; undefined if it may. */
   refusalOf(parent: TaskEntry): FamilyRefusal | undefined {
     const { id, depth = 0 } = parent.record
     const isRunning = parent.ref !== undefined && holdsSlot(parent.record.status)
@@ -52,25 +51,25 @@ export class Families {
     return this.#ledger.outstanding(owner) >= this.limits.maxChildren ? 'too-many' : undefined
   }
 
-  /** A task was admitted, resumed or restored. */
+  /** Adds a task that was admitted, resumed or restored. */
   add({ record }: TaskEntry): void {
     this.setOwner(record.owner)
   }
 
-  /** Tasks, or what a feature keeps, have this owner from now on. */
+  /** Notes a new owner of tasks or of the data of a feature. */
   setOwner(owner: string): void {
     const runId = runOfOwner(owner)
     if (runId !== undefined) this.#parents.add(runId)
   }
 
-  /** The tasks of a run that have not ended, in the order of registration. */
+  /** The active tasks of a run, in the order of registration. */
   liveChildren({ record: { id } }: TaskEntry): TaskEntry[] {
     if (!this.#parents.has(id)) return NONE
     const owner = ownerOfRun(id)
     return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
   }
 
-  /** A run has ended: what it owned passes to the owner of its task, or to no one when that is gone. False when it owned nothing. */
+  /** Ends a run. What it owned passes to the owner of its task, or to nobody if that owner is gone. Returns false if it owned nothing. */
   release({ record: { id, owner }, isDisowned }: TaskEntry): boolean {
     if (!this.#parents.delete(id)) return false
     const heir = isDisowned ? undefined : owner

@@ -1,28 +1,28 @@
-/** The retained tasks, running and ended: ids are unique among them (A4), and the ended ones that owe nothing are bounded (A7). */
+/** The kept tasks, active and ended. Their ids are unique (A4), and the number of ended tasks with nothing owed is bounded (A7). */
 import { BinaryHeap } from './binary-heap.js'
 import { byEnd, isOutstanding, isTerminal, type TaskEntry } from './task-entry.js'
 
-/** The newest records with a cut, unread text are kept besides the history limit: so many, and so many bytes in all (64 MiB). */
+/** The newest records with shortened, unread text are kept beyond the history limit, up to this number and this many bytes in total. */
 const MAX_UNREAD = { records: 100, bytes: 64 * 1024 * 1024 } as const
 
-/** Finds tasks by id, and picks the ended ones that may be pruned. */
+/** Finds tasks by id, and selects ended ones to prune. */
 export class History {
   readonly #entries = new Map<string, TaskEntry>()
   readonly #limit: () => number
   readonly #isHeld: (entry: TaskEntry) => boolean
-  /** Ended tasks that owe nothing, the earliest ended first. */
+  /** Ended tasks with nothing owed, in the order in which they ended. */
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => byEnd(a, b) < 0)
-  /** Ended tasks whose text was cut, and the rest was not read, with their bytes. */
+  /** Ended tasks whose text was shortened and has not been read in full, with their size in bytes. */
   readonly #unread = new Map<TaskEntry, number>()
   readonly #bytesOf: (entry: TaskEntry) => number
   #unreadBytes = 0
-  /** Those of `#prunable` that must stay: their text was cut, or they are owed again, after they had been queued. */
+  /** Tasks in `#prunable` that must stay after all: their text was shortened, or they are owed again. */
   readonly #kept = new Set<TaskEntry>()
 
   /**
-   * @param limit how many ended tasks that owe nothing may be kept besides those that have still to be read
-   * @param isHeld whether a task must be kept although it owes nothing
-   * @param bytesOf about how much the texts of an ended task take, in bytes
+   * @param limit the maximum of ended tasks with nothing owed, besides those with unread text
+   * @param isHeld whether a task must be kept although nothing is owed
+   * @param bytesOf the approximate size of an ended task's texts, in bytes
    */
   constructor(
     limit: () => number,
@@ -42,7 +42,7 @@ export class History {
     return this.#entries.get(id)
   }
 
-  /** Every retained task, in the order of registration. */
+  /** All kept tasks, in the order of registration. */
   entries(): IterableIterator<TaskEntry> {
     return this.#entries.values()
   }
@@ -51,18 +51,18 @@ export class History {
     this.#entries.set(entry.record.id, entry)
   }
 
-  /** Whether a record is to be pruned now. */
+  /** Whether a record must be pruned now. */
   hasExcess(): boolean {
     return this.#prunable.size - this.#kept.size > this.#limit()
   }
 
-  /** The handlers of a task's end have run. */
+  /** Notes that the handlers of a task's end have run. */
   markHandled(entry: TaskEntry): void {
     if (entry.pruning === 'unhandled') entry.pruning = 'handled'
     this.offer(entry)
   }
 
-  /** Queues an ended task for pruning once it owes nothing, its handlers have run and no one has to read the rest of it. */
+  /** Queues an ended task for pruning, if nothing is owed, its handlers have run and its text need not be kept. */
   offer(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || isOutstanding(entry)) return
     if (entry.pruning === 'unhandled' || this.#unread.has(entry) || this.#isHeld(entry)) return
@@ -74,18 +74,18 @@ export class History {
     this.#prunable.push(entry)
   }
 
-  /** An ended task is owed again. */
+  /** Keeps an ended task that is owed again. */
   keep(entry: TaskEntry): void {
     if (entry.pruning === 'offered') this.#kept.add(entry)
   }
 
-  /** Removes the earliest ended task that may go, while the history is over its limit. */
+  /** Removes the earliest prunable task if the history exceeds its limit. */
   prune(): TaskEntry | undefined {
     while (this.hasExcess()) {
       const entry = this.#prunable.pop()
       if (entry === undefined) return undefined
       entry.pruning = 'handled'
-      // It is offered again when it is read, or delivered.
+      // It is queued again when it is read or delivered.
       if (this.#kept.delete(entry)) continue
       this.#entries.delete(entry.record.id)
       return entry
@@ -93,7 +93,7 @@ export class History {
     return undefined
   }
 
-  /** Keeps a record whose text was cut until it is read; of those, the newest that `MAX_UNREAD` allows. */
+  /** Keeps a record whose text was shortened until it is read, within `MAX_UNREAD`. */
   keepUnread(id: string): void {
     const entry = this.#entries.get(id)
     if (entry === undefined || !isTerminal(entry.record) || this.#unread.has(entry)) return

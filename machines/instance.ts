@@ -1,14 +1,12 @@
 /**
  * The connection of one instance.
  *
- * I1  An instance ends once. A later connection under its id is another instance.
- * I2  A registration that never connects expires.
- * I3  A connection that is silent for too long is lost.
- * I4  When another socket takes over, the calls of the old one fail at once and the instance stays connected.
+ * I1 An instance ends once. A later connection with its id is another instance. I2 A registration that never connects expires. I3 A connection that
+ * is silent for too long is lost. I4 When another socket takes over, the calls of the old one fail at once and the instance stays connected.
  */
 import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
-/** Time limits of a connection. Without them an instance reports its own end. */
+/** The time limits of a connection. Without them an instance reports its own end. */
 export interface InstanceTiming {
   /** How long it may take to connect, in ms. */
   readonly connectTimeoutMs?: number
@@ -16,9 +14,9 @@ export interface InstanceTiming {
   readonly livenessMs?: number
 }
 
-/** What an instance's machine needs from its host. */
+/** The effects of an instance, provided by the host. */
 export interface InstanceHost {
-  /** Fails the calls in flight: another socket took over, or the instance is gone. Called inside a transition. */
+  /** Fails the calls in flight, because another socket took over or the instance is gone. Called inside a transition. */
   failCalls(cause: 'takenOver' | 'disconnected'): void
 }
 
@@ -64,59 +62,63 @@ export const instanceMachine = setup({
   initial: 'connecting',
   states: {
     connecting: {
-      description: 'It is registered and takes no commands yet.',
+      description: 'The instance is registered and takes no commands yet.',
       initial: 'unhurried',
       on: {
-        'connection.opened': { target: 'connected', description: 'It takes commands from now on.' },
-        'connection.lost': { target: 'disconnected', description: 'It was lost before it connected.' },
-        'instance.disconnect': { target: 'disconnected', description: 'It was disconnected on purpose.' },
+        'connection.opened': { target: 'connected', description: 'The instance has connected.' },
+        'connection.lost': { target: 'disconnected', description: 'The instance was lost before it connected.' },
+        'instance.disconnect': { target: 'disconnected', description: 'The instance was disconnected on purpose.' },
       },
       states: {
         unhurried: {
-          description: 'It may take any time to connect.',
-          always: { guard: 'hasConnectTimeout', target: 'hurried', description: 'There is a time limit.' },
+          description: 'There is no time limit for the connection.',
+          always: { guard: 'hasConnectTimeout', target: 'hurried', description: 'The connection has a time limit.' },
         },
         hurried: {
-          description: 'It has to connect within a time limit.',
-          after: { connectTimeout: { target: '#instance.disconnected', description: 'It did not connect in time.' } },
+          description: 'The instance must connect within a time limit.',
+          after: {
+            connectTimeout: { target: '#instance.disconnected', description: 'The instance did not connect in time.' },
+          },
         },
       },
     },
     connected: {
-      description: 'It takes commands.',
+      description: 'The instance takes commands.',
       initial: 'trusted',
       on: {
         'connection.takenOver': {
           target: 'connected',
           reenter: true,
           actions: 'failCalls',
-          description: 'Another socket replaces the present one, whose calls fail.',
+          description: 'Another socket replaces the current one. Calls of the old socket fail.',
         },
-        'connection.lost': { target: 'disconnected', description: 'Its connection ended.' },
-        'instance.disconnect': { target: 'disconnected', description: 'It was disconnected on purpose.' },
+        'connection.lost': { target: 'disconnected', description: 'The connection ended.' },
+        'instance.disconnect': { target: 'disconnected', description: 'The instance was disconnected on purpose.' },
       },
       states: {
         trusted: {
-          description: 'It reports its own end.',
-          always: { guard: 'hasLiveness', target: 'watched', description: 'There is a limit on its silence.' },
+          description: 'The instance reports its own end.',
+          always: { guard: 'hasLiveness', target: 'watched', description: 'The connection has a liveness limit.' },
         },
         watched: {
-          description: 'It has to send something from time to time.',
+          description: 'The instance must send a message within each liveness period.',
           on: {
             'connection.alive': {
               target: 'watched',
               reenter: true,
-              description: 'It is alive: the wait starts over.',
+              description: 'The instance is alive. The period starts over.',
             },
           },
-          after: { liveness: { target: '#instance.disconnected', description: 'It was silent for too long.' } },
+          after: {
+            liveness: { target: '#instance.disconnected', description: 'The instance was silent for too long.' },
+          },
         },
       },
     },
     disconnected: {
       type: 'final',
       entry: 'failCalls',
-      description: 'It is gone, and its tasks have failed.',
+      description: 'The instance is gone, and its tasks have failed.',
     },
   },
 })

@@ -1,34 +1,33 @@
-/** Numbers every change of a task, stamps it with the time, and queues it for the host, in order (R6). */
+/** Numbers and timestamps every change of a task, and queues it for the host in order (R6). */
 import type { DeliveryStatus, TaskAnswer, TaskTransition } from './records.js'
 import type { AsyncTaskStatus } from './task-status.js'
 import type { TaskEntry } from './task-entry.js'
 
-/** What the host is notified of after a transition of the registry has ended. */
+/** A notification for the host, delivered after the transition of the registry. */
 export type RegistryNotification =
   | { readonly type: 'transition'; readonly transition: TaskTransition; readonly entry: TaskEntry }
-  /** An exclusive lease has ended: the owner's next delivery may start. */
+  /** An exclusive lease has ended, so the owner's next delivery may start. */
   | { readonly type: 'lease.ended'; readonly owner: string }
   /** The open questions of a task have changed. */
   | { readonly type: 'questions'; readonly entry: TaskEntry }
-  /** A question of a task is answered; `questions` follows. */
+  /** A question was answered. `questions` follows. */
   | { readonly type: 'answer'; readonly entry: TaskEntry; readonly questionId: string; readonly answer: TaskAnswer }
-  /** A task has exceeded a budget, or its time: its run is asked to conclude, or to stop. */
+  /** A task has exceeded a budget or its deadline, and its run is asked to conclude or to stop. */
   | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
   /** A task has moved from the foreground to the background. */
   | { readonly type: 'detached'; readonly entry: TaskEntry }
-  /** The tasks of this owner, or of all, are paused, or are not any longer. */
+  /** The tasks of this owner, or of all owners, were paused or resumed. */
   | { readonly type: 'paused'; readonly owner: string | undefined }
-  /** A question is owed to this owner (again). */
+  /** A question to this owner has become owed, possibly again. */
   | { readonly type: 'questions.owed'; readonly owner: string }
 
-/** The numbered record of changes. */
 export class Journal {
   /** The time, in ms since the epoch. */
   readonly now: () => number
   readonly #publish: (notification: RegistryNotification) => void
   #seq = 0
 
-  /** @param publish queues a notification; it calls no host code */
+  /** @param publish queues a notification; calls no host code */
   constructor(now: () => number, publish: (notification: RegistryNotification) => void) {
     this.now = now
     this.#publish = publish
@@ -44,12 +43,12 @@ export class Journal {
     return ++this.#seq
   }
 
-  /** Later changes get numbers above this one. */
+  /** Continues the numbers after this one. */
   continueAfter(seq: number): void {
     this.#seq = Math.max(this.#seq, seq)
   }
 
-  /** The status of a task has changed (`from` is null for a new one): its record has the number already. */
+  /** Publishes a status change. `from` is null for a new task. The record already has the number. */
   status(entry: TaskEntry, from: AsyncTaskStatus | null, at?: number): void {
     const { record } = entry
     const { id: taskId, owner, seq, status: to } = record
@@ -85,12 +84,12 @@ export class Journal {
     this.#publish({ type: 'questions', entry })
   }
 
-  /** A question of a task is answered. */
+  /** Publishes the answer to a question. */
   answer(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
     this.#publish({ type: 'answer', entry, questionId, answer })
   }
 
-  /** A task has reached a limit. */
+  /** Publishes that a task has reached a limit. */
   limit(entry: TaskEntry, state: 'wrapping' | 'stopping'): void {
     this.#publish({ type: 'limit', entry, state })
   }

@@ -1,19 +1,17 @@
 /**
- * One instance's lane: it runs the commands of its tasks one at a time, in the order in which the tasks were submitted.
+ * The lane of one instance. It runs the commands of its tasks one at a time, in the order in which the tasks were submitted.
  *
- * L1  At most one call is in flight, also across the loss and the return of the instance.
- * L2  Tasks are taken in the order of their submission.
- * L3  After a call was given up, the next one starts when that call has settled or its grace period has passed.
- * L4  A call that exceeds its time limit is given up.
+ * L1 At most one call is in flight, even if the instance is lost and returns. L2 Tasks start in the order of submission. L3 After a call is
+ * abandoned, the next one starts when that call has settled or its grace period has passed. L4 A call that exceeds its time limit is abandoned.
  *
- * The host starts, times and aborts the calls. It reports a call that was given up as settled when the grace period has passed,
- * so the machine needs no timer.
+ * The host starts, times and aborts the calls. It reports an abandoned call as settled when the grace period has passed, so the machine needs no
+ * timer.
  */
 import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 
-/** What a lane needs from its host. The methods are called inside a transition and must not send events to the lane. */
+/** The effects of a lane, provided by the host. Called inside a transition; they must not send events to the lane. */
 export interface LaneHost {
-  /** Whether a command is waiting that may start: not the first of a task while the lane is paused. */
+  /** Whether a command may start. In a paused lane, the first command of a task may not. */
   hasNext(): boolean
   /** Starts the next command. The host sends `call.settled` when it has ended, and `call.timedOut` when its time limit has passed. */
   startCall(): void
@@ -25,13 +23,13 @@ export interface LaneHost {
 
 /** Events of a lane. */
 export type LaneEvent =
-  /** A task was put in the lane, or the lane is paused no longer. */
+  /** A task was added, or the lane was resumed. */
   | { readonly type: 'lane.wake' }
   /** The call in flight has settled, or was abandoned. */
   | { readonly type: 'call.settled' }
   /** The call in flight has exceeded its time limit. */
   | { readonly type: 'call.timedOut' }
-  /** The task of the call in flight has ended: it was cancelled, or its instance was lost. */
+  /** The task of the call in flight was cancelled, or its instance was lost. */
   | { readonly type: 'call.abort' }
 
 /** Input of `laneMachine`. */
@@ -64,7 +62,7 @@ export const laneMachine = setup({
   initial: 'idle',
   states: {
     idle: {
-      description: 'Nothing runs: nothing is queued, or the lane is paused.',
+      description: 'No command runs, because the queue is empty or the lane is paused.',
       on: { 'lane.wake': { guard: 'hasNext', target: 'calling', description: 'A task may start.' } },
     },
     calling: {
@@ -73,26 +71,27 @@ export const laneMachine = setup({
       on: {
         'call.settled': [
           { guard: 'hasNext', actions: 'startCall', description: 'The next command starts at once.' },
-          { target: 'idle', description: 'That was the last command.' },
+          { target: 'idle', description: 'No command is left.' },
         ],
         'call.timedOut': {
           target: 'releasing',
           actions: 'timeOutCall',
-          description: 'The command exceeded its time limit: its task fails.',
+          description: 'The command exceeded its time limit. Its task fails.',
         },
         'call.abort': {
           target: 'releasing',
-          description: 'The task of the call has ended: it was cancelled, or its instance was lost.',
+          description: 'The task of the call was cancelled, or its instance was lost.',
         },
       },
     },
     releasing: {
-      description: 'The call was given up. Nothing else starts until it has settled or its grace period has passed.',
+      description:
+        'The call was abandoned. The next command starts when it has settled or its grace period has passed.',
       entry: 'abortCall',
       on: {
         'call.settled': [
           { guard: 'hasNext', target: 'calling', description: 'The lane is free, and the next command starts.' },
-          { target: 'idle', description: 'The lane is free, and nothing is queued.' },
+          { target: 'idle', description: 'The lane is free, and the queue is empty.' },
         ],
       },
     },

@@ -1,6 +1,6 @@
 /**
- * What is owed to each owner, and which message carries it: `owed -> leased -> delivered` (A5, A6). An entry is in at most one
- * lease, and an owner has at most one exclusive lease (R4).
+ * The ledger: what is owed to each owner, and which message carries it (`owed -> leased -> delivered`, A5, A6). An entry is in at most one lease, and
+ * an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
 import { OwedQuestions, type QuestionRef } from './owed-questions.js'
@@ -18,19 +18,18 @@ import {
 import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
 import { accountOf, hasEnded, type ActiveStatus } from './task-status.js'
 
-/** Asks for a lease. */
 export interface LeaseRequest {
-  /** The id of the delivery; it must be new. */
+  /** The id of the delivery. It must be new. */
   readonly deliveryId: string
-  /** Whose entries to take; every owner's when absent. */
+  /** Takes the entries of this owner. Default: of all owners. */
   readonly owner?: string
-  /** Takes these entries alone. */
+  /** Takes only these entries. */
   readonly taskIds?: readonly string[]
   /** Refused while another exclusive lease of the same owner is open. */
   readonly isExclusive?: boolean
-  /** Also takes the named tasks that run or are leased, as soon as they are owed. */
+  /** Also claims the named tasks that are active or leased, and takes them when they become owed. */
   readonly isClaim?: boolean
-  /** Takes these questions too, as far as they are owed. */
+  /** Also takes those of these questions that are owed. */
   readonly questions?: readonly QuestionRef[]
 }
 
@@ -41,35 +40,35 @@ interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
   exclusive: Lease | undefined
 }
 
-/** What the ledger needs of the registry. */
+/** What the ledger needs from the registry. */
 export interface LedgerOptions {
   readonly journal: Journal
-  /** A cancelled task owes a message too. */
+  /** Whether a cancelled task owes a message. */
   readonly notifyCancelled: boolean
   readonly find: (id: string) => TaskEntry | undefined
-  /** An ended entry owes nothing (any more). */
+  /** Called when nothing is owed for an ended entry any more. */
   readonly onCleared: (entry: TaskEntry) => void
-  /** An entry that was delivered is owed again. */
+  /** Called when a delivered entry is owed again. */
   readonly onRepeated?: (entry: TaskEntry) => void
-  /** To whom the questions of a task are delivered. Default: its owner. */
+  /** The owner that receives the questions of a task. Default: the owner of the task. */
   readonly addresseeOf?: (entry: TaskEntry) => string
-  /** What the record of a task that ends keeps of its output, if anything. */
+  /** The end of a task's output to keep in its record, if any. */
   readonly tailOf?: (entry: TaskEntry, settlement: Settlement) => string | undefined
-  /** Called with the messages that carry results, where they are stored. */
+  /** Called for the messages that carry results, if these are stored. */
   readonly deliveries?: DeliveryObserver
 }
 
-/** What happens to the messages that carry results and questions. */
+/** Observes the messages that carry results and questions. */
 export interface DeliveryObserver {
-  /** A message carries an entry, or a question of it. */
+  /** A message carries an entry or one of its questions. */
   onCarried(deliveryId: string, entry: TaskEntry, question?: OwedQuestion): void
-  /** Whether the questions of an entry are delivered has changed. */
+  /** The delivery state of an entry's questions has changed. */
   onAsked(entry: TaskEntry): void
-  /** A message was accepted, with these of its entries; all when absent. */
+  /** A message was accepted, with these entries; with all if absent. */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
   /** A message was not accepted. */
   onReleased(deliveryId: string): void
-  /** The host has delivered the end of a task by itself. */
+  /** The host has delivered the end of a task itself. */
   onMarked(entry: TaskEntry): void
 }
 
@@ -81,7 +80,7 @@ export class Ledger {
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
   readonly #totals: Record<AccountPart, number> = { queued: 0, running: 0, owed: 0, leased: 0 }
-  /** An account that was closed, for the next owner: one task after another opens and closes the same account. */
+  /** A closed account, reused for the next owner, because accounts are often opened and closed in turn. */
   #spare: OwnerAccount | undefined
 
   constructor(options: LedgerOptions) {
@@ -103,27 +102,27 @@ export class Ledger {
     return this.#accounts.get(owner)?.exclusive !== undefined
   }
 
-  /** Whether a result or a question is owed that no lease holds. */
+  /** Whether a result or a question is owed and not leased. */
   isOwing(owner: string): boolean {
     return this.countOf('owed', owner) > 0 || this.questions.owed(owner).length > 0
   }
 
-  /** What is owed and in no lease, in the order in which it ended. */
+  /** Entries that are owed and not leased, in the order in which they ended. */
   owed(owner?: string): TaskEntry[] {
     return this.#entries('owed', owner).sort(byEnd)
   }
 
-  /** What runs, in the order of registration. */
+  /** Running tasks, in the order of registration. */
   running(owner?: string): TaskEntry[] {
     return this.#entries('running', owner).sort(byRegistration)
   }
 
-  /** What waits for a slot, in the order of registration. */
+  /** Queued tasks, in the order of registration. */
   queued(owner?: string): TaskEntry[] {
     return this.#entries('queued', owner).sort(byRegistration)
   }
 
-  /** What has not ended, in the order of registration. */
+  /** Active tasks, in the order of registration. */
   active(owner?: string): TaskEntry[] {
     return [...this.#entries('queued', owner), ...this.#entries('running', owner)].sort(byRegistration)
   }
@@ -132,12 +131,12 @@ export class Ledger {
     return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }
 
-  /** How many tasks of the owner (of any owner) have not ended, or are owed or leased. */
+  /** The number of tasks of the owner (of any owner) that are active, owed or leased. */
   outstanding(owner?: string): number {
     return PARTS.reduce((sum, part) => sum + this.countOf(part, owner), 0)
   }
 
-  /** The owners that have such entries, with their numbers. */
+  /** The number of entries of each owner in this part of its account. */
   countsByOwner(part: AccountPart): Map<string, number> {
     const counts = new Map<string, number>()
     for (const [owner, account] of this.#accounts) {
@@ -147,7 +146,7 @@ export class Ledger {
     return counts
   }
 
-  /** Opens the account of a task that was registered, or restored. */
+  /** Adds a task that was registered or restored. */
   add(entry: TaskEntry): void {
     const { status, delivery } = entry.record
     if (!hasEnded(status)) this.#add(entry, accountOf(status))
@@ -155,7 +154,7 @@ export class Ledger {
     else this.#options.onCleared(entry)
   }
 
-  /** A task has started, or waits again: its record says so. */
+  /** Notes that a task has started or waits again, as its record says. */
   move(entry: TaskEntry, record: ActiveTaskInfo, at: number): void {
     const from = entry.record.status as ActiveStatus
     this.#remove(entry, accountOf(from))
@@ -165,7 +164,7 @@ export class Ledger {
     this.#options.journal.status(entry, from, at)
   }
 
-  /** A task has ended: writes its record, and what is owed for it. `children` are the tasks of its run that go on. */
+  /** Ends a task: writes its record and what is owed for it. `children` are the tasks of its run that continue. */
   end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
     const { journal, notifyCancelled, tailOf } = this.#options
     const outputTail = tailOf?.(entry, settlement)
@@ -191,7 +190,7 @@ export class Ledger {
     this.#closeIfEmpty(entry.record.owner)
   }
 
-  /** Opens a lease; undefined when there is nothing to take, or the owner's exclusive lease is open. */
+  /** Opens a lease. Returns undefined if there is nothing to take, or the owner's exclusive lease is open. */
   take(request: LeaseRequest): Lease | undefined {
     const { deliveryId, owner, taskIds, isExclusive = false, isClaim = false } = request
     const exclusiveOwner = isExclusive ? owner : undefined
@@ -221,7 +220,7 @@ export class Ledger {
     return lease
   }
 
-  /** The message was accepted: its entries are delivered. Those that it did not carry are owed again. */
+  /** Accepts a message: its entries are delivered. Entries of the lease that the message did not carry are owed again. */
   acknowledge(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
@@ -234,7 +233,9 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /** The message was not accepted: its entries are owed again. If that is uncertain, they are marked as possible repeats. */
+  /**
+   * Ends the lease of a message that was not accepted: its entries are owed again. If acceptance is uncertain, they are marked as possible repeats.
+   */
   release(deliveryId: string, isUncertain = false): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
@@ -247,13 +248,13 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /** The message is written: its lease keeps what has ended, and takes nothing more. */
+  /** Removes the claims of a lease whose message is written. The lease keeps the entries that have ended. */
   dropClaims(deliveryId: string): void {
     const lease = this.#leases.get(deliveryId)
     if (lease !== undefined) this.#dropClaims(lease)
   }
 
-  /** A message was accepted whose lease had been released: what it carried is no longer owed. */
+  /** Handles the late acceptance of a message whose lease was released: its content is no longer owed. */
   acceptLate(deliveryId: string, entries: readonly TaskEntry[], questions: readonly OwedQuestion[] = []): void {
     const { deliveries } = this.#options
     const outstanding = entries.filter(isOutstanding)
@@ -269,9 +270,9 @@ export class Ledger {
   }
 
   /**
-   * Owes once more what a message has delivered.
-   * @param entries those that may have been in it
-   * @returns whether there is anything of it left
+   * Owes the content of a delivered message again.
+   * @param entries candidates that may have been in it
+   * @returns whether any of its content is left
    */
   repeat(deliveryId: string, entries: Iterable<TaskEntry>): boolean {
     const delivered = [...entries].filter(
@@ -288,14 +289,14 @@ export class Ledger {
     return delivered.length + this.questions.repeat(deliveryId) > 0
   }
 
-  /** The host has delivered the end of a task by itself. */
+  /** Marks the end of a task as delivered by the host itself. */
   markDelivered(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || !isOutstanding(entry)) return
     this.#options.deliveries?.onMarked(entry)
     this.#deliver(entry, undefined)
   }
 
-  /** Transfers an owner's tasks to another owner; without one their results are owed to no one. */
+  /** Transfers an owner's tasks to another owner. Without an heir nobody receives their results. */
   releaseOwner(owner: string, heir: string | undefined): void {
     if (heir === owner) return
     this.questions.releaseOwner(owner, heir)

@@ -1,10 +1,9 @@
 /**
- * The open questions of all tasks, and which of them their owners have still to be told of: `owed -> leased -> delivered`, as results are
- * (F6). A question is here until it is answered or withdrawn; it keeps no record, and holds back no end.
+ * The open questions of all tasks and their delivery: `owed -> leased -> delivered`, as for results (F6). A question stays here until it is answered
+ * or withdrawn. It does not keep a record from being pruned, or delay the end of a task.
  */
 import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 
-/** Names a question. */
 export interface QuestionRef {
   /** The task that asks. */
   readonly taskId: string
@@ -12,13 +11,13 @@ export interface QuestionRef {
   readonly questionId: string
 }
 
-/** What the open questions need of the ledger. */
+/** What the open questions need from the ledger. */
 export interface OwedQuestionsOptions {
-  /** To whom the questions of a task are delivered. */
+  /** The owner that receives the questions of a task. */
   readonly addresseeOf: (entry: TaskEntry) => string
-  /** A question has become owed. */
+  /** Called when a question becomes owed. */
   readonly onOwed: (owner: string) => void
-  /** What is stored of the questions of a task has changed. */
+  /** Called when the stored state of a task's questions has changed. */
   readonly onChanged?: ((entry: TaskEntry) => void) | undefined
 }
 
@@ -31,7 +30,7 @@ export class OwedQuestions {
     this.#options = options
   }
 
-  /** What is owed and in no lease. */
+  /** Questions that are owed and not leased. */
   owed(owner?: string): OwedQuestion[] {
     if (this.#open.size === 0) return []
     return [...this.#open].filter(
@@ -39,7 +38,7 @@ export class OwedQuestions {
     )
   }
 
-  /** What is to be stored of the open questions of a task, by their ids. */
+  /** The state to store of a task's open questions, by id. */
   standings(entry: TaskEntry): Readonly<Record<string, QuestionStanding>> {
     const asked = [...this.#open].filter((question) => question.entry === entry)
     const standing = ({ delivery, deliveryId, isRepeat }: OwedQuestion): QuestionStanding => ({
@@ -49,14 +48,14 @@ export class OwedQuestions {
     return Object.fromEntries(asked.map((question) => [question.id, standing(question)]))
   }
 
-  /** Finds out again to whom the questions are owed. */
+  /** Determines again who receives the questions. */
   address(): void {
     for (const question of this.#open) question.owner = this.#options.addresseeOf(question.entry)
   }
 
   /**
-   * The questions of a record have changed, or its task has ended.
-   * @param standings how the last process had left them
+   * Updates the questions of a task after its record has changed or the task has ended.
+   * @param standings their state in the last process
    */
   update(entry: TaskEntry, standings: Readonly<Record<string, QuestionStanding>> = {}): void {
     const { questions } = entry.record
@@ -87,14 +86,14 @@ export class OwedQuestions {
     return taken
   }
 
-  /** The message was accepted. */
+  /** Marks questions as delivered. */
   deliver(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
       if (question.delivery === 'leased') this.#set(question, 'delivered')
     }
   }
 
-  /** A message was accepted after its lease had ended: another one that carries them is not repeated. */
+  /** Handles a late acceptance: another message that carries these questions is not a repeat. */
   acceptLate(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
       if (question.delivery === 'owed') this.#set(question, 'delivered')
@@ -102,7 +101,9 @@ export class OwedQuestions {
     }
   }
 
-  /** The message was not accepted: what is still open is owed again. If that is uncertain, it is marked as a possible repeat. */
+  /**
+   * Owes the open ones of these questions again, after a message was not accepted. If acceptance is uncertain, they are marked as possible repeats.
+   */
   return(questions: Iterable<OwedQuestion>, isUncertain = false): void {
     for (const question of questions) {
       if (question.delivery !== 'leased') continue
@@ -112,7 +113,7 @@ export class OwedQuestions {
     }
   }
 
-  /** Owes what a message has delivered once more, as far as it is open. Returns how many questions that are. */
+  /** Owes the open questions of a delivered message again. Returns how many there are. */
   repeat(deliveryId: string): number {
     const again = [...this.#open].filter(
       (question) => question.deliveryId === deliveryId && question.delivery === 'delivered',
@@ -131,7 +132,7 @@ export class OwedQuestions {
     this.#options.onChanged?.(question.entry)
   }
 
-  /** An owner is gone: its heir is told, or nobody. */
+  /** Transfers the questions of an owner to its heir, or to nobody. */
   releaseOwner(owner: string, heir: string | undefined): void {
     for (const question of this.#open) {
       if (question.owner !== owner) continue
@@ -145,5 +146,4 @@ export class OwedQuestions {
   }
 }
 
-/** The name of a question. */
 export const refOf = ({ entry, id }: OwedQuestion): QuestionRef => ({ taskId: entry.record.id, questionId: id })

@@ -1,15 +1,15 @@
-/** What is paused: everything, or the tasks of some owners. Only the registry's transitions change it. */
+/** The current pauses, of all tasks or of single owners. Only the registry's transitions change them. */
 import { runOfOwner } from './families.js'
 
-/** While a pause lasts, no task starts that it concerns. What runs goes on, and so does what that launches. */
+/** A pause. The tasks that it covers do not start while it lasts. Running tasks and the tasks that they launch continue. */
 export interface TaskPause {
-  /** Whose tasks it concerns; absent for those of every owner. */
+  /** The owner whose tasks are paused. Absent for all owners. */
   readonly owner?: string
-  /** Whether results are delivered meanwhile, or held until it ends. */
+  /** Whether results are delivered during the pause or held until it ends. */
   readonly deliveries: 'hold' | 'send'
   /** When it began, in ms since the epoch. */
   readonly since: number
-  /** Who began it, as `pause` was given. */
+  /** Who began it, as passed to `pause`. */
   readonly by?: string
 }
 
@@ -32,13 +32,13 @@ export class Pauses {
     this.#pauses.delete(owner)
   }
 
-  /** Those that concern the tasks of an owner. A run that goes on may wait for what it has launched: there are none for it. */
+  /** The pauses that cover the tasks of an owner. None for a run, because a running task may wait for the tasks that it has launched. */
   of(owner: string): readonly TaskPause[] {
     if (this.#pauses.size === 0 || runOfOwner(owner) !== undefined) return []
     return [this.#pauses.get(undefined), this.#pauses.get(owner)].filter((pause) => pause !== undefined)
   }
 
-  /** Whether the tasks of an owner do not start. */
+  /** Whether the tasks of an owner are paused. */
   concern(owner: string): boolean {
     return this.of(owner).length > 0
   }

@@ -1,9 +1,9 @@
-/** What the features of a host keep for each task. */
+/** Values that features keep for each task. */
 import type { TaskEntry } from './task-entry.js'
 
-/** A value that one feature keeps for each task. It goes with the entry of the task. */
+/** A value that a feature keeps for each task. It is removed with the entry of the task. */
 export class PerTask<T> {
-  /** The value; undefined when the task has none. */
+  /** Returns undefined if the task has no value. */
   get(entry: TaskEntry): T | undefined {
     return entry.kept?.get(this) as T | undefined
   }
@@ -13,7 +13,7 @@ export class PerTask<T> {
     entry.kept.set(this, value)
   }
 
-  /** The value, which is made when the task has none. */
+  /** Returns the value, and creates it if the task has none. */
   ensure(entry: TaskEntry, make: () => T): T {
     const present = this.get(entry)
     if (present !== undefined) return present

@@ -1,20 +1,20 @@
-/** The starts of each subagent with a rate, in a sliding window (F18). */
+/** The recent starts of each subagent with a rate, in a sliding window (F18). */
 import { DueTimes } from './due-times.js'
 import type { StartRate } from './records.js'
 
 export class RateWindows {
-  /** When the runs started, the earliest first. */
+  /** The start times of the runs, earliest first. */
   readonly #starts = new Map<string, readonly number[]>()
   readonly #ends = new DueTimes<string>()
 
-  /** When the runs of a subagent started that count; none for a window that is empty. */
+  /** The counted start times of a subagent's runs. */
   startsOf(name: string): readonly number[] {
     return this.#starts.get(name) ?? []
   }
 
   /**
    * Counts a start.
-   * @returns the names of the subagents whose windows have changed, those that are empty by now included
+   * @returns the names of the subagents whose windows have changed, including those that are now empty
    */
   count(name: string, { limit, perMs }: StartRate, now: number): string[] {
     const changed: string[] = []
@@ -26,7 +26,7 @@ export class RateWindows {
     return [name, ...changed]
   }
 
-  /** When the next run may start; undefined for now. */
+  /** When the next run may start; undefined if it may start now. */
   nextAt(name: string, { limit, perMs }: StartRate, now: number): number | undefined {
     const at = this.startsOf(name).at(-limit)
     return at === undefined || at + perMs <= now ? undefined : at + perMs

@@ -1,10 +1,10 @@
-/** The types that the machines of tasks share: the record of a task, its end, and its delivery. No behaviour. */
+/** The types that the machines of tasks share: records, ends and deliveries. */
 import type { AsyncTaskStatus } from './task-status.js'
 
 /**
- * The delivery of the result.
- * `none`: there is no message to deliver (the task runs, was cancelled, or its owner was released). `owed`: the message must be
- * delivered to the owner. `leased`: a message that carries it has been sent, but not accepted yet. `delivered`: it was accepted.
+ * The delivery of the result. `none`: there is no message to deliver (the task is active, was cancelled, or its owner was released). `owed`: the
+ * message must still be delivered to the owner. `leased`: a message with the result was sent but not yet accepted. `delivered`: the message was
+ * accepted.
  */
 export type DeliveryStatus = 'none' | 'owed' | 'leased' | 'delivered'
 
@@ -41,7 +41,7 @@ export interface AskedQuestion {
 
 /** An open question. */
 export interface TaskQuestion extends AskedQuestion {
-  /** Unique among all questions of the task. */
+  /** Unique within the task. */
   readonly id: string
 }
 
@@ -49,113 +49,113 @@ export interface TaskQuestion extends AskedQuestion {
 export interface TaskAnswer {
   /** `accept`: `content` has the answer. `decline`: the question was declined. `cancel`: it was dismissed without a choice. */
   readonly action: 'accept' | 'decline' | 'cancel'
-  /** The answer; it matches the schema of the question. */
+  /** The answer, which matches the schema of the question. */
   readonly content?: Readonly<Record<string, unknown>>
 }
 
-/** What the record of a command has besides that of any task. */
+/** The additional fields in the record of a command. */
 export interface CommandFields {
-  /** A program that was started as a command; absent for every other task. */
+  /** Set for a program that was started as a command. */
   readonly kind?: 'command'
   /** The program and its arguments, or the command line of a shell. */
   readonly command?: readonly string[]
-  /** The id of its process, once it has started. */
+  /** Its process id, once it has started. */
   readonly pid?: number
-  /** Its exit code; absent while it runs, and when a signal ended it. */
+  /** Its exit code. Absent while it runs, or if a signal ended it. */
   readonly exitCode?: number
   /** The signal that ended it. */
   readonly signal?: string
-  /** How many processes it had left in its process group, which were ended when it had; absent for none. */
+  /** How many remaining processes of its process group were ended after it. Absent if there were none. */
   readonly endedProcesses?: number
 }
 
-/** How a program that runs as a command has started or ended. */
+/** How a command's program has started or ended. */
 export type ProgramFacts = Omit<CommandFields, 'kind' | 'command'>
 
-/** An earlier run of a task, which was repeated. */
+/** An earlier run of a task that was retried. */
 export interface TaskAttempt {
-  /** Which run it was, from 1. */
+  /** The number of the run, from 1. */
   readonly number: number
   /** When it started, in ms since the epoch. */
   readonly startedAt: number
-  /** When it ended, in ms since the epoch; absent when its process died. */
+  /** When it ended, in ms since the epoch. Absent if its process died. */
   readonly endedAt?: number
-  /** Why it was repeated, in words; at most 500 characters. */
+  /** Why the task was retried, in at most 500 characters. */
   readonly error: string
 }
 
 /** What the runs of a task have used. */
 export interface SpentTotals {
-  /** Tokens of models. */
+  /** Model tokens. */
   readonly tokens?: number
   /** In the currency of the host. */
   readonly cost?: number
-  /** Turns, calls, or whatever the host counts. */
+  /** Turns, calls, or another unit of the host. */
   readonly steps?: number
-  /** The time of all runs; counted where it is limited. */
+  /** The time of all runs, counted if it is limited. */
   readonly seconds?: number
 }
 
-/** How much the runs of a task may use in all. */
+/** The maximum that the runs of a task may use in total. */
 export interface TaskBudget extends SpentTotals {
-  /** How long a run may take to conclude once it has used more, in ms. Default 30000. */
+  /** How long a run may take to conclude after exceeding the budget, in ms. Default 30000. */
   readonly wrapUpMs?: number
 }
 
-/** The conversation of a program or an agent, with which a task can be continued. */
+/** A conversation of a program or agent, with which a task can be continued. */
 export interface TaskSession {
-  /** What the program or agent calls it. */
+  /** The id given by the program or agent. */
   readonly id: string
-  /** The working directory that it belongs to. */
+  /** The working directory of the session. */
   readonly cwd?: string | undefined
 }
 
 interface TaskFields extends CommandFields {
-  /** Unique among the retained records. */
+  /** Unique among the kept records. */
   readonly id: string
   /** The name of the subagent that runs it. */
   readonly subagentName: string
-  /** The goal of the task. */
+  /** What to achieve. */
   readonly goalPrompt: string
-  /** The owner, to whom the end is delivered. */
+  /** The owner, who receives the result. */
   readonly owner: string
   /** When it was registered, in ms since the epoch. */
   readonly launchedAt: number
-  /** The sequence number of the last change of its status: later changes have greater numbers. */
+  /** The sequence number of the last status change. Later changes have greater numbers. */
   readonly seq: number
-  /** The state of the message about its end. */
+  /** The delivery state of the result. */
   readonly delivery: DeliveryStatus
-  /** When a message that carried the end was accepted, in ms since the epoch. */
+  /** When the message with the result was accepted, in ms since the epoch. */
   readonly notifiedAt?: number
-  /** The result may have been delivered before: the process that did it died before it could know. */
+  /** The result may have been delivered before, by a process that died before the delivery was confirmed. */
   readonly isRepeat?: boolean
-  /** When its run started, in ms since the epoch; absent when that was at its launch. */
+  /** When its run started, in ms since the epoch. Absent if it started at launch. */
   readonly startedAt?: number
   /** The deadline, in ms after the start of the run. */
   readonly timeoutMs?: number
-  /** Which run of the task this is, from the second one on. */
+  /** The number of the run, from the second run on. */
   readonly attempt?: number
-  /** The tasks that had to end before it could start; absent for none. */
+  /** The tasks that it had to wait for. Absent if there were none. */
   readonly after?: readonly string[]
-  /** Those of `after` that have not ended yet; only while it waits for them. */
+  /** The tasks of `after` that have not ended yet. Only while it waits for them. */
   readonly waitsFor?: readonly string[]
-  /** The key that it was launched with: tasks with the same key run one at a time, unless `limits` allows more. */
+  /** Its concurrency key. Tasks with the same key run one at a time, unless `limits` allows more. */
   readonly concurrencyKey?: string
-  /** The task that it continues, which has ended. */
+  /** The ended task that it continues. */
   readonly continues?: string
-  /** The session of its run; of a task that continues another one, at first that of the other one. */
+  /** The session of its run. Initially the session of the task that it continues. */
   readonly session?: TaskSession
-  /** How many messages to its run were accepted; absent when there were none. */
+  /** How many messages to its run were accepted. Absent if there were none. */
   readonly messagesSent?: number
-  /** Its caller waits for it in the foreground; absent in the background, and when it has ended. */
+  /** Whether a caller waits for it in the foreground. Absent in the background and after it has ended. */
   readonly isForeground?: true
-  /** A text that no run has produced, such as that of a schedule: its output has it as `final_message`. Absent for every task that runs. */
+  /** Whether it is a text rather than the result of a run, such as a scheduled message. The text is `final_message` of its output. */
   readonly isNote?: true
-  /** The task whose run launched it; it may have ended. */
+  /** The task whose run launched it. That task may have ended. */
   readonly parentId?: string
-  /** How many tasks are above it: 1 for a task that the run of another one launched. Absent for the others. */
+  /** How many tasks are above it: 1 for a task launched by the run of another one. Absent if there are none. */
   readonly depth?: number
-  /** The last ten of its earlier runs. */
+  /** Its earlier runs, at most ten. */
   readonly attempts?: readonly TaskAttempt[]
   /** What its runs may use in all. */
   readonly budget?: TaskBudget
@@ -164,19 +164,19 @@ interface TaskFields extends CommandFields {
   /** The last progress that its run reported. */
   readonly progress?: TaskProgress
   /**
-   * The end of what it wrote, at most 1000 characters: of a task that was cancelled or exceeded its deadline, and of a command whose result does not
-   * end with it.
+   * The end of its output, at most 1000 characters. Set for a task that was cancelled or overdue, and for a command whose result does not end with
+   * it.
    */
   readonly outputTail?: string
-  /** The controller that was registered with it: aborting it cancels the task. */
+  /** The controller that it was registered with. Aborting it cancels the task. */
   readonly abortController?: AbortController
 }
 
-/** A task that waits for a slot: its run has not started. */
+/** A task that waits and has no current run. */
 export interface QueuedTaskInfo extends TaskFields {
   /** Queued: it holds no slot. */
   readonly status: 'queued'
-  /** The questions that the last run of a durable task has left open; absent when there are none. */
+  /** The questions that the last run of a durable task has left open. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
   /** Set only when the task has ended. */
   readonly completedAt?: never
@@ -188,11 +188,11 @@ export interface QueuedTaskInfo extends TaskFields {
   readonly cancelReason?: never
 }
 
-/** A task that runs. */
+/** A running task. */
 export interface RunningTaskInfo extends TaskFields {
   /** Running: it has not ended. */
   readonly status: 'running'
-  /** The open questions of its run; absent when there are none. */
+  /** The open questions of its run. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
   /** Set only when the task has ended. */
   readonly completedAt?: never
@@ -214,7 +214,7 @@ export interface CompletedTaskInfo extends TaskFields {
   readonly completedAt: number
   /** The output of its run. */
   readonly output: OutputObject
-  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  /** The ids of its child tasks that were still active when it ended. They passed to its owner. */
   readonly runningChildren?: readonly string[]
   /** None: it succeeded. */
   readonly error?: never
@@ -234,18 +234,15 @@ export interface FailedTaskInfo extends TaskFields {
   readonly output?: never
   /** The error, in words. */
   readonly error: string
-  /** The name of the error that the run threw, such as `TypeError`; absent for a plain `Error`. */
+  /** The name of the error that the run threw, such as `TypeError`. Absent for a plain `Error`. */
   readonly errorName?: string
-  /** The code of the error that the run threw, such as `ENOENT`, if it has one. */
+  /** The code of the error that the run threw, such as `ENOENT`, if any. */
   readonly errorCode?: string
-  /**
-   * What the run threw, as it was: with its stack and its own cause. Not enumerable: copies and JSON of the record, and so restored
-   * records, do not have it.
-   */
+  /** The value that the run threw, with its stack and cause. Not enumerable, so copies, JSON and restored records do not have it. */
   readonly cause?: unknown
-  /** The ids of the tasks that its run had launched and that had not ended when it did: they passed to its owner. */
+  /** The ids of its child tasks that were still active when it ended. They passed to its owner. */
   readonly runningChildren?: readonly string[]
-  /** What its run returned after the deadline, within the grace period; absent when that was nothing. */
+  /** What its run returned after the deadline, within the grace period, if anything. */
   readonly lateOutput?: OutputObject
   /** None: it was not cancelled. */
   readonly cancelReason?: never
@@ -263,7 +260,7 @@ export interface CancelledTaskInfo extends TaskFields {
   readonly output?: never
   /** None: it was cancelled. */
   readonly error?: never
-  /** Why it was cancelled, in words; absent when nobody said. At most 1000 characters. */
+  /** The reason of the cancellation, if one was given. At most 1000 characters. */
   readonly cancelReason?: string
 }
 
@@ -273,35 +270,30 @@ export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTask
 /** A task that has not ended. */
 export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
 
-/**
- * A frozen snapshot of one task; `status` discriminates the union. Only its `abortController` is the live one that the task was registered with, and the
- * `cause` of a failed one is what was thrown.
- */
+/** A frozen snapshot of one task, discriminated by `status`. Only `abortController` and `cause` are the original objects. */
 export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
 
-/** Why a task failed. */
 export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCode' | 'cause'>
 
-/** The output of a task's machine. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
   | { readonly status: 'cancelled'; readonly cancelReason?: string }
 
-/** What a limit counts: tasks of the host, tasks that a run has launched, or programs as jobs. */
+/** The pool that a limit applies to: tasks of the host, tasks launched by runs, or commands. */
 export type SlotPool = 'task' | 'child' | 'command'
 
 /** How often the runs of a subagent may start: at most `limit` times in any `perMs` milliseconds. */
 export interface StartRate {
-  /** How many starts: an integer from 1 to 500. */
+  /** The number of starts, an integer from 1 to 500. */
   readonly limit: number
-  /** In how many ms. */
+  /** The period in ms. */
   readonly perMs: number
 }
 
-/** A slot that is known by its name: of a key, or of a subagent. */
+/** A named slot, of a concurrency key or of a subagent. */
 export interface NamedSlot {
-  /** Whether it is that of a `concurrencyKey`, or of a subagent with `maxConcurrent`. */
+  /** Whether it belongs to a `concurrencyKey` or to a subagent with `maxConcurrent`. */
   readonly kind: 'key' | 'subagent'
   /** The key, or the name of the subagent. */
   readonly name: string
@@ -309,9 +301,9 @@ export interface NamedSlot {
   readonly max: number
 }
 
-/** What a task needs besides a slot of its pool. */
+/** What a task needs in addition to a slot of its pool. */
 export interface TaskNeeds {
-  /** The named slots, of which it takes all at once. */
+  /** The named slots. A task takes all of them at once. */
   readonly slots: readonly NamedSlot[]
   /** The name of its subagent, and how often its runs may start. */
   readonly rate?: StartRate & { readonly name: string }
@@ -319,19 +311,19 @@ export interface TaskNeeds {
 
 /** How a task waits for a slot. */
 export interface QueueTicket {
-  /** A higher one goes first. */
+  /** Higher priorities go first. */
   readonly priority: number
   /** The bytes that are held for it. */
   readonly bytes: number
-  /** Since when its priority rises, in ms on the clock of deadlines. Default 0. */
+  /** When its priority began to rise, in ms on the clock of deadlines. Default 0. */
   readonly since?: number
-  /** What it needs besides a slot of its pool. */
+  /** What it needs in addition to a slot of its pool. */
   readonly needs?: TaskNeeds
 }
 
-/** The data of a task that is to be registered. */
+/** The data of a task to register. */
 export interface TaskAdmission {
-  /** No retained task may have it. */
+  /** Must not be the id of a kept task. */
   readonly id: string
   /** The name of the subagent that runs it. */
   readonly subagentName: string
@@ -345,40 +337,40 @@ export interface TaskAdmission {
   readonly timeoutMs?: number | undefined
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
-  /** The caller waits for the task in place: it takes no slot, unless it is a command. */
+  /** Whether the caller waits for the task in the foreground. It then takes no slot, unless it is a command. */
   readonly isForeground?: boolean | undefined
-  /** It is a note: it takes no slot. */
+  /** Whether it is a note, which takes no slot. */
   readonly isNote?: true | undefined
-  /** Its runs save their progress: the time in which they only wait does not count. */
+  /** Whether its runs save their progress. Time in which they only wait does not count. */
   readonly isDurable?: boolean | undefined
-  /** Whose slot it takes. Default: `task`. */
+  /** The pool of its slot. Default: `task`. */
   readonly pool?: SlotPool | undefined
   /** The task whose run launches it. */
   readonly parentId?: string | undefined
   /** How many tasks are above it. */
   readonly depth?: number | undefined
-  /** It waits when there is no slot. Default: it is refused. */
+  /** How it waits if there is no slot. Default: it is refused. */
   readonly ticket?: QueueTicket | undefined
-  /** The tasks that have to end before it starts. */
+  /** The tasks that must end before it starts. */
   readonly after?: readonly string[] | undefined
-  /** Those of them that have not ended. Its place is held back while there is such a list, also an empty one: it needs a ticket then. */
+  /** The tasks of `after` that have not ended. While this list is set, even if it is empty, the task is held in the queue and needs a ticket. */
   readonly waitsFor?: readonly string[] | undefined
-  /** Its key; what that means is in the `needs` of its ticket. */
+  /** Its concurrency key. The `needs` of its ticket give the meaning. */
   readonly concurrencyKey?: string | undefined
   /** What its runs may use. */
   readonly budget?: TaskBudget | undefined
   /** The task that it continues. */
   readonly previous?: { readonly id: string; readonly session?: TaskSession } | undefined
-  /** It runs a program. Default: a subagent. */
+  /** Set for a command. Default: a subagent. */
   readonly kind?: CommandFields['kind'] | undefined
   /** The program and its arguments. */
   readonly command?: CommandFields['command'] | undefined
-  /** What a store keeps of its run; absent when the caller runs it. */
+  /** What a store keeps of its run. Absent if the caller runs it. */
   readonly run?: Readonly<Record<string, unknown>> | undefined
 }
 
 interface TransitionFields {
-  /** The sequence number of the change; strictly increasing. */
+  /** The sequence number of the change, strictly increasing. */
   readonly seq: number
   /** The task that changed. */
   readonly taskId: string
@@ -386,7 +378,7 @@ interface TransitionFields {
   readonly owner: string
   /** When it changed, in ms since the epoch. */
   readonly at: number
-  /** The record as it was immediately after this change. */
+  /** The record immediately after this change. */
   readonly record: AsyncTaskInfo
 }
 
@@ -400,7 +392,7 @@ export interface StatusTransition extends TransitionFields {
   readonly to: AsyncTaskStatus
 }
 
-/** The delivery of a task's end changed. */
+/** The delivery state of a result changed. */
 export interface DeliveryTransition extends TransitionFields {
   /** Discriminates the union of transitions. */
   readonly kind: 'delivery'
@@ -408,11 +400,11 @@ export interface DeliveryTransition extends TransitionFields {
   readonly from: DeliveryStatus
   /** The state after. */
   readonly to: DeliveryStatus
-  /** The lease that took, acknowledged or released it, if there was one. */
+  /** The lease that took, acknowledged or released the result, if any. */
   readonly deliveryId?: string
 }
 
-/** A task was handed to another owner. */
+/** A task was transferred to another owner. */
 export interface OwnerTransition extends TransitionFields {
   /** Discriminates the union of transitions. */
   readonly kind: 'owner'
@@ -432,5 +424,5 @@ export interface HistoryTransition extends TransitionFields {
   readonly to: 'pruned'
 }
 
-/** One change of one task. The records of all changes are enough to rebuild the registry. */
+/** One change of one task. The records of all changes are sufficient to rebuild the registry. */
 export type TaskTransition = StatusTransition | DeliveryTransition | OwnerTransition | HistoryTransition

@@ -1,4 +1,4 @@
-/** The events of the registry, what it answers, and the effects that follow its transitions. */
+/** The events of the registry, their answers, and the effects that follow its transitions. */
 import type { LeaseRequest } from './ledger.js'
 import type { FamilyRefusal } from './families.js'
 import type { TaskPause } from './pauses.js'
@@ -23,10 +23,10 @@ export type AdmissionRefusal =
 /** The answer to `task.register`. */
 export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
 
-/** What came of a move to the background. `background`: the task was there already. */
+/** The outcome of a move to the background. `background`: the task was already there. */
 export type Detachment = 'detached' | 'no-room' | 'background' | 'ended'
 
-/** An event that has an answer, by its type. */
+/** Events with an answer, by type. */
 export interface RegistryAnswers {
   readonly 'task.register': Admission
   readonly 'task.resume': TaskEntry
@@ -37,85 +37,85 @@ export interface RegistryAnswers {
   readonly 'delivery.repeat': boolean
 }
 
-/** The events of the registry; each is one transition of the ledger. */
+/** The events of the registry. Each one is a single transition of the ledger. */
 export type RegistryEvent =
   | {
       readonly type: 'task.register'
       readonly admission: TaskAdmission
-      /** Bound by the maximum; its slot is held until `slot.release`. */
+      /** Whether it counts toward the maximum. Its slot is held until `slot.release`. */
       readonly isLaunched: boolean
       readonly reservationId?: string | undefined
       /** The task whose run launches it. */
       readonly parent?: TaskEntry | undefined
     }
   | {
-      /** A task of an earlier process goes on, or waits again. */
+      /** Continues or queues a task of an earlier process. */
       readonly type: 'task.resume'
       readonly record: ActiveTaskInfo
       readonly graceMs: number
-      /** For how long its run has gone on in earlier processes, in ms. */
+      /** How long its run has lasted in earlier processes, in ms. */
       readonly ranMs: number
-      /** What is left until its deadline, in ms. */
+      /** The time left until its deadline, in ms. */
       readonly remainingMs: number | undefined
-      /** How long one that is queued waits before it may start, in ms. */
+      /** How long a queued task must wait before it may start, in ms. */
       readonly delayMs: number
       /** How long it has waited for a slot since then, in ms. */
       readonly waitedMs: number
       readonly pool: SlotPool
-      /** How it waits; needed for one that is queued. */
+      /** How it waits. Needed for a queued task. */
       readonly ticket: QueueTicket
-      /** Other tasks have to end first: its place is held back until `task.waits`. */
+      /** Whether other tasks must end first. It is held in the queue until `task.waits`. */
       readonly isHeld: boolean
-      /** Its last run only waited: its place is held back until `run.works`. */
+      /** Whether its last run only waited. It is held in the queue until `run.works`. */
       readonly isWaiting?: boolean
       readonly durable?: DurableBefore | undefined
-      /** Its place among all tasks; undefined for the one that its record has. */
+      /** Its position among all tasks; undefined to use that of its record. */
       readonly place: number | undefined
-      /** Called inside the transition, before the task can start; it calls no host code. */
+      /** Called inside the transition, before the task can start. Calls no host code. */
       readonly prepare: (entry: TaskEntry) => void
     }
   | {
       readonly type: 'task.restore'
       readonly record: AsyncTaskInfo
-      /** The message that delivered it. */
+      /** The message that delivered the result. */
       readonly deliveryId?: string
     }
   | {
-      /** The run of a task has failed, and is repeated. */
+      /** Queues a task again after its run has failed. */
       readonly type: 'task.requeue'
       readonly entry: TaskEntry
       readonly ticket: QueueTicket
-      /** How long it waits before it may start, in ms. */
+      /** How long it must wait before it may start, in ms. */
       readonly delayMs: number
       readonly graceMs: number
       /** The error of the run that failed. */
       readonly error: string
-      /** Replaces one that has aborted. */
+      /** Replaces a controller that has aborted. */
       readonly abortController: AbortController | undefined
     }
   | {
-      /** The run of a durable task only waits from now on: that time does not count. */
+      /** The run of a durable task only waits from now on. This time does not count. */
       readonly type: 'run.waits'
       readonly entry: TaskEntry
-      /** It gives back its slot meanwhile, and waits for another one like this. */
+      /** If set, it gives back its slot during the wait, and later waits for another one with this ticket. */
       readonly ticket: QueueTicket | undefined
     }
-  /** What the run of a durable task has waited for has come: it works on, as soon as it has its slot again (`resumed`). */
+  /** The wait of a durable task's run is over. The run continues when it has its slot again (`resumed`). */
   | { readonly type: 'run.works'; readonly entry: TaskEntry }
   | {
-      /** A task in the foreground moves to the background. */
+      /** Moves a foreground task to the background. */
       readonly type: 'task.detach'
       readonly entry: TaskEntry
-      /** It may take a slot above the maximum: nobody waits for it any longer. */
+      /** Whether it may take a slot above the maximum, because its caller no longer waits for it. */
       readonly mayExceed: boolean
     }
-  /** The launch of a task could not be stored: it fails without having started, and owes nothing. */
+  /** Fails a task that has not started, because its launch could not be stored. No result is owed. */
   | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }
   | WaitEvent
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
-  /** A running task has something new in its record. */
+  /** Adds fields to the record of a running task. */
   | { readonly type: 'task.note'; readonly entry: TaskEntry; readonly fields: NotedFields }
-  /** The run of a task has used a part of its budget. */
+  /** Adds to the usage of a task. */
   | { readonly type: 'task.spend'; readonly entry: TaskEntry; readonly amount: Spending }
   | {
       /** An open question is answered. */
@@ -135,9 +135,9 @@ export type RegistryEvent =
   | {
       readonly type: 'lease.acknowledge'
       readonly deliveryId: string
-      /** The entries that the message carried; all of the lease when absent. */
+      /** The entries that the message carried. Absent for all entries of the lease. */
       readonly carried?: ReadonlySet<TaskEntry>
-      /** Accepted after its lease had ended, or while another message holds them. */
+      /** Entries accepted after their lease ended, or while another message carries them. */
       readonly late?: readonly TaskEntry[]
       /** The questions of such a message. */
       readonly lateQuestions?: readonly OwedQuestion[]
@@ -145,11 +145,11 @@ export type RegistryEvent =
   | {
       readonly type: 'lease.release'
       readonly deliveryId: string
-      /** It is not known whether the message arrived, in a process that has died: its entries are marked as possible repeats. */
+      /** Whether it is unknown if the message arrived, because its process died. Its entries are marked as possible repeats. */
       readonly isUncertain?: boolean
     }
   | { readonly type: 'lease.restore'; readonly request: Pick<LeaseRequest, 'deliveryId' | 'taskIds' | 'questions'> }
-  /** Every task of an earlier process is there: their questions are owed to those that are found now. */
+  /** All tasks of an earlier process are restored, so the receivers of their questions are determined now. */
   | { readonly type: 'questions.address' }
   | { readonly type: 'delivery.repeat'; readonly deliveryId: string }
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
@@ -163,19 +163,19 @@ export type RegistryEvent =
 
 /** What earlier processes have left of a durable task. */
 export interface DurableBefore {
-  /** How long its runs have worked, in ms; undefined when none has begun. */
+  /** How long its runs have worked, in ms; undefined if no run has begun. */
   readonly activeMs: number | undefined
   /** How many questions they have asked. */
   readonly asked: number
-  /** What was stored of the open ones, by their ids. */
+  /** The stored state of the open questions, by id. */
   readonly standings: Readonly<Record<string, QuestionStanding>>
 }
 
-/** What becomes of a task whose place is held back. */
+/** Changes of a task that is held in the queue. */
 export type WaitEvent =
-  /** It waits for these tasks from now on; for none, only a slot is missing. */
+  /** The task waits for these tasks from now on. With none, only a slot is missing. */
   | { readonly type: 'task.waits'; readonly entry: TaskEntry; readonly ids: readonly string[] }
-  /** What it waits for will not come: it fails, unless it has ended by the end of this change. */
+  /** The tasks that it waits for will not succeed. It fails, unless it has ended by the end of this change. */
   | { readonly type: 'task.unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }
 
 /** The reports of a task's actor about itself (`AsyncTaskHost`). */
@@ -184,20 +184,20 @@ export type TaskReport =
   | { readonly type: 'task.wrapping'; readonly taskId: string; readonly excess: string }
   | { readonly type: 'task.stopping'; readonly taskId: string; readonly excess: string | undefined }
 
-/** An event that has an answer. */
+/** An event with an answer. */
 export type RegistryQuestion = Extract<RegistryEvent, { type: keyof RegistryAnswers }>
 
-/** What follows a transition: code of the host may run then. Effects are performed in their order, one after the other. */
+/** An effect that follows a transition and may run host code. Effects run one after another, in order. */
 export type RegistryEffect =
-  /** The task was cancelled: its run is aborted. */
+  /** The task was cancelled: abort its run. */
   | { readonly type: 'cancelled'; readonly entry: TaskEntry; readonly reason: string | undefined }
-  /** The task has reached a limit: its run is aborted. `excess` is the budget that was exceeded, in words. */
+  /** The task has reached a limit: abort its run. `excess` names the exceeded budget. */
   | { readonly type: 'stopping'; readonly entry: TaskEntry; readonly excess: string | undefined }
-  /** The task has exceeded a budget: its run is asked to conclude. */
+  /** The task has exceeded a budget: ask its run to conclude. */
   | { readonly type: 'wrapping'; readonly entry: TaskEntry; readonly excess: string }
-  /** A task that has waited has a slot: its run starts. */
+  /** A waiting task has a slot: start its run. */
   | { readonly type: 'started'; readonly entry: TaskEntry }
-  /** A run that has only waited works on. */
+  /** The wait of a run is over: continue it. */
   | { readonly type: 'resumed'; readonly entry: TaskEntry }
-  /** What the task waits for will not come: it fails. */
+  /** The tasks that the task waits for will not succeed: fail it. */
   | { readonly type: 'unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }

@@ -1,21 +1,20 @@
-/** What can be seen of the registry: its phase and its counts. */
+/** The visible state of the registry: its phase and counts. */
 import type { Snapshot } from 'xstate'
 
-/** The state of the registry: `full` when no slot is free, `draining` when more runs than the maximum allows. */
+/** The state of the registry. `full`: no slot is free. `draining`: more tasks run than the maximum allows. */
 export type RegistryPhase = 'available' | 'full' | 'draining' | 'disposed'
 
-/** A frozen snapshot of the registry's counts. */
 export type RegistrySnapshot = Snapshot<undefined> & {
   readonly phase: RegistryPhase
   /** How many tasks may run at once; -1 for no limit. */
   readonly max: number
   /** Tasks that run. */
   readonly running: number
-  /** Slots in use, by tasks and by runs that outlive theirs. */
+  /** Slots in use, including those of runs that outlive their tasks. */
   readonly slots: number
-  /** Reservations that were live at this snapshot; their expiry makes no new one. */
+  /** Reservations at the time of this snapshot. Their expiry does not create a new snapshot. */
   readonly reservations: number
-  /** Ended tasks that are owed and in no lease. */
+  /** Ended tasks that are owed and not leased. */
   readonly owed: number
   /** Ended tasks in a lease. */
   readonly leased: number
@@ -23,12 +22,12 @@ export type RegistrySnapshot = Snapshot<undefined> & {
   readonly retained: number
   /** The number of the latest change. */
   readonly seq: number
-  /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined when none is set. */
+  /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined if there is none. */
   readonly nextDeadlineAt: number | undefined
-  /** The id of the task whose deadline that is; undefined for a reservation. */
+  /** The id of the task with that deadline; undefined for a reservation. */
   readonly nextDeadlineOf: string | undefined
-  /** When the next back-off before a retry ends, on the same clock; undefined when no task is in one. */
+  /** When the next retry back-off ends, on the same clock; undefined if there is none. */
   readonly nextRetryAt: number | undefined
-  /** The id of the task that is retried then. */
+  /** The id of the task that will be retried. */
   readonly nextRetryOf: string | undefined
 }

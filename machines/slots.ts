@@ -1,4 +1,4 @@
-/** The slots of a concurrency limit, and the reservations that hold some of them (A3). Each pool of tasks has a limit of its own. */
+/** The slots of a concurrency limit, and the reservations that hold some of them (A3). Each pool of tasks has its own limit. */
 import { DueTimes } from './due-times.js'
 import type { AsyncTaskInfo, SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'
@@ -7,18 +7,18 @@ import { TaskQueue, type QueueLimits } from './task-queue.js'
 const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined, agingMs: -1 }
 
 /**
- * The slots of each pool. Children have a pool for each depth: a task only waits for tasks below it, so that the slots of a pool never all wait for
- * one another.
+ * The slots of each pool. Children have a pool for each depth. A task then waits only for tasks below it, so the slots of a pool never all wait for
+ * each other.
  */
 export class SlotPools {
   readonly task: Slots
   readonly command: Slots
-  /** The slots of the tasks whose callers wait for them, besides those that runs have launched. */
+  /** The slots of foreground tasks, except those that runs have launched. */
   readonly foreground: Slots
   readonly #children: Slots[] = []
   readonly #newSlots: (pool: SlotPool | 'foreground') => Slots
 
-  /** @param newSlots makes the slots of a pool, of each depth for children */
+  /** @param newSlots creates the slots of a pool, and for children those of each depth */
   constructor(newSlots: (pool: SlotPool | 'foreground') => Slots) {
     this.#newSlots = newSlots
     this.task = newSlots('task')
@@ -33,12 +33,12 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
-  /** The slots that limit a task in the background. */
+  /** The slots that limit a background task. */
   ofTask(record: AsyncTaskInfo): Slots {
     return this.of(poolOf(record), record.depth)
   }
 
-  /** Those for which launches may wait; those of children by their depth. */
+  /** The slots for which launches may wait, including those of children by depth. */
   all(): Slots[] {
     return [this.task, ...this.#children, this.command]
   }
@@ -47,7 +47,7 @@ export class SlotPools {
 export const poolOf = ({ kind, parentId }: AsyncTaskInfo): SlotPool =>
   kind ?? (parentId === undefined ? 'task' : 'child')
 
-/** Counts what runs against the maximum. */
+/** Counts running tasks against a maximum. */
 export class Slots {
   /** How many tasks may run at once; -1 for no limit. */
   max: number
@@ -57,17 +57,17 @@ export class Slots {
   /** Slots of launched runs, which may outlive their tasks. */
   readonly #untilRelease = new Set<TaskEntry>()
   readonly #reservations = new DueTimes<string>()
-  /** What waits for a slot. */
+  /** The tasks that wait for a slot. */
   readonly queue: TaskQueue
 
-  /** @param now the time that reservations expire by, in ms */
+  /** @param now the time for the expiry of reservations, in ms */
   constructor(max: number, now: () => number, limits: QueueLimits = NO_LIMITS) {
     this.max = max
     this.#now = now
     this.queue = new TaskQueue(limits)
   }
 
-  /** When a slot that is reserved may become free; undefined while nothing waits for it. */
+  /** When a reserved slot may become free; undefined if no task waits for it. */
   get nextExpiry(): number | undefined {
     if (this.queue.size === 0) return undefined
     this.#dropExpired()
@@ -83,7 +83,7 @@ export class Slots {
     return this.#reservations.size
   }
 
-  /** How many slots the tasks of an owner hold, ended tasks whose runs have not settled included. */
+  /** How many slots the tasks of an owner hold, including ended tasks whose runs have not settled. */
   countOf(owner: string): number {
     return [...this.#untilEnd, ...this.#untilRelease].filter(({ record }) => record.owner === owner).length
   }
@@ -114,17 +114,17 @@ export class Slots {
     return this.#reservations.delete(id)
   }
 
-  /** @param isLaunched the slot is held until `release`, not only until the task ends */
+  /** @param isLaunched whether the slot is held until `release` rather than until the task ends */
   take(entry: TaskEntry, isLaunched: boolean): void {
     ;(isLaunched ? this.#untilRelease : this.#untilEnd).add(entry)
   }
 
-  /** The task has ended. */
+  /** Frees the slot of a task that has ended. */
   end(entry: TaskEntry): void {
     this.#untilEnd.delete(entry)
   }
 
-  /** The launched run has settled, or its grace has passed. False when it holds no slot here. */
+  /** Frees the slot of a run that has settled or whose grace period has passed. Returns false if it holds no slot here. */
   release(entry: TaskEntry): boolean {
     return this.#untilRelease.delete(entry)
   }

@@ -1,4 +1,4 @@
-/** What runs have used, and which budget that exceeds (F10). */
+/** The usage of runs, and the budgets that it exceeds (F10). */
 import type { SpentTotals, TaskBudget } from './records.js'
 
 /** An amount to add. */
@@ -6,10 +6,10 @@ export type Spending = { readonly [Kind in keyof SpentTotals]?: SpentTotals[Kind
 
 const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
 
-/** Sums that stay finite. */
+/** Adds without reaching Infinity. */
 const plus = (a: number | undefined, b: number): number => Math.min((a ?? 0) + b, Number.MAX_VALUE)
 
-/** The sum of two amounts. */
+/** Adds two amounts. */
 export function addSpent(spent: SpentTotals | undefined, amount: Spending): SpentTotals {
   const sum: Record<string, number> = { ...spent }
   for (const kind of KINDS) {
@@ -19,7 +19,7 @@ export function addSpent(spent: SpentTotals | undefined, amount: Spending): Spen
   return Object.freeze(sum)
 }
 
-/** Names the budget that is exceeded, and what was spent; undefined while none is. */
+/** Returns the exceeded budget and the usage; undefined if no budget is exceeded. */
 export function overspent(budget: TaskBudget | undefined, spent: SpentTotals | undefined): string | undefined {
   if (budget === undefined || spent === undefined) return undefined
   const kind = KINDS.find((each) => (spent[each] ?? 0) > (budget[each] ?? Infinity))
@@ -33,7 +33,7 @@ export function budgetMessage(kind: keyof SpentTotals, limit: number, spent: Spe
   return `Budget exceeded: its limit is ${unit}.${total === '' ? '' : ` Spent: ${total}.`}`
 }
 
-/** What was spent, in words; `''` for nothing. */
+/** The usage in words; `''` for nothing. */
 export function describeSpent(spent: SpentTotals | undefined): string {
   if (spent === undefined) return ''
   return KINDS.flatMap((kind) => {

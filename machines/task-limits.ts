@@ -1,9 +1,9 @@
 /**
- * What tasks need besides a slot of their pool: named slots (of a key, of a subagent), and a start within the rate of their subagent (F18).
+ * The needs of tasks besides a slot of their pool: named slots (of a key or a subagent), and a start within the rate of their subagent (F18).
  *
- * A task takes all of its slots in one change, or none, and holds them until its run has ended. What waits for them takes no slot: it is in one list for
- * all pools, in the order of the queues, and the first that can have everything starts. One that has waited for ten times the time of ageing reserves
- * what it needs: nothing after it takes those slots, unless it waits for that task itself.
+ * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. Tasks that wait for named slots take no
+ * slot. They are in one list for all pools, in queue order, and the first that can have everything starts. A task that has waited for ten ageing
+ * periods reserves its needs: later tasks cannot take those slots, unless it waits for such a task itself.
  */
 import { RateWindows } from './rate-windows.js'
 import type { NamedSlot, TaskNeeds } from './records.js'
@@ -11,7 +11,7 @@ import type { Slots } from './slots.js'
 import type { TaskEntry } from './task-entry.js'
 import { isBefore, type Ranked } from './task-queue.js'
 
-/** A task that waits for its named slots, or lacks only the slot of its pool. */
+/** A task that waits for named slots, or only for a slot of its pool. */
 interface Waiter extends Ranked {
   slots: Slots
   readonly needs: TaskNeeds
@@ -20,20 +20,20 @@ interface Waiter extends Ranked {
 
 export interface LookOptions {
   readonly now: number
-  /** Whether the first task waits for the second one, over others or by itself. */
+  /** Whether the first task waits for the second one, directly or indirectly. */
   readonly waitsFor: (entry: TaskEntry, other: TaskEntry) => boolean
-  /** A task lacks only the slot of its pool, or more than that. */
+  /** Called with a task that was considered: whether it lacks only the slot of its pool, or more. */
   readonly onLooked: (entry: TaskEntry, slots: Slots, isOnlySlot: boolean) => void
 }
 
-/** A task reserves its slots when it has waited for as many times as long as its priority takes to rise by one. */
+/** The number of ageing periods after which a waiting task reserves its slots. */
 const RESERVE_AFTER = 10
 
 const idOf = ({ kind, name }: NamedSlot): string => `${kind} ${name}`
 
 export class TaskLimits {
   readonly rates = new RateWindows()
-  /** Nothing starts while what an earlier process left is being restored. */
+  /** While tasks of an earlier process are being restored, no task starts. */
   isClosed = false
   readonly #holders = new Map<string, Set<TaskEntry>>()
   readonly #held = new Map<TaskEntry, TaskNeeds>()
@@ -45,12 +45,12 @@ export class TaskLimits {
     return this.#held.size + this.#waiting.length
   }
 
-  /** Whether nothing waits, as where no task needs anything but a slot of its pool. */
+  /** Whether no task waits here. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#nextStart === undefined
   }
 
-  /** When the rate of a subagent allows the start of a task that waits, and of which; undefined when none waits for that. */
+  /** The next time at which a rate allows a waiting task to start, and that task; undefined if no task waits for a rate. */
   get nextStart(): { readonly at: number; readonly entry: TaskEntry } | undefined {
     return this.#nextStart
   }
@@ -63,12 +63,12 @@ export class TaskLimits {
     return slots.filter((slot) => (this.#holders.get(idOf(slot))?.size ?? 0) >= slot.max)
   }
 
-  /** When the rate of its subagent allows a task to start; undefined for now. */
+  /** When a rate allows the task to start; undefined if it may start now. */
   rateOpensAt({ rate }: TaskNeeds, now: number): number | undefined {
     return rate && this.rates.nextAt(rate.name, rate, now)
   }
 
-  /** Whether a new task can have its named slots, and may start. */
+  /** Whether a new task can take its named slots and start. */
   hasRoom(needs: TaskNeeds, now: number): boolean {
     if (this.isClosed || this.takenOf(needs).length > 0 || this.rateOpensAt(needs, now) !== undefined) return false
     return this.#reserving === undefined || !overlap(this.#reserving.needs, needs)
@@ -91,7 +91,7 @@ export class TaskLimits {
     this.#free(entry, needs.slots)
   }
 
-  /** The run of a task only waits: it gives back the slots of its subagent, and keeps those of its keys. Returns what it gives back. */
+  /** Gives back the subagent slots of a task whose run only waits. It keeps the slots of its keys. Returns what was given back. */
   lend(entry: TaskEntry): TaskNeeds | undefined {
     const { slots = [], ...needs } = this.#held.get(entry) ?? {}
     const lent = slots.filter(({ kind }) => kind === 'subagent')
@@ -109,7 +109,10 @@ export class TaskLimits {
     }
   }
 
-  /** A task waits from now on. @param since since when, in ms: an earlier process may have kept it waiting */
+  /**
+   * Adds a waiting task.
+   * @param since when its wait began, in ms; possibly in an earlier process
+   */
   wait(place: Ranked, slots: Slots, needs: TaskNeeds, since: number): void {
     const waiter = { entry: place.entry, rank: place.rank, slots, needs, since }
     const at = this.#waiting.findIndex((other) => isBefore(waiter, other))
@@ -128,7 +131,7 @@ export class TaskLimits {
     if (this.#reserving?.entry === entry) this.#reserving = undefined
   }
 
-  /** The first task that can have its named slots and one of its pool. */
+  /** The first task that can have its named slots and a slot of its pool. */
   next({ now, waitsFor, onLooked }: LookOptions): Waiter | undefined {
     this.#reserving = undefined
     this.#nextStart = undefined
@@ -145,7 +148,7 @@ export class TaskLimits {
       const isFree = opensAt === undefined && this.takenOf(needs).length === 0
       if (isFree && !isReserved && slots.hasRoom()) return waiter
       onLooked(entry, slots, isFree)
-      // What waits for its rate would keep slots free that nothing uses.
+      // A task that waits for its rate must not reserve slots, because they would stay unused.
       const mayReserve = opensAt === undefined && agingMs !== -1 && now - since >= RESERVE_AFTER * agingMs
       if (this.#reserving === undefined && mayReserve) this.#reserving = waiter
     }

@@ -1,30 +1,30 @@
 /**
- * The tasks of one pool that wait for a slot: by priority, which rises while they wait, and within one by registration (F8). A place may be held back
- * for other reasons, too: then its task takes no slot before all of them have been given up.
+ * The tasks of one pool that wait for a slot, ordered by priority, which rises while they wait, and then by registration (F8). A task may also be
+ * held for other reasons. It takes no slot until all of them are released.
  */
 import { BinaryHeap } from './binary-heap.js'
 import type { QueueTicket } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
-/** How much may wait. */
+/** The limits of the queue. */
 export interface QueueLimits {
-  /** The most tasks. */
+  /** The maximum of tasks. */
   readonly max: number
-  /** The most bytes of what they hold. */
+  /** The maximum of bytes held for them. */
   readonly maxBytes: number
-  /** How long one may wait for a slot, in ms; undefined for as long as it takes. */
+  /** How long a task may wait for a slot, in ms; undefined for no limit. */
   readonly maxWaitMs: number | undefined
-  /** How long a task waits until its priority has risen by one, in ms; -1 for never. */
+  /** How long a task waits until its priority rises by one, in ms; -1 for never. */
   readonly agingMs: number
 }
 
 /**
- * Why a place is held back although a slot may be free: the back-off of a repeated run, tasks that have to end first, a pause, or what the run of an
- * earlier process has waited for.
+ * Why a task is held although a slot may be free: the back-off of a retry, tasks that must end first, a pause, or a wait of a run in an earlier
+ * process.
  */
 export type HoldReason = 'delay' | 'dependencies' | 'pause' | 'wait'
 
-/** Something that waits, and its rank: a higher one goes first. Priorities rise evenly, so that ranks never change. */
+/** A waiting item and its rank. Higher ranks go first. All priorities rise evenly, so ranks never change. */
 export interface Ranked {
   readonly entry: TaskEntry
   readonly rank: number
@@ -34,10 +34,10 @@ interface Place extends Ranked {
   readonly ticket: QueueTicket
 }
 
-/** Stale heap items that are kept at most, besides as many as there are places. */
+/** The maximum of stale heap items, in addition to the number of places. */
 const MAX_STALE = 64
 
-/** @param since since when it waits, in ms */
+/** @param since when its wait began, in ms */
 export const rankOf = (priority: number, since: number, agingMs: number): number =>
   agingMs === -1 ? priority : priority * agingMs - since
 
@@ -59,17 +59,17 @@ export class TaskQueue {
     return this.#places.size
   }
 
-  /** What is held for the tasks that wait. */
+  /** The bytes held for the waiting tasks. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether one more task with so many bytes may wait. */
+  /** Whether another task with this many bytes may wait. */
   hasRoom(bytes: number): boolean {
     return this.size < this.limits.max && this.#bytes + bytes <= this.limits.maxBytes
   }
 
-  /** @param reasons it takes no slot before `release` was called for each of them */
+  /** @param reasons why it is held, until `release` was called for each */
   add(entry: TaskEntry, ticket: QueueTicket, reasons: readonly HoldReason[] = []): void {
     const { agingMs } = this.limits
     const { priority, bytes, since = 0 } = ticket
@@ -80,7 +80,7 @@ export class TaskQueue {
     else this.#setReady(place)
   }
 
-  /** The place of a task; undefined for one that does not wait here. */
+  /** The place of a task; undefined if it does not wait here. */
   placeOf(entry: TaskEntry): Place | undefined {
     return this.#places.get(entry)
   }
@@ -90,19 +90,19 @@ export class TaskQueue {
     return reasons !== undefined && (reason === undefined || reasons.has(reason))
   }
 
-  /** Holds a place back for one more reason. True when it was not held back: until now only a slot was missing. */
+  /** Holds a task for a reason. Returns true if it was not held before, and only lacked a slot. */
   hold(entry: TaskEntry, reason: HoldReason): boolean {
     const place = this.#places.get(entry)
     if (place === undefined) return false
     const reasons = this.#held.get(entry)
     if (reasons?.add(reason) !== undefined) return false
     this.#held.set(entry, new Set([reason]))
-    // The item in the heap is stale from now on.
+    // This makes the item in the heap stale.
     this.#places.set(entry, { ...place })
     return true
   }
 
-  /** A place is not held back for this reason any longer. True when it was the last one: only a slot is missing now. */
+  /** Removes a reason to hold a task. Returns true if it was the last one, so that only a slot is missing. */
   release(entry: TaskEntry, reason: HoldReason): boolean {
     const reasons = this.#held.get(entry)
     const place = this.#places.get(entry)
@@ -118,11 +118,11 @@ export class TaskQueue {
     this.#places.delete(entry)
     this.#held.delete(entry)
     this.#bytes -= place.ticket.bytes
-    // An empty queue keeps nothing of the tasks that have waited.
+    // Compacts the heap; an empty queue keeps no references to tasks.
     if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
   }
 
-  /** A task goes on waiting in another queue. False when it does not wait here. */
+  /** Moves a task to another queue. Returns false if it does not wait here. */
   moveTo(other: TaskQueue, entry: TaskEntry): boolean {
     const place = this.#places.get(entry)
     if (place === undefined) return false
@@ -132,7 +132,7 @@ export class TaskQueue {
     return true
   }
 
-  /** The task that is next to take a slot, of those that need nothing else. */
+  /** The next task to take a slot, among those that lack only a slot. */
   peek(): TaskEntry | undefined {
     for (;;) {
       const place = this.#ready.peek()
@@ -141,7 +141,7 @@ export class TaskQueue {
     }
   }
 
-  /** Everything that waits, the next first, without what waits for other tasks to end, or for something else than time. */
+  /** All waiting tasks in order, without those that wait for other tasks or for an event. */
   inOrder(): TaskEntry[] {
     const order = (a: Place, b: Place): number => (isBefore(a, b) ? -1 : 1)
     const places = [...this.#places.values()].filter(
@@ -150,7 +150,7 @@ export class TaskQueue {
     return places.sort(order).map(({ entry }) => entry)
   }
 
-  /** What needs named slots as well waits in the list of `TaskLimits`. */
+  /** A task that also needs named slots waits in the list of `TaskLimits`. */
   #setReady(place: Place): void {
     if (place.ticket.needs === undefined) this.#ready.push(place)
   }

@@ -1,4 +1,4 @@
-/** The frozen records of a task: each change makes a new one (A8). */
+/** The frozen records of a task. Each change creates a new one (A8). */
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
@@ -15,7 +15,7 @@ import type {
   TaskSession,
 } from './records.js'
 
-/** The record of a task that has just been registered. */
+/** The record of a new task. */
 export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
@@ -63,31 +63,30 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   }) as ActiveTaskInfo & { readonly status: S }
 }
 
-/** The record of a task that waited, and has started. */
+/** The record of a waiting task that has started. */
 export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: number): RunningTaskInfo {
   return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
 }
 
-/** The record of a task that waits for these tasks from now on; without any, the field is absent. */
+/** The record of a task that waits for these tasks. Without any, the field is absent. */
 export function waitingRecord(record: AsyncTaskInfo, ids: readonly string[]): AsyncTaskInfo {
   const { waitsFor: _, ...fields } = record
   return Object.freeze(ids.length === 0 ? fields : { ...fields, waitsFor: Object.freeze([...ids]) })
 }
 
-/** How many earlier runs of a task are kept in its record. */
+/** How many earlier runs a record keeps. */
 const MAX_ATTEMPTS = 10
 
-/** The longest error of an earlier run, in characters. */
+/** The maximum length of an earlier run's error, in characters. */
 const ERROR_CHARS = 500
 
-/** Adds a run to the earlier runs of a task. */
 export function withAttempt(attempts: readonly TaskAttempt[] = [], attempt: TaskAttempt): readonly TaskAttempt[] {
   const error = attempt.error.slice(0, ERROR_CHARS)
   const all: readonly TaskAttempt[] = [...attempts, Object.freeze({ ...attempt, error })]
   return Object.freeze<TaskAttempt[]>(all.slice(-MAX_ATTEMPTS))
 }
 
-/** The record of a task that waits for its next run, after one that failed with this error. */
+/** The record of a task that waits for its next run after a failure. */
 export function requeuedRecord(
   record: AsyncTaskInfo,
   { seq, endedAt, error, abortController, questions }: RequeueChange,
@@ -109,18 +108,18 @@ interface RequeueChange {
   readonly endedAt: number
   readonly error: string
   readonly abortController: AbortController | undefined
-  /** Those that stay open. */
+  /** The questions that stay open. */
   readonly questions?: AsyncTaskInfo['questions']
 }
 
-/** The fields of a record that change while the task runs, and that no other rule depends on. */
+/** Fields that change while the task runs and do not affect other rules. */
 export interface NotedFields extends ProgramFacts {
   readonly progress?: TaskProgress
   readonly messagesSent?: number
   readonly session?: TaskSession
 }
 
-/** Each of them: whether it is noted of the task, or of one of its runs and the next starts without it. The end of a task keeps them all. */
+/** For each field, whether it belongs to the task, or to a run and is removed before the next one. An ended task keeps them all. */
 const NOTED = {
   progress: 'run',
   messagesSent: 'task',
@@ -133,26 +132,26 @@ const NOTED = {
 
 const NOTED_FIELDS = Object.keys(NOTED) as (keyof NotedFields)[]
 
-/** What a record says of its present run. */
+/** The fields of the current run. */
 const OF_RUN: ReadonlySet<string> = new Set([
   'questions',
   'startedAt',
   ...NOTED_FIELDS.filter((name) => NOTED[name] === 'run'),
 ])
 
-/** The fields of a record, or of what a store kept of it, without those of its present run. */
+/** A record, or its stored form, without the fields of the current run. */
 export function withoutRun<T extends object>(record: T): Omit<T, 'questions' | 'startedAt' | 'progress'> {
   return Object.fromEntries(Object.entries(record).filter(([name]) => !OF_RUN.has(name))) as T
 }
 
-/** The record of a running task with something new in it. */
+/** The record of a running task with changed fields. */
 export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTaskInfo {
   return Object.freeze({ ...fields, ...record, ...fields })
 }
 
 /**
- * The record of a task that has ended. Its fields are listed, and in changedRecord a new field comes before the spread: an object that
- * gets more fields later takes more memory, and after a spread ten times as long.
+ * The record of an ended task. Its fields are listed, and changedRecord adds a new field before the spread, for memory: an object takes more when it
+ * gets fields later, and ten times as much after a spread.
  */
 export function endedRecord(
   running: AsyncTaskInfo,
@@ -243,7 +242,7 @@ export function endedRecord(
   }
 }
 
-/** What the record of an ended task keeps of its wait and of its runs; nothing for most. */
+/** The fields about the wait and the runs of an ended task; undefined for most tasks. */
 function historyOf(record: AsyncTaskInfo): object | undefined {
   const { after, concurrencyKey, startedAt, attempt, attempts, budget, spent } = record
   if ([after, concurrencyKey, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
@@ -258,7 +257,7 @@ function historyOf(record: AsyncTaskInfo): object | undefined {
   }
 }
 
-/** A copy with another owner, delivery or sum, or marked as a possible repeat. */
+/** A copy with another owner, delivery or usage, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
   change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'spent' | 'isRepeat'>>,
@@ -269,25 +268,25 @@ export function changedRecord(
   )
 }
 
-/** The record of an ended task whose end was delivered. */
+/** The record of an ended task whose result was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
-  // A repeat has the time of its first delivery.
+  // A repeated result keeps the time of its first delivery.
   const again = record.isRepeat === true ? { notifiedAt } : undefined
   return frozenWithCause<AsyncTaskInfo>(record, { notifiedAt, ...record, ...again, delivery: 'delivered' })
 }
 
-/** A copy with the open questions; without any, the field is absent. */
+/** A copy with the open questions. Without any, the field is absent. */
 export function withQuestions(record: AsyncTaskInfo, questions: readonly TaskQuestion[]): AsyncTaskInfo {
   const { questions: _, ...fields } = record
   return Object.freeze(questions.length === 0 ? fields : { ...fields, questions }) as AsyncTaskInfo
 }
 
-/** The record of a task for which its caller does not wait any longer. */
+/** The record of a task that moved to the background. */
 export function backgroundRecord({ isForeground: _, ...record }: AsyncTaskInfo): AsyncTaskInfo {
   return Object.freeze(record)
 }
 
-/** Freezes a record. A failed one keeps what its run threw, which copies of its fields do not have. */
+/** Freezes a record. A failed one keeps the thrown value, which is not enumerable. */
 function frozenWithCause<T extends AsyncTaskInfo>(from: AsyncTaskInfo | Settlement, to: T): T {
   if (from.status === 'failed' && from.cause !== undefined) Object.defineProperty(to, 'cause', { value: from.cause })
   return Object.freeze(to)

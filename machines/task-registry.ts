@@ -1,20 +1,15 @@
 /**
- * The parent of every task: it admits tasks, keeps their records and the ledger of what is owed, and prunes.
+ * The parent of every task. It admits tasks, keeps their records and the ledger, and prunes.
  *
- * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops
- *     waiting for its task in the foreground.
- * R2  An id that a retained record holds is never admitted again.
- * R3  A task that ends leaves a frozen record in the same transition, and its actor is let go.
- * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
- * R5  Only records that owe nothing and whose handlers have run are pruned, the earliest ended first; one that is owed is
- *     passed over.
- * R6  Every change is numbered and queued for the host in that order; no host code runs inside a transition.
- * R7  A disposed registry changes nothing more.
- * R8  A free slot goes to the next task that waits, in the transition that frees it: nothing else takes it while one does.
+ * R1 Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops waiting for its
+ * foreground task. R2 The id of a kept record is never admitted again. R3 A task that ends leaves a frozen record in the same transition, and its
+ * actor is released. R4 An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts). R5 Only records with nothing owed
+ * and whose handlers have run are pruned, in the order in which they ended. Owed records are skipped. R6 Every change is numbered and queued for the
+ * host in that order. No host code runs inside a transition. R7 A disposed registry no longer changes. R8 A free slot goes to the next waiting task
+ * in the transition that frees it. New tasks cannot overtake a waiting one.
  *
- * It is actor logic rather than a machine: it has no states to move between, only counts. Slots, ledger and history change in
- * place; the snapshot is new after each event, and frozen. Tasks are made with `createActor({ parent })`: `spawn` copies the list
- * of children at every launch.
+ * It is custom actor logic rather than a machine, because it has counts but no states. Slots, ledger and history change in place. The snapshot is new
+ * after each event, and frozen. Tasks are created with `createActor({ parent })`, because `spawn` copies the list of children at every launch.
  */
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskInput, AsyncTaskMachine } from './async-task.js'
@@ -70,7 +65,7 @@ type ChildEnd =
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string; readonly output: Settlement }
   | { readonly type: `xstate.error.actor.${string}`; readonly actorId: string; readonly error: unknown }
 
-/** The parts of a registry. They change in place, and only in its transitions. */
+/** The parts of a registry. They change in place, only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
   readonly limits: TaskLimits
@@ -83,36 +78,36 @@ export interface RegistryParts {
   readonly journal: Journal
   /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
-  /** The time that deadlines are kept by, in ms; it is never set back. */
+  /** The clock of deadlines, in ms. It is never set back. */
   readonly elapsed: () => number
-  /** A task has been admitted. */
+  /** Called when a task is admitted. */
   readonly onLaunched?: (entry: TaskEntry, admission: TaskAdmission) => void
-  /** A task that has waited could not start in time. */
+  /** The error of a task that could not start in time. */
   readonly expiry: TaskFailure
-  /** A task, of this or of an earlier process, has spent something. */
+  /** Called when a task, also of an earlier process, has used something. */
   readonly onSpent?: (owner: string, amount: Spending) => void
-  /** The tasks of an owner pass to another one: it has gone. */
+  /** Called when an owner is released and its tasks pass to another one. */
   readonly onReleased?: (owner: string, heir: string | undefined) => void
-  /** A task has ended; its run may not have settled. `apply` changes what waits for it, in the same transition. */
+  /** Called when a task ends. Its run may not have settled. `apply` changes the tasks that wait for it, in the same transition. */
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
-  /** A task waits for a slot again that a pause has held back; `waitedMs`: for how long it had waited before. */
+  /** Called when a task waits for a slot again after a pause. `waitedMs` is how long it had waited before. */
   readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
-  /** A record has changed without a notification. */
+  /** Called when a record has changed without a notification. */
   readonly onNoted?: (entry: TaskEntry) => void
-  /** Whether the first task waits for the second one, over others or by itself. */
+  /** Whether the first task waits for the second one, directly or indirectly. */
   readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean
-  /** A start was counted: the windows of these subagents have changed. */
+  /** Called when a start was counted and the windows of these subagents have changed. */
   readonly onCounted?: (rate: StartRate, names: readonly string[]) => void
-  /** Describes what the actor of a task failed with. */
+  /** Describes the error of a task's actor. */
   readonly describeError: (error: unknown) => TaskFailure
 }
 
-/** The registry's logic, and what its transitions leave for the one that sends it events. */
+/** The registry's logic, and the results of its transitions. */
 export interface RegistryCore {
   readonly logic: RegistryLogic
-  /** The effects that are still to be performed, the earliest first. Take each off before it is performed. */
+  /** The effects to perform, in order. Remove each one before performing it. */
   readonly effects: RegistryEffect[]
-  /** Takes the answer to the question that was sent last. */
+  /** Takes the answer to the last question. */
   readonly takeAnswer: () => unknown
 }
 
@@ -123,13 +118,13 @@ export type RegistryRef = ActorRefFrom<RegistryLogic>
 
 const TASK_ACTOR_PREFIX = 'task.'
 
-/** Makes the logic of one registry. */
+/** Creates the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const { ledger, history, families, pauses, active, journal, task, elapsed, limits } = parts
   const effects: RegistryEffect[] = []
   let answer: RegistryAnswers[keyof RegistryAnswers]
   let host: AsyncTaskHost | undefined
-  /** The tasks that take no slot wait for their next runs here. */
+  /** Where tasks without a slot wait for their next runs. */
   const slotless = new Slots(-1, elapsed, {
     max: Infinity,
     maxBytes: Infinity,
@@ -139,19 +134,19 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const { foreground } = parts.slots
   const pools = (): Slots[] => [...parts.slots.all(), foreground, slotless]
   const slots = parts.slots.task
-  /** The deadlines of what runs, and until when what waits may wait. */
+  /** The deadlines of running tasks, and the wait limits of waiting tasks. */
   const deadlines = new DueTimes<TaskEntry>()
-  /** When the back-offs of what is retried end. */
+  /** When the back-offs of retries end. */
   const delays = new DueTimes<TaskEntry>()
-  /** How long what a pause holds back has waited for a slot before, in ms. */
+  /** How long a paused task had waited for a slot before, in ms. */
   const waited = new PerTask<number>()
   const budgets = new BudgetTimes()
-  /** What the runs that only wait have given back. */
+  /** The slots that waiting runs have given back. */
   const lent = new PerTask<LentSlots>()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
 
-  /** When the next limit on time is reached, and of which task; a reservation has none. */
+  /** The next time limit, and its task; a reservation has no task. */
   const nextDeadline = (): { readonly at: number | undefined; readonly of: TaskEntry | undefined } => {
     const [limit, spent] = [deadlines.next, budgets.next]
     const ofTask = earliest(limit, spent)
@@ -182,7 +177,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     })
   }
 
-  /** When the next back-off ends, or a rate allows the next start, and of which task. */
+  /** The next time at which a back-off ends or a rate allows a start, and the task. */
   const nextRetry = (): { readonly at: number; readonly entry: TaskEntry | undefined } | undefined => {
     const { nextStart: ofRate } = limits
     const { next: at, nextKey: entry } = delays
@@ -201,13 +196,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return waitsIn.queue.hasRoom(ticket.bytes) ? undefined : 'queue-full'
   }
 
-  /** Whether something can still deliver to its owner: the run of a task that has ended takes nothing. */
+  /** Whether a result can still reach the owner. The run of an ended task receives none. */
   const hasReader = ({ record: { owner } }: TaskEntry): boolean => {
     const runId = runOfOwner(owner)
     return runId === undefined || history.get(runId)?.ref !== undefined
   }
 
-  /** The limits on the time of a run count from its start. */
+  /** The time limits of a run begin with its start. */
   const begin = (entry: TaskEntry, timeoutMs: number | undefined): void => {
     const now = elapsed()
     const ranMs = active.begin(entry, now)
@@ -215,7 +210,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     budgets.start(entry, now)
   }
 
-  /** It waits for a slot, from the end of its delay on, and once nothing else holds its place back. */
+  /** Queues a task: it waits for a slot after its delay, once it is no longer held. */
   const enqueue = (
     entry: TaskEntry,
     slots: Slots,
@@ -235,7 +230,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (reasons.length === 0) waitForSlots(entry, slots, waitedMs)
   }
 
-  /** The place of a task is not held back for this reason any longer: when only slots are missing, it waits for them. */
+  /** Removes a reason to hold a task. If it was the last one, the task waits for slots. */
   const releasePlace = (entry: TaskEntry, reason: HoldReason): void => {
     for (const slots of pools()) {
       if (!slots.queue.release(entry, reason)) continue
@@ -245,7 +240,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
   }
 
-  /** The tasks of an owner, or of all, wait as long as a pause concerns them: that does not count as waiting for a slot. */
+  /** Holds or releases the tasks of an owner, or of all owners, according to the pauses. A pause does not count as waiting for a slot. */
   const applyPauses = (owner?: string): void => {
     for (const entry of ledger.queued(owner)) {
       if (!pauses.concern(entry.record.owner)) {
@@ -262,12 +257,15 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
   }
 
-  /** A run has ended: what it had launched passes to its owner, whose tasks may be paused. */
+  /** A run has ended. The tasks that it had launched pass to its owner, whose tasks may be paused. */
   const releaseFamily = (entry: TaskEntry): void => {
     if (families.release(entry)) applyPauses(entry.record.owner)
   }
 
-  /** Only slots are missing. When it is only that of its pool, its longest wait begins. @param waitedMs see `limitWait` */
+  /**
+   * The task lacks only slots. If it lacks only that of its pool, its wait limit begins.
+   * @param waitedMs see `limitWait`
+   */
   const waitForSlots = (entry: TaskEntry, slots: Slots, waitedMs: number): void => {
     const place = slots.queue.placeOf(entry)
     const needs = place?.ticket.needs
@@ -275,21 +273,21 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     else limits.wait(place, slots, needs, elapsed() - waitedMs)
   }
 
-  /** @param waitedMs how long it has waited in an earlier process */
+  /** @param waitedMs how long it waited in an earlier process */
   const limitWait = (entry: TaskEntry, { queue }: Slots, waitedMs = 0): void => {
     const { maxWaitMs } = queue.limits
-    // A durable task that has begun loses its work otherwise.
+    // A durable task that has begun would lose its work.
     if (maxWaitMs === undefined || active.hasBegun(entry)) return
     deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
   }
 
-  /** Starts what waits, as long as there are slots: also what has waited for the end of a back-off until now. */
+  /** Starts waiting tasks while there are slots, including those whose back-off ends now. */
   const startNext = (scope: Deferring): void => {
     endDelays()
     for (let next = nextStart(); next !== undefined; next = nextStart()) start(next.entry, next.slots, scope)
   }
 
-  /** What starts next. What needs named slots takes the slot of its pool before others that follow it there. */
+  /** The next task to start. A task that needs named slots takes the slot of its pool before tasks that follow it there. */
   const nextStart = (): { readonly entry: TaskEntry; readonly slots: Slots } | undefined => {
     const limited = nextLimited()
     for (const slots of pools()) {
@@ -337,10 +335,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     scope.defer(() => ref?.send({ type: 'task.start' }))
   }
 
-  /** A run that has only waited works on. */
+  /** Continues a run whose wait is over. */
   const work = (entry: TaskEntry): void => {
     const { graceMs, record } = entry
-    // The wait may be one of an earlier run, and this one may have begun already.
+    // The wait may be that of an earlier run, and this one may have begun.
     if (graceMs !== undefined && !active.isWorking(entry)) {
       const now = elapsed()
       const ranMs = active.begin(entry, now)
@@ -350,9 +348,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     effects.push({ type: 'resumed', entry })
   }
 
-  /** A run only waits: no limit on its time is reached meanwhile. It may give back its slots. */
+  /** Suspends the time limits of a run that only waits. It may give back its slots. */
   const pauseRun = ({ entry, ticket }: EventOf<'run.waits'>): void => {
-    // One that is being stopped has no time to wait.
+    // A run that is being stopped may not wait.
     if (!holdsSlot(entry.record.status) || entry.graceMs === undefined) return
     const now = elapsed()
     active.stop(entry, now)
@@ -364,7 +362,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (pool !== undefined || needs !== undefined) lent.set(entry, { pool: pool ?? slotless, needs, ticket })
   }
 
-  /** What a run has waited for has come. It takes its slots again, or waits for them, however many wait there, and however long. */
+  /** The wait of a run is over. It takes its slots again, or waits for them regardless of queue limits. */
   const workOn = (entry: TaskEntry): void => {
     const { record } = entry
     if (!holdsSlot(record.status)) {
@@ -384,7 +382,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (place !== undefined && needs !== undefined) limits.wait(place, pool, needs, elapsed())
   }
 
-  /** The run of a task has ended, and another one follows: it keeps its place, and waits without a slot. */
+  /** A run has ended and another one follows. The task keeps its place and waits without a slot. */
   const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
     const given = lent.take(entry)
     for (const { queue } of pools()) queue.remove(entry)
@@ -396,7 +394,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     countRun(entry)
     entry.graceMs = graceMs
     enqueue(entry, slots, ticket, { delayMs })
-    // The next run of a durable task has its children again.
+    // The next run of a durable task keeps its children.
     if (!active.has(entry)) releaseFamily(entry)
     const questions = active.has(entry) ? entry.record.questions : undefined
     const change = { seq: journal.next(), endedAt, error, abortController, questions }
@@ -415,7 +413,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     parts.onSpent?.(entry.record.owner, amount)
   }
 
-  /** What a task of an earlier process has spent counts for its owner. */
+  /** Counts the usage of a task from an earlier process for its owner. */
   const restoreSpent = ({ owner, spent }: AsyncTaskInfo): void => {
     if (spent !== undefined) parts.onSpent?.(owner, spent)
   }
@@ -425,7 +423,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (message !== undefined) scope.defer(() => ref?.send({ type: 'budget.exceeded', message }))
   }
 
-  /** The actors of tasks report to the registry in events: what they change is a transition of its own. */
+  /** Actors of tasks report to the registry with events, so that each change is a transition of its own. */
   const hostOf = (self: AnyActorRef): AsyncTaskHost => {
     const report = (event: TaskReport): void => self.send(event)
     return (host ??= {
@@ -450,7 +448,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const isPaused = isLaunched && pauses.concern(admission.owner)
     const isHeld = admission.waitsFor !== undefined
     const needs = ticket?.needs
-    // A command takes its slot in either place.
+    // A command takes its slot in the foreground too.
     const isSlotless = isNote || (isForeground === true && pool !== 'command')
     const isLimited = isHeld || (needs !== undefined && !limits.hasRoom(needs, elapsed()))
     const waits =
@@ -509,7 +507,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     parts.onEnded?.(entry, applyWait)
   }
 
-  /** What the actor of a task has reported. */
+  /** Handles a report of a task's actor. */
   const note = (report: TaskReport): void => {
     const entry = history.get(report.taskId)
     if (entry === undefined) return
@@ -543,7 +541,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     restoreSpent(record)
   }
 
-  /** A task of an earlier process whose run goes on. */
+  /** Continues a task of an earlier process. */
   const resume = (event: EventOf<'task.resume'>, parent: AnyActorRef): TaskEntry => {
     const { record, graceMs, ranMs, remainingMs, delayMs, waitedMs, pool, ticket, place, prepare } = event
     const { isHeld, isWaiting = false, durable } = event
@@ -570,7 +568,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return entry
   }
 
-  /** A task moves to the background: to the pool that a launch in the background would have taken a slot of. */
+  /** Moves a task to the background, into the pool of a background launch. */
   const detach = ({ entry, mayExceed }: EventOf<'task.detach'>): Detachment => {
     const { record } = entry
     if (isTerminal(record)) return 'ended'
@@ -580,9 +578,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const exceeds = holdsNone && !slots.hasRoom()
     if (exceeds && !mayExceed) return 'no-room'
     if (holdsNone) slots.take(entry, true)
-    // Above the maximum it keeps its place in the foreground, too: the limit of those bounds how many do.
+    // Above the maximum it also keeps its foreground slot, so that the foreground limit bounds how many tasks do this.
     if (!exceeds) foreground.release(entry)
-    // Between two of its runs it waits, from now on for a slot of that pool.
+    // A task between two runs now waits for a slot of that pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
     if (hasMoved && !slots.queue.isHeld(entry)) limitWait(entry, slots)
     limits.move(entry, slots)
@@ -591,7 +589,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return 'detached'
   }
 
-  /** What is due now. A slot that is free goes to what waits before its longest wait is over. */
+  /** Handles what is due now. Free slots are assigned before wait limits are checked. */
   const takeDue = (scope: Deferring): (() => void)[] => {
     const now = elapsed()
     const due: TaskEntry[] = []
@@ -603,7 +601,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       ...running.map((entry) => {
         const { ref, graceMs } = entry
         budgets.conclude(entry)
-        // A grace period of 0 ms ends with the next timer: the run is asked to stop first.
+        // A grace period of 0 ms ends with the next timer, so the run is asked to stop first.
         if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
         entry.graceMs = undefined
         return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
@@ -618,7 +616,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     ]
   }
 
-  /** The back-offs that are over: what was in one may start. */
+  /** Ends back-offs that are over, so that their tasks may start. */
   const endDelays = (): void => {
     if (delays.size === 0) return
     const now = elapsed()
@@ -637,7 +635,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (event.ids.length === 0) releasePlace(entry, 'dependencies')
   }
 
-  /** The tasks whose run time, or whose time to wrap up, is used up. */
+  /** Tasks whose run time or wrap-up time is over. */
   const takeSpent = (): (() => void)[] => {
     const now = elapsed()
     const sends: (() => void)[] = []
@@ -728,7 +726,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           break
         case 'task.withdraw': {
           const { entry, error, errorCode } = event
-          // `stored()` tells its caller.
+          // `stored()` notifies the caller.
           entry.isDisowned = true
           scope.defer(() => entry.ref?.send({ type: 'task.fail', error, errorCode }))
           break
@@ -808,7 +806,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         case 'owner.release':
           parts.onReleased?.(event.owner, event.heir)
           ledger.releaseOwner(event.owner, event.heir)
-          // Nothing is paused for an owner that has gone.
+          // Pauses do not apply to a released owner.
           applyPauses(event.owner)
           if (event.heir !== undefined) {
             families.setOwner(event.heir)
@@ -844,7 +842,6 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   return { logic, effects, takeAnswer }
 }
 
-/** An event, by its type. */
 type EventOf<Type extends RegistryEvent['type']> = Extract<RegistryEvent, { type: Type }>
 
 type TaskRef = NonNullable<TaskEntry['ref']>
@@ -854,22 +851,22 @@ type EnqueueOptions = Partial<Pick<EventOf<'task.resume'>, 'delayMs' | 'waitedMs
 /** The questions of a durable task. */
 type AskedBefore = Pick<AsyncTaskInput, 'isDurable' | 'questions' | 'asked'>
 
-/** What a run that only waits has given back, and how it waits for it. */
+/** What a waiting run has given back, and how it waits for it. */
 interface LentSlots {
   readonly pool: Slots
   readonly needs: TaskNeeds | undefined
   readonly ticket: QueueTicket
 }
 
-/** What the actor of a task is created with. */
+/** What a task's actor is created with. */
 type TaskIdentity = Pick<TaskAdmission, 'id' | 'subagentName' | 'timeoutMs'>
 
-/** The next task that waits and may start now. */
+/** The next waiting task that may start now. */
 function nextOf(slots: Slots): TaskEntry | undefined {
   return slots.queue.size > 0 && slots.hasRoom() ? slots.queue.peek() : undefined
 }
 
-/** How long a run may take to conclude once a budget is exceeded, in ms. */
+/** How long a run may take to conclude after exceeding a budget, in ms. */
 const DEFAULT_WRAP_UP_MS = 30_000
 
 function timesOf({ seconds, wrapUpMs = DEFAULT_WRAP_UP_MS }: TaskBudget): TimeBudget {
@@ -886,7 +883,7 @@ function startActor({ ref, record }: TaskEntry): void {
   if (record.status === 'queued') ref?.send({ type: 'task.queue' })
 }
 
-/** Where a transition puts what follows it. */
+/** Collects what must happen after a transition. */
 interface Deferring {
   readonly defer: (act: () => void) => void
 }

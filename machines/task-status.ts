@@ -1,21 +1,20 @@
 /**
- * The statuses of a task, and what each means. The types, the lists, the checks and the schemas of statuses come from this table: a status that is
- * added here is known everywhere, and the compiler names each `switch` that does not handle it.
+ * The statuses of a task. All types, lists, checks and schemas of statuses come from this table. A status added here is known everywhere, and the
+ * compiler reports each `switch` that does not handle it.
  */
 
-/** What a status means. */
 interface StatusTraits {
-  /** `active`: the task may still change. `ended`: it does not. */
+  /** `active`: the task may still change. `ended`: it will not. */
   readonly phase: 'active' | 'ended'
-  /** Whether its task holds a slot. */
+  /** Whether the task holds a slot. */
   readonly holdsSlot: boolean
-  /** The part of its owner's account that counts its task; `undefined` when only what is owed for it counts. */
+  /** The part of the owner's account that counts the task; `undefined` if only its owed result counts. */
   readonly account: 'queued' | 'running' | undefined
-  /** In summaries and lists for a person. */
+  /** For summaries and lists for people. */
   readonly icon: string
-  /** In lists for a model. */
+  /** For lists for a model. */
   readonly mark: string
-  /** Whether a list of tasks says how many have it even when none has. */
+  /** Whether lists show the count even if it is zero. */
   readonly isAlwaysCounted: boolean
 }
 
@@ -67,7 +66,7 @@ export type ActiveStatus = StatusIn<'active'>
  */
 export type TerminalStatus = StatusIn<'ended'>
 
-/** All statuses, in the order in which lists offer them. */
+/** All statuses, in the order of lists. */
 export const STATUSES = Object.keys(TABLE) as [AsyncTaskStatus, ...AsyncTaskStatus[]]
 
 /** The statuses of tasks that have ended. */
@@ -78,25 +77,25 @@ export function hasEnded(status: AsyncTaskStatus): status is TerminalStatus {
   return TABLE[status].phase === 'ended'
 }
 
-/** Whether a task with this status holds a slot: its run is under way. */
+/** Whether a task with this status holds a slot, that is, its run is under way. */
 export const holdsSlot = (status: AsyncTaskStatus): boolean => TABLE[status].holdsSlot
 
-/** Whether a run of an active task starts with this change, or is over and the task waits. */
+/** Whether a run starts with this change, or has ended and the task waits. */
 export const isOtherRun = (from: AsyncTaskStatus | null, to: AsyncTaskStatus): boolean =>
   !hasEnded(to) && (from !== null && holdsSlot(from)) !== holdsSlot(to)
 
-/** A status in summaries and lists for a person, such as `[DONE]`. */
+/** The status for people, such as `[DONE]`. */
 export const iconOf = (status: AsyncTaskStatus): string => TABLE[status].icon
 
-/** A status in lists for a model, such as `[OK]`. */
+/** The status for a model, such as `[OK]`. */
 export const markOf = (status: AsyncTaskStatus): string => TABLE[status].mark
 
-/** How many tasks have each status, of those statuses that a list counts. */
+/** The number of tasks with each status that a list counts. */
 export function countsOf(statuses: Iterable<AsyncTaskStatus>): [AsyncTaskStatus, number][] {
   const counts = new Map(STATUSES.map((status) => [status, 0]))
   for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
   return [...counts].filter(([status, count]) => count > 0 || TABLE[status].isAlwaysCounted)
 }
 
-/** The part of its owner's account that counts a task with this status. */
+/** The part of the owner's account that counts a task with this status. */
 export const accountOf = (status: ActiveStatus): 'queued' | 'running' => TABLE[status].account
