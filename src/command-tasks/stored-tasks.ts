@@ -155,6 +155,6 @@ function parseStored<Schema extends z.ZodType>(
   const { field, received, expected } = describeIssue(parsed.error, value, 'row')
   throw new StoreError(
     'STORE_DAMAGED',
-    `${store}: the row ${preview(id)} of table ${table} is not one: ${field}: got ${preview(received)}, expected ${expected}.`,
+    `${store}: the row ${preview(id)} of table ${table} is invalid: ${field}: got ${preview(received)}, expected ${expected}.`,
   )
 }

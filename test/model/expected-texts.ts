@@ -98,7 +98,7 @@ function notification(record: ModelRecord): object {
 export function unmetText({ id, status, error = '' }: ModelRecord): string {
   const shown = error.length <= 500 ? error : `${error.slice(0, 500)}...`
   const how = status === 'cancelled' ? 'was cancelled.' : `has failed: ${shown}`
-  return `The task was not started, because task ${id} (subagent 'agent', goal "goal"), after which it was to run, ${how}`
+  return `The task was not started, because task ${id} (subagent 'agent', goal "goal"), which had to end first, ${how}`
 }
 
 /** No seed has it: what is empty is left out. */
@@ -146,8 +146,8 @@ export function messageRefusal(
   const { status } = task.record
   if (status === 'queued') return `${name} has not started.`
   if (status !== 'running') return `${name} has ended: it is ${status}.`
-  if (isOverdue) return `${name} is being stopped: its time has passed.`
-  if (excess !== undefined) return `${name} is concluding: its budget is used up.`
+  if (isOverdue) return `${name} is being stopped, because its deadline has passed.`
+  if (excess !== undefined) return `${name} is concluding, because its budget is used up.`
   if (inbox === undefined) return `${name} takes no messages.`
   return inbox.reader === undefined ? `${name} does not read messages any more.` : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Wakes an idle agent with what it is owed: one RxJS pipeline feeds ends, idle edges, released leases and subscriptions to the
- * delivery machine, which sends one message at a time.
+ * Wakes an idle agent with undelivered results. One RxJS pipeline passes ended tasks, idle events, released leases and subscriptions to the delivery
+ * machine, which sends one message at a time.
  */
 import { defined } from '../../defined.js'
 import { deliveryStandings } from './delivery-standings.js'
@@ -37,50 +37,50 @@ import type { TaskRegistry } from '../registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../../callbacks/error-report.js'
 
-/** The delivery that a turn is part of. */
+/** The delivery that started a turn. */
 export interface TurnDelivery {
-  /** The id of the delivery's lease. */
+  /** The id of its lease. */
   readonly deliveryId: string
   /** The tasks that the message carries. */
   readonly taskIds: readonly string[]
-  /** The questions of running tasks that the message asks; absent when there are none. */
+  /** The questions of running tasks in the message. Absent if there are none. */
   readonly questions?: readonly QuestionRef[]
-  /** At least one of their results may have been delivered before; the text says which. */
+  /** Whether a result may have been delivered before. The text says which one. */
   readonly isRepeat?: boolean
-  /** Aborts when the delivery has taken longer than `deliveryTimeoutMs`, or everything is disposed. */
+  /** Aborts when the delivery exceeds `deliveryTimeoutMs` or everything is disposed. */
   readonly signal: AbortSignal
 }
 
-/** Starts a turn of the agent with this text. Its promise resolves when the message was accepted, and rejects when it was not. */
+/** Starts a turn of the agent with this text. The promise resolves if the message was accepted and rejects if it was not. */
 export type TriggerAgentTurn = (text: string, delivery: TurnDelivery) => unknown
 
-/** The part of the reminder service that a trigger needs. */
+/** The part of the reminder service that a trigger uses. */
 export interface ReminderSource {
-  /** Leases what an owner is owed and puts it into words; undefined when nothing is owed, or an exclusive lease is open. */
+  /** Leases what an owner is owed and returns its text; undefined if nothing is owed or an exclusive lease is open. */
   leaseReminder(request: { readonly owner: string; readonly exclusive: boolean }): LeasedReminder | undefined
 }
 
 /** Options of `AsyncTaskAutoTrigger`. */
 export interface AutoTriggerOptions {
-  /** The owner whose results it delivers. Default `main`. */
+  /** The owner of the results. Default `main`. */
   readonly owner?: string
-  /** How long to wait for further tasks to end, in ms, after each end. Default 0: one tick. */
+  /** How long to wait for further tasks after each end of a task, in ms. Default 0: one tick. */
   readonly coalesceMs?: number
-  /** The maximum of that wait, in ms. Default 5000, or `coalesceMs` if that is longer. */
+  /** The maximum of `coalesceMs` in total, in ms. Default 5000, or `coalesceMs` if that is longer. */
   readonly maxWaitMs?: number
-  /** The back-off of failed deliveries, in ms. Default 1000, doubling up to 60000. */
+  /** The back-off after failed deliveries, in ms. Default 1000, doubling up to 60000. */
   readonly retry?: { readonly initialMs?: number; readonly maxMs?: number }
-  /** How long a delivery may take, in ms; after it the lease is released. Default: no limit. */
+  /** How long a delivery may take, in ms. After that its lease is released. Default: no limit. */
   readonly deliveryTimeoutMs?: number
-  /** How often `isAgentBusy` is called again while something is owed, in ms. Default 1000. */
+  /** How often `isAgentBusy` is polled while something is owed, in ms. Default 1000. */
   readonly pollMs?: number
-  /** Called with refused and expired deliveries, and with errors of `isAgentBusy`. Default: the manager's `onError`. */
+  /** Called for refused and expired deliveries and for errors of `isAgentBusy`. Default: the manager's `onError`. */
   readonly onError?: OnError
-  /** A machine that replaces the package's own, e.g. from `deliveryMachine.provide`. It gets the same input. */
+  /** A machine that replaces the default one, such as the result of `deliveryMachine.provide`. It receives the same input. */
   readonly machine?: DeliveryMachine
 }
 
-/** Durations in ms. */
+/** A duration in ms. */
 const duration = (least: number) => ({ ...numberFrom(least), expected: `a number of milliseconds >= ${least}` })
 
 export const autoTriggerOptionTypes: OptionTypes<AutoTriggerOptions> = {
@@ -94,7 +94,7 @@ export const autoTriggerOptionTypes: OptionTypes<AutoTriggerOptions> = {
   machine: aMachine,
 }
 
-/** Delivers one owner's results to its agent, one message at a time, while it is subscribed. */
+/** Delivers the results of one owner to its agent, one message at a time, while it is subscribed. */
 export class AsyncTaskAutoTrigger {
   readonly #registry: TaskRegistry
   readonly #reminders: ReminderSource
@@ -112,9 +112,9 @@ export class AsyncTaskAutoTrigger {
   #delivery: DeliveryRef | undefined
 
   /**
-   * @param isAgentBusy called before each delivery (its promise is awaited), or an Observable
+   * @param isAgentBusy a function, called before each delivery (its promise is awaited), or an Observable
    * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
-   * @throws InvalidSettingError for a duration out of its range; InvalidInputError for an unknown or wrong option or argument
+   * @throws InvalidSettingError for a duration out of range; InvalidInputError for an unknown or wrong option or argument
    */
   constructor(
     manager: AsyncTaskManager,
@@ -133,7 +133,7 @@ export class AsyncTaskAutoTrigger {
     this.#owner = options.owner ?? DEFAULT_OWNER
     this.#options = options
     this.#onError = isolateReport(options.onError ?? this.#registry.report)
-    // After the last unsubscribe no callback runs, onError included.
+    // After the last unsubscribe no callback is called, not even onError.
     const report: OnError = (error, from) => {
       if (this.#isSubscribed) this.#onError(error, from)
     }
@@ -142,12 +142,12 @@ export class AsyncTaskAutoTrigger {
     this.#host = {
       deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
       isNothingOwed: () => !this.#registry.use(pausing).isOwing(this.#owner),
-      // The host may unsubscribe inside isAgentBusy.
+      // isAgentBusy may unsubscribe.
       isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
       reportExpiry: () => {
         const limit = this.#options.deliveryTimeoutMs ?? 0
-        const error = new Error(`A delivery was not accepted within ${limit} ms: its tasks are owed again.`)
-        // The host's callback runs after the transition.
+        const error = new Error(`A delivery was not accepted within ${limit} ms. Its results are owed again.`)
+        // The host's callback must run after the transition.
         queueMicrotask(() => report(error, this.#from('delivery-timeout')))
       },
     }
@@ -155,8 +155,8 @@ export class AsyncTaskAutoTrigger {
   }
 
   /**
-   * Starts delivering, what is owed already included.
-   * @returns an unsubscribe function. A delivery in flight still ends. Of several subscriptions, all must be unsubscribed.
+   * Starts delivering, including results that are already owed.
+   * @returns an unsubscribe function. A delivery in flight still ends. With several subscriptions, deliveries stop when all are unsubscribed
    */
   subscribe(): () => void {
     let isHeld = true
@@ -171,8 +171,8 @@ export class AsyncTaskAutoTrigger {
   }
 
   /**
-   * Replaces both callbacks, and looks again for what is owed.
-   * @throws InvalidInputError when one is of the wrong type; both stay
+   * Replaces both callbacks and checks again what is owed.
+   * @throws InvalidInputError if one has the wrong type; both are kept then
    */
   updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
     checkCallbacks(isAgentBusy, triggerAgentTurn)
@@ -182,7 +182,7 @@ export class AsyncTaskAutoTrigger {
     this.notifyIdle()
   }
 
-  /** Reports that the agent has become idle, for a host whose `isAgentBusy` is a function. A promise of it that is pending is dropped. */
+  /** Reports that the agent is idle, for a host whose `isAgentBusy` is a function. Discards a pending promise of that function. */
   notifyIdle(): void {
     this.#busy.forget()
     this.#nudges$.next({ type: 'agent.idle' })
@@ -202,7 +202,7 @@ export class AsyncTaskAutoTrigger {
         this.#delivery.send({ type: 'trigger.attach' })
       } else this.#start()
     })
-    // Subscribed in a callback of the disposal: closed at once.
+    // Subscribed in a callback during disposal, so it closes at once.
     if (this.#delivery === undefined) return
     this.#pipeline = merge(
       this.#wakeUps(),
@@ -225,14 +225,14 @@ export class AsyncTaskAutoTrigger {
       complete: () => {
         disposal.unsubscribe()
         standing.close()
-        // Unsubscribed and subscribed in one callback: the second joined the delivery that the first ended.
+        // After unsubscribing and subscribing in one callback, the second subscription has joined a delivery that has now ended.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()
       },
     })
     delivery.start()
   }
 
-  /** The registry's notifications that concern this owner. */
+  /** The notifications of the registry for this owner. */
   #wakeUps(): Observable<DeliveryEvent> {
     return this.#registry.notifications$.pipe(
       map((item): DeliveryEvent | undefined => {
@@ -268,7 +268,7 @@ export class AsyncTaskAutoTrigger {
     if (delivery?.getSnapshot().status === 'active') this.#registry.batch(() => delivery.send(event))
   }
 
-  /** One delivery: takes a lease, starts the turn, and ends the lease by its outcome. Returns a function that gives it up. */
+  /** Runs one delivery: takes a lease, starts the turn, and ends the lease according to the outcome. Returns a function that abandons it. */
   #deliver(reportOutcome: (outcome: DeliveryReport) => void, report: OnError): () => void {
     const controller = new AbortController()
     let lease: LeasedReminder | undefined
@@ -286,7 +286,7 @@ export class AsyncTaskAutoTrigger {
         lease?.release()
         report(error, this.#from('delivery', lease))
       })
-    // Nobody is subscribed any longer.
+    // The trigger has been unsubscribed.
     const giveBack = (): void => end({ type: 'delivery.emptied' }, () => lease?.release())
     isolateAbortListeners(controller.signal, (error) => report(error, this.#from('abort-listener', lease)))
     try {
@@ -304,7 +304,7 @@ export class AsyncTaskAutoTrigger {
       }
       const send = (): void => {
         Promise.resolve(this.#trigger(text, delivery)).then(() => {
-          // A late acceptance counts: what the message carried is no longer owed.
+          // A late acceptance counts: the results of the message are no longer owed.
           if (isOver) acknowledge()
           else end({ type: 'delivery.accepted' }, acknowledge)
         }, refuse)
@@ -323,7 +323,7 @@ export class AsyncTaskAutoTrigger {
       if (isOver) return
       isOver = true
       lease?.release()
-      controller.abort(new DOMException('The delivery was given up.', 'TimeoutError'))
+      controller.abort(new DOMException('The delivery was abandoned.', 'TimeoutError'))
     }
   }
 

@@ -1,4 +1,4 @@
-/** Whether the agent is busy: from a function that is polled, or from an Observable. */
+/** Whether the agent is busy, from a function that is polled or from an Observable. */
 import {
   BehaviorSubject,
   catchError,
@@ -18,7 +18,7 @@ import { isThenable } from '../../callbacks/isolated-call.js'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../../clock.js'
 import { aFunction, objectWith, type OptionType } from '../../protocol/option-checks.js'
 
-/** Whether the agent is busy: a function that returns it or a promise of it, or an Observable that emits each change. */
+/** Whether the agent is busy: a function that returns a boolean or a promise of one, or an Observable that emits each change. */
 export type BusySource = (() => boolean | PromiseLike<boolean>) | Observable<boolean>
 
 export const aBusySource: OptionType = {
@@ -26,7 +26,7 @@ export const aBusySource: OptionType = {
   accepts: (value) => aFunction.accepts(value) || objectWith('', 'subscribe').accepts(value),
 }
 
-/** How long a promise of the function may be pending, in ms: after that the function is called again. */
+/** How long the function's promise may be pending before the function is called again, in ms. */
 const ANSWER_MS = 30_000
 
 export class BusyWatch {
@@ -35,9 +35,9 @@ export class BusyWatch {
   readonly #report: OnError
   readonly #owner: string
   #latest = true
-  /** The source has completed: its last value stays, also for later subscriptions. */
+  /** Whether the source has completed. Its last value stays, also for later subscriptions. */
   #isFinal = false
-  /** The promise of the function, while it is pending: the function is not called meanwhile. */
+  /** The pending promise of the function, which is not called again meanwhile. */
   #asked: PromiseLike<boolean> | undefined
   /** True while `answered$` emits. */
   #isAnsweredIdle = false
@@ -58,12 +58,12 @@ export class BusyWatch {
     this.#source$.next(source)
   }
 
-  /** Whether the source must be polled, because it does not emit when the agent becomes idle. */
+  /** Whether the source must be polled because it does not emit when the agent becomes idle. */
   get isPolled(): boolean {
     return typeof this.#source$.value === 'function'
   }
 
-  /** True also for a function that throws, for a promise that is pending, and for an Observable that has not emitted yet. */
+  /** Also true if the function throws, its promise is pending, or the Observable has not emitted yet. */
   isBusy(): boolean {
     const source = this.#source$.value
     if (typeof source !== 'function') return this.#latest
@@ -79,12 +79,12 @@ export class BusyWatch {
     return true
   }
 
-  /** Emits when a promise of the function says that the agent is idle: `isBusy` returns false then, until all were notified. */
+  /** Emits when the function's promise resolves with idle. `isBusy` returns false until all subscribers were notified. */
   get answered$(): Observable<void> {
     return this.#answered$
   }
 
-  /** Drops a promise that is pending: its answer is not used, and the function may be called again. */
+  /** Discards a pending promise, so that the function may be called again. */
   forget(): void {
     this.#asked = undefined
     clearLongTimeout(this.#clock, this.#limit)
@@ -93,7 +93,7 @@ export class BusyWatch {
 
   #await(asked: PromiseLike<boolean>): void {
     this.#asked = asked
-    // An answer that comes after the promise was dropped is not used.
+    // Ignores the answer of a discarded promise.
     const settle = (use: () => void): void => {
       if (this.#asked !== asked) return
       this.forget()
@@ -106,7 +106,7 @@ export class BusyWatch {
       })
     const label = { name: `time limit of isAgentBusy of ${this.#owner}`, kind: 'deadline' } as const
     this.#limit = setLongTimeout(this.#clock, expire, ANSWER_MS, label)
-    // A query builder, for one, is awaited by a `then` of its own, which may call back at once.
+    // Some thenables, such as query builders, call back at once.
     Promise.resolve(asked).then(
       (isBusy) => settle(() => (isBusy ? undefined : this.#answerIdle())),
       (error: unknown) => settle(() => this.#report(error, { source: 'busy', owner: this.#owner })),
@@ -122,7 +122,7 @@ export class BusyWatch {
     }
   }
 
-  /** Emits when the Observable reports that the agent has become idle. Subscribes to the source only while it is subscribed. */
+  /** Emits when the Observable reports that the agent has become idle. Subscribes to the source only while it has a subscriber. */
   get idle$(): Observable<void> {
     return this.#source$.pipe(
       switchMap((source) => (typeof source === 'function' ? NEVER : this.#listen(source))),
@@ -135,12 +135,12 @@ export class BusyWatch {
     if (this.#isFinal) return NEVER
     this.#latest = true
     return from(source).pipe(
-      // Completion keeps the last value; an error counts as idle.
+      // Completion keeps the last value. An error counts as idle.
       catchError((error: unknown) => {
         this.#report(error, { source: 'busy', owner: this.#owner })
         return of(false)
       }),
-      // Within one source: the first value of the next source counts as a change.
+      // Per source, so that the first value of the next source counts as a change.
       distinctUntilChanged(),
       tap({
         next: (isBusy) => (this.#latest = isBusy),

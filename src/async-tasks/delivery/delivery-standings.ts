@@ -1,38 +1,38 @@
-/** How the deliveries of each owner stand, by the states of their machines, for those who show it. */
+/** The state of each owner's deliveries, for display. */
 import { Subject } from 'rxjs'
 import type { DeliverySnapshot } from '../../../machines/delivery.js'
 import type { Clock } from '../../clock.js'
 import type { Feature } from '../feature.js'
 
-/** How the deliveries of one trigger stand. */
+/** The state of one trigger's deliveries. */
 export interface DeliveryStanding {
-  /** The state of the machine, its levels joined by dots. */
+  /** The state of the machine as a dotted path. */
   readonly path: string
-  /** When it leaves the state by itself, in ms since the epoch; undefined when it waits for something else. */
+  /** When it leaves the state by itself, in ms since the epoch; undefined if it waits for an event. */
   readonly until: number | undefined
-  /** Deliveries that failed in a row. */
+  /** How many deliveries have failed in a row. */
   readonly failures: number
 }
 
-/** The place of one trigger. */
+/** The entry of one trigger. */
 export interface OpenStanding {
   set(snapshot: DeliverySnapshot): void
   close(): void
 }
 
-/** The last snapshot of a trigger's machine, and since when it is in its state. */
+/** The last snapshot of a trigger's machine, and when it entered its state. */
 interface Standing {
   readonly snapshot: DeliverySnapshot
   readonly at: number
 }
 
-/** The standings of the triggers that are subscribed, or have a message in flight. */
+/** The entries of all triggers that are subscribed or have a message in flight. */
 export class DeliveryStandings implements Feature {
-  /** The owners whose standing has changed. Its subscribers must not throw. */
+  /** The owner whose state has changed. Subscribers must not throw. */
   readonly changed$ = new Subject<string>()
   readonly #snapshots = new Map<string, Map<OpenStanding, Standing>>()
 
-  /** Makes a place for a trigger. */
+  /** Creates an entry for a trigger. */
   open(owner: string, clock: Clock): OpenStanding {
     const standings = this.#snapshots.get(owner) ?? new Map<OpenStanding, Standing>()
     this.#snapshots.set(owner, standings)
@@ -40,7 +40,7 @@ export class DeliveryStandings implements Feature {
     const standing: OpenStanding = {
       set: (snapshot) => {
         const path = pathOf(snapshot.value)
-        // It may be asked again and again whether the agent is busy.
+        // Polling repeatedly re-enters the same state.
         if (path === last) return
         last = path
         standings.set(standing, { snapshot, at: clock.now() })
@@ -55,12 +55,12 @@ export class DeliveryStandings implements Feature {
     return standing
   }
 
-  /** The owners to whom something delivers. */
+  /** The owners that have an entry. */
   owners(): Iterable<string> {
     return this.#snapshots.keys()
   }
 
-  /** How each trigger of an owner stands. */
+  /** The states of an owner's triggers. */
   of(owner: string): readonly DeliveryStanding[] {
     return Array.from(this.#snapshots.get(owner)?.values() ?? [], ({ snapshot, at }) => standingOf(snapshot, at))
   }
@@ -70,7 +70,7 @@ export class DeliveryStandings implements Feature {
   }
 }
 
-/** How the deliveries of a registry stand. */
+/** The delivery states of a registry. */
 export const deliveryStandings = (): DeliveryStandings => new DeliveryStandings()
 
 function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, at: number): DeliveryStanding {

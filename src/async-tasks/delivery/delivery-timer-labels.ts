@@ -1,12 +1,12 @@
 /**
- * The labels of the timers of deliveries, for a clock that is observed. XState sets them at the end of a transition, in the order of the
- * actions that it has reported, and passes no label on to the clock.
+ * The labels of delivery timers, for an observed clock. XState does not pass labels to the clock. It sets timers at the end of a transition, in the
+ * order of the actions that it has reported.
  */
 import type { InspectionEvent } from 'xstate'
 import type { TimerLabel } from '../../clock.js'
 
 export class DeliveryTimerLabels {
-  /** The actions that have yet to set their timers. */
+  /** The actions whose timers are not set yet. */
   #raises: { readonly actorId: string; readonly params: RaiseParams }[] = []
 
   note({ type, actorRef, ...event }: InspectionEvent): void {
@@ -17,10 +17,10 @@ export class DeliveryTimerLabels {
     }
   }
 
-  /** The label of the timer that is set now, for so many ms. */
+  /** Returns the label for a timer that is set now. */
   take(ms: number): TimerLabel | undefined {
     const at = this.#raises.findIndex(({ params }) => params.delay === ms)
-    // An actor that has stopped meanwhile sets none: what comes before is left over.
+    // An actor that has stopped sets no timer, so earlier actions may be left over.
     const [raise] = at === -1 ? [] : this.#raises.splice(0, at + 1).slice(-1)
     return raise && labelOf(raise.actorId, raise.params)
   }

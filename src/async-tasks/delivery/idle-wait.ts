@@ -1,12 +1,12 @@
-/** Waits until an owner has no task that is queued, runs or is owed, and says when that may never be. */
+/** Waits until an owner has no active or undelivered task, and warns when that may never happen. */
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../clock.js'
 import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** How long results may be owed with nobody to deliver them to before that is reported, in ms: a host may be about to ask for them. */
+/** How long results may have no receiver before that is reported, in ms. The host may be about to fetch them. */
 const PATIENCE_MS = 1000
 
-/** Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased, or the registry is disposed. */
+/** Resolves when no task of the owner (of any owner) is queued, running, owed or leased, or the registry is disposed. */
 export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
   const { ledger } = registry
   const isIdle = (): boolean => registry.isDisposed || ledger.outstanding(owner) === 0
@@ -18,7 +18,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
       isReported = true
       for (const forgotten of forgottenOwners(registry, owner)) {
         const message =
-          `onIdle may never resolve: ${ledger.countOf('owed', forgotten)} result(s) are owed to ${forgotten}, and nothing delivers them. ` +
+          `onIdle may never resolve: ${ledger.countOf('owed', forgotten)} result(s) are owed to ${forgotten}, and no subscriber delivers them. ` +
           'Subscribe an auto-trigger, use beforeTurn or withTurn, or wait for the tasks.'
         registry.report(new Error(message), { source: 'idle', owner: forgotten })
       }
@@ -44,7 +44,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
   })
 }
 
-/** The owners to whom results are owed that nothing delivers; none while something runs or is in a message. */
+/** The owners whose results have no receiver. Empty while a task runs or a message is in flight. */
 function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
   const { ledger } = registry
   const subscribers = registry.use(pushSubscribers)

@@ -1,4 +1,4 @@
-/** The text about one ended task: whole, and cut to the maximum length of a message. */
+/** The text about one ended task, in full or shortened to the maximum length of a message. */
 import { isTerminal } from '../../../machines/task-entry.js'
 import { TASK_TIMEOUT } from '../../../machines/async-task.js'
 import type {
@@ -19,29 +19,29 @@ import { PREVIEW_BYTES, previewJson } from '../output/result-preview.js'
 import { noteName, taskName } from '../task-name.js'
 
 /**
- * The whole text about one ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Of more than ten million
- * characters the rest is left out in words.
+ * Returns the full text about an ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Beyond ten million
+ * characters, a note replaces the rest.
  */
 export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = true): string {
   const payload = payloadOf(task, keepsEmpty)
   return payload === undefined ? '' : withRepeat(task, toJsonText(payload, { indent: 2 }))
 }
 
-/** Marks a result that may have been delivered before. */
+/** The mark of a result that may have been delivered before. */
 export const POSSIBLE_REPEAT =
-  'possible repeat: this result may have been delivered before; the process ended before it could know.'
+  'possible repeat: this result may have been delivered before; the process ended before that was known.'
 
-/** Marks a question that was delivered, or may have been. */
+/** The mark of a question that may have been delivered before. */
 export const REPEATED_QUESTION = 'possible repeat: this question may have been asked before.'
 
-/** Marks a result that was delivered, and is owed again because the host asked for it. */
-const REPEAT = 'repeat: this result was delivered before, and is told again because the host asked for it.'
+/** The mark of a result that is delivered again at the host's request. */
+const REPEAT = 'repeat: this result was delivered before, and is resent at the request of the host.'
 
-/** Whether a crash left open if the result has been delivered. */
+/** Whether a crash has left it unknown if the result was delivered. */
 export const isPossibleRepeat = ({ isRepeat, notifiedAt }: AsyncTaskInfo): boolean =>
   isRepeat === true && notifiedAt === undefined
 
-/** What is said of a result that is or may be a repeat. */
+/** The mark of a result that is or may be a repeat. */
 export function repeatNote(task: AsyncTaskInfo): string | undefined {
   if (task.isRepeat !== true) return undefined
   return isPossibleRepeat(task) ? POSSIBLE_REPEAT : REPEAT
@@ -52,7 +52,7 @@ function withRepeat(task: AsyncTaskInfo, text: string): string {
   return note === undefined ? text : `${note}\n${text}`
 }
 
-/** @param keepsEmpty whether a completed task without variables has an empty object of them */
+/** @param keepsEmpty whether a completed task without variables has an empty object for them */
 function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined {
   if (!isTerminal(task)) return undefined
   switch (task.status) {
@@ -80,7 +80,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
   }
 }
 
-/** The name and code of the error tell a model what its message may not. */
+/** Includes the name and code of the error, because the message may lack them. */
 function failurePayload(task: FailedTaskInfo): object {
   const { id, kind, error, errorName, errorCode, lateOutput, attempt } = task
   return {
@@ -98,12 +98,12 @@ function failurePayload(task: FailedTaskInfo): object {
   }
 }
 
-/** What gives a command a later deadline. */
+/** How to give a command a later deadline. */
 const TIMEOUT_SETTING = "timeout_seconds, up to the host's commands.maxTimeoutSeconds"
 
 const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
-/** A command by its line, and how it ended. */
+/** The command line of a command, and how it ended. */
 function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: SettledTaskInfo): object {
   if (kind === undefined) return {}
   return {
@@ -112,17 +112,17 @@ function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: 
   }
 }
 
-/** What a program wrote is a string of JSON: nothing in it can pass for another field. */
+/** Program output is a JSON string, so that it cannot imitate another field. */
 function shownTail({ outputTail }: SettledTaskInfo): object {
   return outputTail === undefined ? {} : { output_tail: outputTail }
 }
 
-/** The tasks that it launched and that go on: their results come in messages of their own. */
+/** The tasks that it launched and that are still active. Their results follow in other messages. */
 function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
   return runningChildren === undefined ? {} : { running_children: runningChildren }
 }
 
-/** The known fields first. The others have a field of their own: they cannot pass for the status or the id. */
+/** Known fields come first. Others are nested in one field, so that they cannot imitate the status or the id. */
 function shownOutput(output: OutputObject, keepsEmpty: boolean): object {
   const { terminate_reason, emitted_vars, final_message, ...others } = output
   return {
@@ -139,15 +139,15 @@ const isEmpty = (vars: unknown): boolean =>
 /** The maximum length of a command line in a message, in characters. */
 const COMMAND_CHARS = 300
 
-/** How many times fewer characters than the estimate the JSON text of a value may have. */
+/** The JSON text of a value may be shorter than the estimate by up to this factor. */
 const ESTIMATE_FACTOR = 4
 
 /**
- * A task's notification of at most `maxChars` characters. A longer one is a preview of at most 2048 bytes, or as much of its beginning where not even
- * that may be shown; both say how to read the rest. Only what is shown of a long text is copied.
- * @param room the maximum length with that notice; default: that of a whole message
+ * Returns the notification of a task in at most `maxChars` characters. A longer one becomes a preview of at most 2048 bytes, or less if that does not
+ * fit, and says how to read the rest. Only the shown part of a long text is copied.
+ * @param room the maximum length including that notice; default: that of a whole message
  * @param readWith the tool that reads the rest
- * @param keepsEmpty whether a completed task without variables has an empty object of them, as in a reminder
+ * @param keepsEmpty whether a completed task without variables has an empty object for them, as in a reminder
  */
 export function boundNotification(
   task: AsyncTaskInfo,
@@ -175,7 +175,6 @@ function withoutRepeat({ isRepeat: _, ...task }: SettledTaskInfo): SettledTaskIn
   return task
 }
 
-/** One of several notifications in a message. */
 export interface FittingNotification extends BoundedText {
   readonly task: SettledTaskInfo
 }
@@ -183,17 +182,17 @@ export interface FittingNotification extends BoundedText {
 /** The length of the line breaks between two parts of a message. */
 const SEPARATOR_CHARS = 2
 
-/** How notifications are put into a message. */
+/** The format of notifications in a message. */
 export interface NotificationFrame {
-  /** The tool that reads the rest of what is cut. */
+  /** The tool that reads the rest of a shortened text. */
   readonly readWith: FollowUpCall
-  /** What is around each: a line that names its task; that and a fence; or nothing, where the call that it answers names the task. Default `line`. */
+  /** The frame of each notification: a title line, a title line and a fence, or nothing if the call has already named the task. Default `line`. */
   readonly around?: 'line' | 'fence' | 'nothing'
   /** See `boundNotification`. */
   readonly keepsEmpty?: boolean
 }
 
-/** Names a task above the JSON of its end. */
+/** The title line of a task, above the JSON of its result. */
 export const titleOf = (task: AsyncTaskInfo): string =>
   task.isNote === true
     ? `Note ${toOneLine(task.id)} (${noteName(task)}):`
@@ -202,7 +201,7 @@ export const titleOf = (task: AsyncTaskInfo): string =>
 const fenceTitleOf = (task: AsyncTaskInfo): string =>
   task.isNote === true ? titleOf(task) : `Output of task ${toOneLine(task.id)} (${taskName(task)}):`
 
-/** The notifications of the first of these tasks: as many as fit into `room` characters, and at least one. */
+/** Returns the notifications of the first tasks: as many as fit into `room` characters, and at least one. */
 export function fittingNotifications(
   tasks: readonly SettledTaskInfo[],
   maxChars: number,
@@ -212,7 +211,7 @@ export function fittingNotifications(
   const fitting: FittingNotification[] = []
   let left = room
   for (const task of tasks) {
-    // Between the fences there is JSON alone.
+    // The fenced text must be valid JSON.
     const note = around === 'fence' ? repeatNote(task) : undefined
     const body = note === undefined ? task : withoutRepeat(task)
     const named = around === 'fence' ? fenceTitleOf(task) : titleOf(task)

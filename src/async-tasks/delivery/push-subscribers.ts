@@ -1,12 +1,12 @@
-/** The owners whose messages the host delivers: what their own tools return is not a delivery. */
+/** The owners whose messages the host delivers. For them, tool results do not count as deliveries. */
 import type { Feature } from '../feature.js'
 
-/** The most owners with turns that are kept; of more, those whose last turn was earliest are forgotten until their next one. */
+/** The maximum of owners with turns to remember. The owner with the earliest last turn is forgotten first, until its next turn. */
 const MAX_TURN_OWNERS = 1000
 
 export class PushSubscribers implements Feature {
   readonly #byOwner = new Map<string, Set<object>>()
-  /** The owners whose turns the host has begun. */
+  /** The owners for which the host has begun turns. */
   readonly #inTurns = new Set<string>()
 
   /** Adds a subscriber. Returns an unsubscribe function. */
@@ -20,7 +20,7 @@ export class PushSubscribers implements Feature {
     }
   }
 
-  /** A turn of an owner begins: its message delivers what is owed. */
+  /** Notes that a turn of an owner begins. Its message delivers what is owed. */
   noteTurn(owner: string): void {
     this.#inTurns.delete(owner)
     this.#inTurns.add(owner)

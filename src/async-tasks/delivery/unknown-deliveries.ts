@@ -1,4 +1,4 @@
-/** After a crash: the messages of which the store does not know whether they arrived. */
+/** Handles the messages of a crashed process for which it is unknown whether they arrived. */
 import { Subscription } from 'rxjs'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { withTimeLimit } from '../../clock.js'
@@ -7,14 +7,14 @@ import type { StoredDelivery } from '../../store/store.js'
 import type { Persistence } from '../recovery/persistence.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** Whether a message with this id is in the transcript of the host; undefined if that is not known. */
+/** Returns whether a message with this id is in the host's transcript; undefined if unknown. */
 export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise<boolean | undefined>
 
 /** How long the host may take to answer for one message, in ms. */
 const ANSWER_MS = 30_000
 
 /**
- * Asks the host for all messages at once, and ends the lease that holds the results of each when it has its answer: one that never comes delays no other.
+ * Asks the host about all messages at once. The lease of each message ends with the answer for it, so that a missing answer does not delay others.
  * @returns the tasks that are owed again although they may have been delivered
  */
 export async function settleUnknown(
@@ -34,7 +34,7 @@ export async function settleUnknown(
     if (registry.isDisposed) return
     const { entries = [], questions = [] } = registry.ledger.lease(deliveryId) ?? {}
     registry.batch(() => {
-      // First: that an old message has arrived confirms none that its owner has accepted since.
+      // Done first, because the arrival of an old message confirms no later message that its owner has accepted.
       persistence.forgetDelivery(deliveryId)
       if (answer === true) {
         registry.send({ type: 'lease.acknowledge', deliveryId })
@@ -50,7 +50,7 @@ export async function settleUnknown(
   return [...uncertain].filter(({ record }) => record.delivery !== 'delivered').map(({ record }) => record.id)
 }
 
-/** The host's answer; undefined when the registry is disposed first. Rejects when the host does not answer in time. */
+/** The host's answer; undefined if the registry is disposed first. Rejects if the host does not answer in time. */
 async function answerOf(
   registry: TaskRegistry,
   deliveryId: string,

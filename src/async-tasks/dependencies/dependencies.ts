@@ -1,12 +1,11 @@
 /**
- * Tasks that run after others (F15): such a task is queued, without a slot, until all tasks that it names have ended.
+ * Tasks that run after others (F15). Such a task is queued without a slot until all tasks that it names have ended.
  *
- * D1  It does not start before each of them has ended, and its end is in the row of the waiting task.
- * D2  With `fail` it fails with the first that fails or is cancelled; with `run` it does not matter how they end.
- * D3  The end of a task, and what it means for those that wait for it, are one write.
- * D4  The record of a task is kept while another one waits that names it.
+ * D1 It starts only when each of them has ended and their results are in the row of the waiting task. D2 With `fail` it fails as soon as one of them
+ * fails or is cancelled. With `run` their outcome does not matter. D3 The end of a task and its effect on waiting tasks are one write. D4 The record
+ * of a task is kept while a waiting task names it.
  *
- * While no task waits, it costs one look-up in an empty map for each task that ends.
+ * If no task waits, the cost is one look-up in an empty map for each task that ends.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import type { WaitEvent } from '../../../machines/registry-events.js'
@@ -20,13 +19,13 @@ import { namedTasks, type NamingLaunch } from './named-tasks.js'
 import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
 
 interface Wait extends DependencyResults {
-  /** Those of them that are retained, by their ids. */
+  /** The kept ones among them, by id. */
   readonly entries: ReadonlyMap<string, TaskEntry>
 }
 
 type Apply = (event: WaitEvent) => void
 
-/** The ends of the tasks that a task waits for, or has waited for, until it ends itself. */
+/** The results of the tasks in `after`, until the task itself ends. */
 const dependencyResults = new PerTask<DependencyResults>()
 
 export function resultsFor(entry: TaskEntry): RunInput['results'] {
@@ -43,14 +42,17 @@ export class Dependencies implements Feature {
   readonly #registry: TaskRegistry
   readonly #waits = new Map<TaskEntry, Wait>()
   readonly #waiting = new Map<TaskEntry, Set<TaskEntry>>()
-  /** What tasks name that are about to be restored. */
+  /** The tasks named by tasks that will be restored. */
   #expected: ReadonlySet<string> = new Set()
 
   constructor(registry: TaskRegistry) {
     this.#registry = registry
   }
 
-  /** What a launch waits for. @throws InvalidInputError for a task that it cannot wait for */
+  /**
+   * Returns what a launch waits for.
+   * @throws InvalidInputError for a task that it cannot wait for
+   */
   plan(after: readonly string[], onFailed: OnFailedDependency, launch: NamingLaunch): Wait {
     const entries = namedTasks(this.#registry, after, launch)
     const maxChars = resultChars(entries.size)
@@ -58,7 +60,7 @@ export class Dependencies implements Feature {
     return { onFailed, entries, results }
   }
 
-  /** A task waits from now on; it is queued, and its place is held back, unless all have ended. */
+  /** Begins the wait of a queued task, which is held unless all tasks have ended. */
   begin(entry: TaskEntry, wait: Wait): void {
     if (entry.ref === undefined) return
     dependencyResults.set(entry, wait)
@@ -70,7 +72,7 @@ export class Dependencies implements Feature {
       else waiting.add(entry)
       this.#registry.history.keep(task)
     }
-    // They may have ended since they were looked at.
+    // Some may have ended in the meantime.
     const maxChars = resultChars(wait.results.size)
     for (const id of pendingIds(wait)) {
       const record = wait.entries.get(id)?.record
@@ -81,12 +83,12 @@ export class Dependencies implements Feature {
     if (!isAsLaunched || failedOf(wait) !== undefined) this.#note(entry, wait, (event) => this.#registry.send(event))
   }
 
-  /** What a task of an earlier process has waited for, or waits for once all tasks are restored. */
+  /** Restores the results that a task of an earlier process has received. The wait continues when all tasks are restored. */
   restore(entry: TaskEntry, results: DependencyResults): void {
     dependencyResults.set(entry, results)
   }
 
-  /** Keeps the records of these tasks until those that `restore` returns have begun to wait for them, all in one change. */
+  /** Keeps the records of these tasks until the tasks that `restore` returns wait for them. All in one change. */
   restoring(ids: ReadonlySet<string>, restore: () => readonly TaskEntry[]): void {
     const { history } = this.#registry
     this.#expected = ids
@@ -125,7 +127,7 @@ export class Dependencies implements Feature {
     dependencyResults.take(entry)
   }
 
-  /** A result has come: the task fails, goes on waiting, or lacks only a slot. */
+  /** Handles a result: the task fails, continues to wait, or lacks only a slot. */
   #note(entry: TaskEntry, wait: Wait, apply: Apply): void {
     const { persistence } = this.#registry
     const ids = pendingIds(wait)
@@ -136,12 +138,12 @@ export class Dependencies implements Feature {
       apply({ type: 'task.unmet', entry, failure: dependencyFailure(id, result, wait.entries.get(id)?.record) })
       return
     }
-    // Its longest wait for a slot begins.
+    // Its wait limit for a slot begins.
     if (ids.length === 0) persistence?.setDelay(entry, 0)
     apply({ type: 'task.waits', entry, ids })
   }
 
-  /** A task does not wait any longer: the records that it has named may be pruned. */
+  /** Ends the wait of a task. The records that it has named may be pruned. */
   #leave(entry: TaskEntry): void {
     const wait = this.#waits.get(entry)
     if (wait === undefined) return
@@ -154,7 +156,7 @@ export class Dependencies implements Feature {
     this.#offer([...wait.entries.values()])
   }
 
-  /** They may be pruned, unless another task waits for them. */
+  /** Allows these records to be pruned, unless another task waits for them. */
   #offer(tasks: readonly TaskEntry[]): void {
     const { history } = this.#registry
     for (const task of tasks) if (!this.keeps(task)) history.offer(task)

@@ -1,4 +1,4 @@
-/** What the run of a task gets of the tasks that it waited for (F15). */
+/** The results of other tasks that a run receives (F15). */
 import type { AsyncTaskInfo, SettledTaskInfo, TaskFailure } from '../../../machines/records.js'
 import type { DependencyResult } from '../../engine/runner.js'
 import { jsonBytes } from '../../json/json-size.js'
@@ -9,16 +9,16 @@ import { boundNotification } from '../delivery/notifications.js'
 import { maxWholeChars, previewText } from '../output/bounded-text.js'
 import { taskName } from '../task-name.js'
 
-/** The least that there is of each result, in characters. */
+/** The minimum length of each result, in characters. */
 const MIN_CHARS = 200
 
-/** How much of the error of a dependency is in that of the task that waited for it, in characters. */
+/** The maximum length of a failed task's error in the error of the waiting task, in characters. */
 const ERROR_CHARS = 500
 
-/** The most of one result, in characters: all of them together are as long as a message. */
+/** The maximum length of one result, in characters. All results together are as long as a message. */
 export const resultChars = (count: number): number => Math.max(MIN_CHARS, Math.floor(maxWholeChars(0) / count))
 
-/** The end of a task, bounded as a message about it is. */
+/** The result of a task, shortened like a message about it. */
 export function toDependencyResult(task: SettledTaskInfo, maxChars: number): DependencyResult {
   switch (task.status) {
     case 'completed': {
@@ -52,7 +52,7 @@ export function dependencyFailure(
   const end = status === 'cancelled' ? 'was cancelled' : 'has failed'
   const why = error === undefined ? '.' : `: ${previewText(error, ERROR_CHARS)}`
   return {
-    error: `The task was not started, because task ${toOneLine(id)}${name}, after which it was to run, ${end}${why}`,
+    error: `The task was not started, because task ${toOneLine(id)}${name}, which had to end first, ${end}${why}`,
     errorCode: DEPENDENCY_FAILED,
   }
 }

@@ -1,4 +1,4 @@
-/** The tasks that a launch names in `after`: each must be one that its owner sees, and that does not wait for the new one. */
+/** Validates the tasks in `after`: the owner of the new task must see them, and they must not wait for the new task. */
 import { ownerOfRun } from '../../../machines/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { InvalidInputError } from '../../errors.js'
@@ -14,7 +14,10 @@ export interface NamingLaunch {
   readonly parent: TaskEntry | undefined
 }
 
-/** The tasks with these ids. @throws InvalidInputError for the first that cannot be waited for */
+/**
+ * Returns the tasks with these ids.
+ * @throws InvalidInputError for the first task that it cannot wait for
+ */
 export function namedTasks(
   registry: TaskRegistry,
   after: readonly string[],
@@ -35,7 +38,7 @@ function namedTask(
   }
   if (named === id) return refuse('the id of another task than the new one')
   if (tasksAbove(history, parent).some(({ record }) => record.id === named)) {
-    return refuse('the id of a task that is not above the new one: that would wait for the new one, too')
+    return refuse('the id of a task that is not above the new one, because that one would wait for the new one')
   }
   const entry = history.get(named)
   if (entry === undefined) {

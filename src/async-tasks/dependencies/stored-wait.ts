@@ -1,4 +1,4 @@
-/** What a store keeps of the tasks that a task waits for, in its row. */
+/** The stored form of the tasks that a task waits for, in its row. */
 import { z } from 'zod'
 import { TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import type { DependencyResult } from '../../engine/runner.js'
@@ -8,14 +8,14 @@ import type { StoredJson } from '../../store/store.js'
 
 export interface DependencyResults {
   readonly onFailed: OnFailedDependency
-  /** In the order in which they were named; undefined for one that has not ended. */
+  /** In the order of `after`; undefined for a task that has not ended. */
   readonly results: Map<string, DependencyResult | undefined>
 }
 
 export const pendingIds = ({ results }: DependencyResults): string[] =>
   [...results].flatMap(([id, result]) => (result === undefined ? [id] : []))
 
-/** The first that has failed, if the task fails with it. */
+/** The first failed task, if the waiting task fails with it. */
 export function failedOf({ onFailed, results }: DependencyResults): [string, DependencyResult] | undefined {
   if (onFailed === 'run') return undefined
   for (const [id, result] of results) if (result !== undefined && result.status !== 'completed') return [id, result]
@@ -44,7 +44,7 @@ const isResult = (value: unknown): boolean =>
   value !== null &&
   TERMINAL_STATUSES.some((status) => status === (value as StoredJson)['status'])
 
-/** Reads it; undefined for a task that waits for no others. */
+/** Returns undefined for a task without `after`. */
 export function readStoredWait({ after }: StoredJson): DependencyResults | undefined {
   if (after === undefined) return undefined
   const read = storedWaitSchema().safeParse(after)

@@ -1,4 +1,4 @@
-/** The link from the `AbortController` of a task to its cancellation (A8). */
+/** Links the `AbortController` of a task to its cancellation (A8). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { OnError } from '../../callbacks/error-report.js'
@@ -7,32 +7,28 @@ import { IsolatedController } from '../../callbacks/isolated-controller.js'
 import { reasonOfAbort } from '../cancel-reason.js'
 import type { Feature } from '../feature.js'
 
-/** What an abort does. */
+/** The effects of an abort. */
 export interface AbortHost {
   cancel(entry: TaskEntry, reason?: string): unknown
   readonly report: OnError
 }
 
-/** Listens to the controller of a task. */
 export interface AbortLink {
-  /** The task was registered: an abort cancels it. */
+  /** Called when the task is registered: an abort now cancels it. */
   link(entry: TaskEntry): void
-  /** The task was not registered. */
+  /** Called when the task was not registered. */
   stop(): void
 }
 
-/** What removes the listener from the controller of a task. */
+/** The function that removes the listener of a task's controller. */
 const links = new PerTask<() => void>()
 
 const unlink = (entry: TaskEntry): void => links.take(entry)?.()
 
-/** When a task has ended, or its run is aborted, an abort of its controller no longer cancels it. */
+/** Once a task has ended or its run was aborted, its controller no longer cancels it. */
 export const abortLinks = () => ({ abort: unlink, ended: unlink }) satisfies Feature
 
-/**
- * Listens to a controller whose task is about to be registered: aborting it will cancel that task. What the signal throws is thrown here, while nothing
- * has changed.
- */
+/** Listens to the controller of a task that is about to be registered. Exceptions of the signal are thrown here, before any change. */
 export function listen(host: AbortHost, controller: AbortController): AbortLink {
   const own = controller instanceof IsolatedController ? controller : undefined
   let linked: TaskEntry | undefined
@@ -52,7 +48,7 @@ export function listen(host: AbortHost, controller: AbortController): AbortLink 
   }
 }
 
-/** @returns what stops it */
+/** @returns a function that stops listening */
 function listenTo(host: AbortHost, signal: AbortSignal, onAbort: () => void): () => void {
   signal.addEventListener('abort', onAbort, { once: true })
   return () =>

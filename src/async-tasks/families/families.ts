@@ -1,4 +1,4 @@
-/** The tasks that a run launches: what their launch needs, and what the run does with them (F5). */
+/** The tasks that a run launches: what their launch needs, and what the run can do with them (F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../../machines/families.js'
 import { ownerOfRun, runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../../machines/records.js'
@@ -18,25 +18,28 @@ export interface FamilyHost {
   cancelTask(id: string, options?: CancelOptions | string): boolean
 }
 
-/** What the admission of a child has besides its input. */
+/** Additional fields for the admission of a child. */
 export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'command' | undefined) {
   return {
     owner: ownerOfRun(id),
     parentId: id,
     depth: depth + 1,
-    // A program takes a slot of programs, whoever starts it.
+    // A program uses the pool of commands, whoever launches it.
     pool: kind ?? 'child',
   } as const satisfies Partial<TaskAdmission>
 }
 
-/** The task whose run launches a new one, and those above it, as far as they are retained. */
+/** The task whose run launches a new one, and its kept ancestors. */
 export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry | undefined): readonly TaskEntry[] {
   const above = new Set<TaskEntry>()
   for (let at = parent; at !== undefined && !above.has(at); at = history.get(at.record.parentId ?? '')) above.add(at)
   return [...above]
 }
 
-/** The task that an input names as the parent. @throws InvalidInputError */
+/**
+ * Returns the task that an input names as the parent.
+ * @throws InvalidInputError
+ */
 export function parentOf(
   { history }: TaskRegistry,
   { parentId, owner }: { readonly parentId?: string | undefined; readonly owner?: string | undefined },
@@ -54,14 +57,20 @@ export function parentOf(
   return parent
 }
 
-/** Refuses the run of a task that has ended, or is not known: nothing would deliver to it. @throws InvalidInputError */
+/**
+ * Refuses a run as owner if its task has ended or is unknown, because its results could not be delivered.
+ * @throws InvalidInputError
+ */
 export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {
   const runId = runOfOwner(owner)
   if (runId === undefined || history.get(runId)?.ref !== undefined) return
   throw new InvalidInputError(field, owner, 'an owner, or run: and the id of a task that has not ended')
 }
 
-/** The same for the owner that gets what another one has, which cannot be a run that belongs to that. @throws InvalidInputError */
+/**
+ * Also refuses an heir that is a run which belongs to the owner itself.
+ * @throws InvalidInputError
+ */
 export function checkHeir(registry: TaskRegistry, heir: string, owner: string): void {
   if (heir === owner) return
   const field = 'input.to'
@@ -78,13 +87,13 @@ export function checkHeir(registry: TaskRegistry, heir: string, owner: string): 
   )
 }
 
-/** The owner of the task whose run is this owner. */
+/** Returns the owner of the task whose run is this owner. */
 function ownerAbove({ history }: TaskRegistry, owner: string): string | undefined {
   const runId = runOfOwner(owner)
   return runId === undefined ? undefined : history.get(runId)?.record.owner
 }
 
-/** The error of a launch by a run that is over, or is to stop. */
+/** The error of a launch by a run that has ended or is being stopped. */
 export const endedError = (parentId: string): FamilyError =>
   new FamilyError(
     'PARENT_ENDED',
@@ -92,7 +101,7 @@ export const endedError = (parentId: string): FamilyError =>
     `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
   )
 
-/** The error of a launch that a run may not make. */
+/** The error for a refused launch of a run. */
 export function familyError(
   refusal: FamilyRefusal,
   parentId: string,
@@ -116,7 +125,7 @@ export function familyError(
   }
 }
 
-/** A run, which may have been followed by another one of its task. */
+/** A run. Its task may already have a later run. */
 export interface CurrentRun {
   readonly signal: AbortSignal
   readonly isCurrent: () => boolean
@@ -128,7 +137,7 @@ export function checkIds(ids: unknown): void {
   throw new InvalidInputError('ids', ids, 'an array of ids of tasks')
 }
 
-/** What a run does with its tasks. */
+/** What a run can do with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
   const { ledger, history } = manager.registry
@@ -140,7 +149,7 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
       : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
   const waitFor = async (named: readonly string[] = ids(), options: WaitOptions = {}): Promise<WaitResult> => {
     checkIds(named)
-    // A task may end, or be run again, while its run goes on: what the run waits for is no longer its own.
+    // A task may end or be retried while its run continues. The waits of that run then end.
     const left = new AbortController()
     const leaveOnceOver = (): void => {
       if (!isCurrent() || isTerminal(entry.record)) left.abort()
@@ -177,7 +186,7 @@ interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
 }
 
-/** Whether an owner sees a task: it owns it, or the task above it. */
+/** Whether an owner sees a task: it owns the task or one above it. */
 export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string): boolean {
   for (let at: AsyncTaskInfo | undefined = task; at !== undefined; at = owningTask(manager, at)) {
     if (at.owner === owner) return true
@@ -185,32 +194,32 @@ export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string
   return false
 }
 
-/** The owner of the first task of a family. */
+/** The owner of the topmost task of a family. */
 export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
   let top = task
   for (let at = owningTask(manager, top); at !== undefined; at = owningTask(manager, at)) top = at
   return top.owner
 }
 
-/** The task whose run owns another one. Records of elsewhere may name each other: only a smaller depth is above. */
+/** Returns the task whose run owns another one. Foreign records may refer to each other, so only a task of a smaller depth counts. */
 function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
   const runId = runOfOwner(task.owner)
   const owner = runId === undefined ? undefined : manager.getTask(runId)
   return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
 }
 
-/** Whether the result of a task goes to a run, and this is another reader. */
+/** Whether the result of a task belongs to a run other than the reader. */
 export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
   return runOfOwner(task.owner) !== undefined && task.owner !== reader
 }
 
-/** A task in a list, and how far it is indented. */
+/** A task in a list, with its indentation. */
 export interface Placed {
   readonly task: AsyncTaskInfo
   readonly level: number
 }
 
-/** Each task followed by those that its run has launched, as far as both are listed; otherwise in the given order. */
+/** Orders tasks as a tree: each is followed by its listed children. Otherwise the given order is kept. */
 export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
   if (tasks.every(({ parentId }) => parentId === undefined)) return tasks.map((task) => ({ task, level: 0 }))
   const byId = new Map(tasks.map((task) => [task.id, task]))
@@ -231,10 +240,9 @@ export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
   return placed
 }
 
-/** What says who owns a task. */
 type Ownership = Pick<AsyncTaskInfo, 'owner'>
 
-/** The owner of a task after its process has died: a run that died owns nothing, and what it owned passes to the owner of its task. */
+/** Returns the owner of a task after its process has died. A dead run owns no tasks; they pass to the owner of its own task. */
 export function livingOwner(
   task: Ownership,
   findTask: (id: string) => Ownership | undefined,
@@ -244,7 +252,7 @@ export function livingOwner(
   const seen = new Set<string>()
   for (let runId = runOfOwner(at.owner); runId !== undefined && !isAlive(runId); runId = runOfOwner(at.owner)) {
     const above = findTask(runId)
-    // Records of elsewhere may name each other.
+    // Foreign records may refer to each other.
     if (above === undefined || seen.has(runId)) return FALLBACK_OWNER
     seen.add(runId)
     at = above
@@ -252,7 +260,7 @@ export function livingOwner(
   return at.owner
 }
 
-/** The present owner of what an earlier process has stored: a run whose task goes on or waits keeps it. */
+/** Returns the current owner of a stored task. A run keeps its tasks if its own task continues or waits. */
 export function presentOwner({ history }: TaskRegistry, stored: Ownership): string {
   return livingOwner(
     stored,
@@ -261,10 +269,10 @@ export function presentOwner({ history }: TaskRegistry, stored: Ownership): stri
   )
 }
 
-/** The owner of what a run owned whose task is not known. */
+/** The owner for tasks of a run whose own task is unknown. */
 const FALLBACK_OWNER = 'main'
 
-/** The same records, of a process of which nothing runs any more: no run owns any of them. */
+/** The records of a dead process, with the tasks of its runs passed to living owners. */
 export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
   if (records.every((record) => runOfOwner(record.owner) === undefined)) return records
   const byId = new Map(records.map((record) => [record.id, record]))

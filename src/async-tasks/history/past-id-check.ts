@@ -1,7 +1,7 @@
-/** Whether the history has an id. */
+/** A check whether the history contains an id. */
 export interface PastIdCheck {
-  /** Undefined until it is known. */
+  /** Undefined until the check has finished. */
   readonly isInUse: boolean | undefined
-  /** Resolves when it is known; never rejects. */
+  /** Resolves when the check has finished. Never rejects. */
   readonly settled: Promise<void>
 }

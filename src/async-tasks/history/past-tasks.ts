@@ -1,4 +1,4 @@
-/** The history of a manager's store: ended tasks whose records were pruned, beside those that are kept. */
+/** The history of a manager's store: ended tasks whose records were pruned, merged with the kept ones. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { hasEnded } from '../../../machines/task-status.js'
@@ -18,18 +18,18 @@ export class AsyncTaskHistory implements Feature {
     this.#past = registry.persistence?.past ?? new PastTasks()
   }
 
-  /** Its row stays until the history has it, so that a crash loses it in neither. */
+  /** The row stays until the task is in the history, so that a crash does not lose it. */
   pruned(entry: TaskEntry): void {
     const { persistence } = this.#registry
     if (persistence === undefined) return
     const { id, status } = entry.record
     if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
-      // What V8 keeps for the callback must not have the entry.
+      // The callback must not capture the entry, or it would be kept in memory.
       this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), () => persistence.forget(id))
     } else persistence.forget(id)
   }
 
-  /** Finds out whether an id that was given to a new task is that of a past one; undefined where there is no history. */
+  /** Checks whether the id of a new task belongs to a past one; undefined without a history. */
   check(id: string): PastIdCheck | undefined {
     if (!this.#past.areKept) return undefined
     const found: { isInUse: boolean | undefined; settled: Promise<void> } = {
@@ -39,7 +39,7 @@ export class AsyncTaskHistory implements Feature {
     found.settled = this.#past.find('task', id).then(
       (task) => void (found.isInUse = task !== undefined),
       (error: unknown) => {
-        // What cannot be read keeps nobody from working.
+        // A history that cannot be read must not block new tasks.
         found.isInUse = false
         this.#registry.report(error, { source: 'store' })
       },
@@ -47,7 +47,10 @@ export class AsyncTaskHistory implements Feature {
     return found
   }
 
-  /** A pruned task, as it ended; undefined unless it is one that the owner may see. @throws StoreError */
+  /**
+   * Returns a pruned task as it ended; undefined if the owner may not see it.
+   * @throws StoreError
+   */
   async find(id: string, owner?: string): Promise<SettledTaskInfo | undefined> {
     const task = await this.#past.find('task', id)
     return task === undefined || (owner !== undefined && task.owner !== owner) ? undefined : toRecord(task)

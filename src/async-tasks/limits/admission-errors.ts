@@ -1,11 +1,10 @@
-/** The errors of launches and registrations that are refused. */
+/** The errors of refused launches and registrations. */
 import type { TaskAdmission } from '../../../machines/records.js'
 import type { AdmissionRefusal } from '../../../machines/registry-events.js'
 import { PausedError, ReservationError, TaskIdInUseError, TaskLimitError, type AgentTasksError } from '../../errors.js'
 import { familyError } from '../families/families.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** The error for a refusal. */
 export function admissionError(
   { pools, families }: TaskRegistry,
   refusal: AdmissionRefusal,

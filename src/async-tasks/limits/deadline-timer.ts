@@ -1,4 +1,4 @@
-/** One timer for many times: it is set for the next of them. */
+/** A single timer for many due times. It is set for the next one. */
 import {
   clearLongTimeout,
   elapsedMs,
@@ -19,8 +19,8 @@ export class DeadlineTimer {
   }
 
   /**
-   * Sets the timer for the next time (`at` on the clock of `elapsedMs`), or clears it. A timer that is too early stays: the next one is set when it
-   * has fired.
+   * Sets the timer for the next time (`at` on the clock of `elapsedMs`), or clears it. A timer that is already set for an earlier time stays, and the
+   * next one is set when it fires.
    */
   set(at: number | undefined, labelOf: () => TimerLabel): void {
     const present = this.#present

@@ -1,10 +1,10 @@
-/** Text that programs or runs wrote, between fences that it cannot close. */
+/** Puts text of programs or runs between fences that the text cannot close. */
 
-/** The longest fence that is made only because the text has a run of as many backticks somewhere in a line. */
+/** The longest fence that is made only because a line contains a run of that many backticks. */
 const MAX_INLINE = 20
 
 /**
- * The text between two fences, under a line that names it.
+ * Returns the text between two fences, below a title line.
  * @param title what the text is, in words
  */
 export function fenced(title: string, text: string, language = ''): string {
@@ -12,10 +12,10 @@ export function fenced(title: string, text: string, language = ''): string {
   return `${title}\n${fence}${language}\n${text}\n${fence}`
 }
 
-/** How much longer a text gets that has no line of backticks, as JSON has none. */
+/** The added length for a text without a line of backticks, such as JSON. */
 export const fenceChars = (title: string): number => title.length + 2 * MAX_INLINE + 10
 
-/** A fence ends at a line that begins with as many backticks: this one is longer than any in the text. */
+/** Returns a fence that is longer than any run of backticks at the beginning of a line, because such a run would close it. */
 function fenceFor(text: string): string {
   const longest = (pattern: RegExp): number => {
     let chars = 2

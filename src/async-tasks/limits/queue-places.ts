@@ -1,7 +1,7 @@
-/** Where the tasks that wait for a slot are in their queues. */
+/** The positions of waiting tasks in their queues. */
 import type { RegistryReads } from '../registry-reads.js'
 
-/** The place of each task that waits, from 1, by its id. */
+/** The position of each waiting task by id, from 1. */
 export function queuePlaces({ pools }: Pick<RegistryReads, 'pools'>): ReadonlyMap<string, number> {
   return new Map(
     pools

@@ -1,12 +1,12 @@
-/** What the tasks of each owner have spent. */
+/** The usage of the tasks of each owner. */
 import type { SpentTotals } from '../../../machines/records.js'
 import { addSpent, type Spending } from '../../../machines/spending.js'
 import type { Feature } from '../feature.js'
 
-/** The most owners whose sums are kept; of more, those that spent earliest are only in the sum of all. */
+/** The maximum of owners with a sum. Beyond it, the owner with the earliest usage is dropped and remains only in the total. */
 const MAX_OWNERS = 1000
 
-/** What the tasks of each owner have spent, and of all together. */
+/** The usage of each owner, and the total. */
 export class SpentByOwner implements Feature {
   readonly #owners = new Map<string, SpentTotals>()
   #all: SpentTotals = Object.freeze({})
@@ -25,5 +25,5 @@ export class SpentByOwner implements Feature {
   }
 }
 
-/** The sums of a registry. */
+/** The usage sums of a registry. */
 export const spentByOwner = (): SpentByOwner => new SpentByOwner()

@@ -1,22 +1,23 @@
-/**
- * What is due at a time of the clock on the wall. Timers go by another clock, because this one may be set: it is looked at every 30 s at least.
- */
+/** Finds what is due at a time of day. Timers use a monotonic clock, but the system time may be set, so it is checked at least every 30 s. */
 import { DueTimes } from '../../../machines/due-times.js'
 import { elapsedMs, type Clock } from '../../clock.js'
 import { DeadlineTimer } from './deadline-timer.js'
 
-/** How long a timer may be, in ms. */
+/** The maximum length of a timer, in ms. */
 const MAX_TIMER_MS = 30_000
 
 export class WallTimes<Key> {
   readonly #clock: Clock
   readonly #nameOf: (key: Key) => string
   readonly #dues = new DueTimes<Key>()
-  /** When they are due at the latest, by the clock that is never set. */
+  /** The latest due times, on the monotonic clock. */
   readonly #latest = new DueTimes<Key>()
   readonly #timer: DeadlineTimer
 
-  /** @param onDue something may be due: takes it. @param nameOf what the timer of a key is called */
+  /**
+   * @param onDue called when a key may be due; takes it
+   * @param nameOf the name of a key's timer
+   */
   constructor(clock: Clock, onDue: (now: number) => void, nameOf: (key: Key) => string) {
     this.#clock = clock
     this.#nameOf = nameOf
@@ -26,7 +27,10 @@ export class WallTimes<Key> {
     })
   }
 
-  /** @param at in ms since the epoch. @param withinMs it is due after as many ms, also when the clock on the wall is set back meanwhile */
+  /**
+   * @param at in ms since the epoch
+   * @param withinMs due after this many ms at the latest, even if the system time is set back
+   */
   set(key: Key, at: number, withinMs = Infinity): void {
     this.#dues.set(key, at)
     if (withinMs !== Infinity) this.#latest.set(key, elapsedMs(this.#clock) + withinMs)
@@ -38,7 +42,7 @@ export class WallTimes<Key> {
     if (this.#dues.delete(key)) this.#setTimer()
   }
 
-  /** Removes and returns what is due first, if it is due at `now`. */
+  /** Removes and returns the earliest key that is due at `now`. */
   take(now: number): Key | undefined {
     const due = this.#dues.take(now) ?? this.#latest.take(elapsedMs(this.#clock))
     if (due === undefined) this.#setTimer()

@@ -1,4 +1,4 @@
-/** The signal that asks a run to conclude: a budget is exceeded (F10). */
+/** The signal that asks a run to conclude because a budget is exceeded (F10). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { IsolatedController } from '../../callbacks/isolated-controller.js'
@@ -9,7 +9,7 @@ import { excessError } from './stop-reason.js'
 class WrapUp {
   readonly #controller: IsolatedController
 
-  /** @param report called with what a listener throws */
+  /** @param report called with exceptions of listeners */
   constructor(report: (error: unknown) => void) {
     this.#controller = new IsolatedController(report)
   }
@@ -18,16 +18,16 @@ class WrapUp {
     return this.#controller.signal
   }
 
-  /** @param excess the budget that was exceeded, in words */
+  /** @param excess the exceeded budget, in words */
   begin(excess: string): void {
     this.#controller.abort(excessError(excess))
   }
 }
 
-/** Of the tasks whose run has asked for it. */
+/** Only for tasks whose run has read the signal. */
 const wrapUps = new PerTask<WrapUp>()
 
-/** The signal that asks the run of a task to conclude. */
+/** Returns the signal that asks the run of a task to conclude. */
 export function wrapUpSignal({ report }: TaskRegistry, entry: TaskEntry): AbortSignal {
   const wrapUp = wrapUps.ensure(entry, () => {
     const taskId = entry.record.id

@@ -1,16 +1,16 @@
 /**
- * Follows a file that grows, and that may be truncated or replaced (rotated). What it had when it was replaced is read before its successor; of several
- * replacements between two looks only the last one is seen. Only regular files within the allowed paths are read, by their real paths.
+ * Follows a growing file that may be truncated or replaced (rotated). The rest of a replaced file is read before its successor. If a file is replaced
+ * several times between two checks, only the last one is read. Only regular files within the allowed real paths are read.
  */
 import { InvalidInputError } from '../../errors.js'
 import { nodeBuiltin, nodePlatform } from '../../node-builtins.js'
 import { isWithin, openRegular } from '../../regular-file.js'
 import type { Monitored, OnText, Position } from './monitor.js'
 
-/** How much is read at once, how much of what a file has already, and how much is compared to find out that it was rewritten; in bytes. */
+/** How much is read at once, how much of an existing file is read, and how much is compared to detect a rewrite; in bytes. */
 const [CHUNK, KEPT, COMPARED] = [16_384, 65_536, 64] as const
 
-/** How long one look may read, and for how long there may be no file; in ms. */
+/** How long one check may read, and how long the file may be missing; in ms. */
 const [LOOK_MS, GONE_MS] = [20, 5000] as const
 
 export class FollowedFile implements Monitored {
@@ -24,7 +24,7 @@ export class FollowedFile implements Monitored {
   #decoder = new TextDecoder()
   #refusedSince: number | undefined
 
-  /** @throws InvalidInputError for a file that may not be read, or is none, unless it was followed before (`from`) */
+  /** @throws InvalidInputError for a file that may not be read or does not exist, unless it was followed before (`from`) */
   constructor(file: string, roots: readonly string[], from?: Position) {
     const path = nodeBuiltin('node:path')
     this.#roots = roots.map((root) => path.resolve(root))
@@ -36,7 +36,7 @@ export class FollowedFile implements Monitored {
 
   look(now: () => number, onText: OnText): string | undefined {
     const began = now()
-    // Before it is read: whoever has replaced it writes no more to it.
+    // Checked before reading, because the old file is no longer written once it is replaced.
     const inode = nodeBuiltin('node:fs').statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino.toString()
     const descriptor = this.#descriptor
     if (descriptor !== undefined) {
@@ -62,10 +62,10 @@ export class FollowedFile implements Monitored {
     return this.#open(this.at)
   }
 
-  /** @returns what it should be, in words, when it may not be read */
+  /** @returns what the file should be, in words, if it may not be read */
   #open(from: Position | undefined): string | undefined {
     const real = realOf(this.path)
-    // A file that does not exist elsewhere is refused as one that does.
+    // A missing file outside the allowed paths is refused like an existing one, so that its absence is not revealed.
     if (!this.#isAllowed(real ?? this.path)) return this.#allowedText()
     this.#descriptor = real === undefined ? undefined : openRegular(real)
     if (this.#descriptor === undefined) return 'a regular file that can be read'
@@ -97,7 +97,7 @@ export class FollowedFile implements Monitored {
     this.#decoder = new TextDecoder()
   }
 
-  /** Whether it is shorter than before, or has something else where it was read last. */
+  /** Whether it is shorter than before, or differs where it was last read. */
   #wasRewritten(descriptor: number): boolean {
     const { length } = this.#last
     const present = new Uint8Array(length)
@@ -119,11 +119,11 @@ export class FollowedFile implements Monitored {
   }
 }
 
-/** Where an open file really is: Linux knows that of a descriptor; elsewhere its path must still lead to it. */
+/** The real path of an open file. Linux knows it from the descriptor; elsewhere the path must still lead to the file. */
 function pathOf(descriptor: number, path: string): string | undefined {
   const { fstatSync, readlinkSync, statSync } = nodeBuiltin('node:fs')
   if (nodePlatform === 'linux') {
-    // The name of a file that was removed or replaced meanwhile has " (deleted)" at its end.
+    // Linux appends " (deleted)" to the name of a file that was removed or replaced.
     return readlinkSync(`/proc/self/fd/${descriptor}`).replace(/ \(deleted\)$/, '')
   }
   const real = realOf(path)

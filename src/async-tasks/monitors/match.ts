@@ -1,13 +1,16 @@
-/** Finds the lines that a monitor reports. Patterns may come from a model: they run in linear time, in `re2js`. */
+/** Finds the lines that a monitor reports. Patterns may come from a model, so they run in linear time with `re2js`. */
 import { InvalidInputError } from '../../errors.js'
 import { loadPackage } from '../../kernel/optional-package.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
 import { describeFailure } from '../../protocol/outcomes.js'
 
-/** The largest program of a pattern, in instructions: the time for a line grows with it. */
+/** The maximum size of a compiled pattern, in instructions. The time per line grows with it. */
 const MAX_PROGRAM = 1000
 
-/** Makes the test for lines. @throws InvalidInputError for a pattern that cannot be used; AgentTasksError `PACKAGES_MISSING` */
+/**
+ * Creates the test for lines.
+ * @throws InvalidInputError for an unusable pattern; AgentTasksError `PACKAGES_MISSING`
+ */
 export function matcherOf(match: StoredMonitor['input']['match']): (line: string) => boolean {
   if (typeof match === 'string') return (line) => line.includes(match)
   if (!('regex' in match)) return (line) => match.some((text) => line.includes(text))

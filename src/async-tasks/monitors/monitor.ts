@@ -1,10 +1,9 @@
 /**
- * One monitor: it looks for lines in what a task or a file has, and makes events of them.
+ * One monitor. It finds matching lines in the output of a task or in a file, and reports them as events.
  *
- * M1  An event is a batch of 200 ms, of at most 2 KB. What has no room in it is counted.
- * M2  Events that come too fast are counted instead of shown, and end the monitor after 30 s.
- * M3  Its end is reported once, and no event after it.
- * M4  What is stored of its position lies before every line whose event is not stored.
+ * M1 An event is a batch of 200 ms and at most 2 KB. Lines that do not fit are counted. M2 Events that come too fast are counted rather than shown,
+ * and end the monitor after 30 s. M3 The end is reported once, and no event follows it. M4 The stored position is before every line whose event is
+ * not stored.
  */
 import { elapsedMs, type Clock } from '../../clock.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
@@ -17,42 +16,47 @@ import { fenced } from '../limits/fenced.js'
 import { readChunk } from '../output/output-log.js'
 import { matcherOf } from './match.js'
 
-/** How long matching lines are collected, and how often a file is looked at, also one of which more is left than a look has time for; in ms. */
+/** How long matching lines are collected, and how soon a file is checked again if the last check did not finish; in ms. */
 const [BATCH_MS, BEHIND_MS] = [200, 40] as const
 
-/** The longest event, in bytes of UTF-8; the longest line, name and reason, in UTF-16 units. */
+/** The maximum length of an event, in bytes of UTF-8, and of a line and of a name or reason, in UTF-16 units. */
 const [EVENT_BYTES, LINE_CHARS, NAME_CHARS] = [2048, 4096, 200] as const
 
-/** So many events may come at once, and one more in this time; above that the monitor ends after this time. In ms. */
+/**
+ * How many events may come at once, the time until another one is allowed, and how long this may be exceeded before the monitor ends; times in ms.
+ */
 const [BUCKET, REFILL_MS, FLOOD_MS] = [10, 2000, 30_000] as const
 
-/** The first byte that was not read, or the beginning of the line that was not read to its end. */
+/** The position of the first unread byte, or of the beginning of an incomplete line. */
 export type Position = Pick<StoredMonitor, 'position' | 'inode'>
 
 export type OnText = (text: string, at: Position) => void
 
 export interface Monitored {
   /**
-   * Reads what is new, where nothing else calls `push`.
-   * @param now a time in ms that is never set
-   * @returns why it cannot be read any longer
+   * Reads what is new, for a source that does not call `push`.
+   * @param now a monotonic time in ms
+   * @returns why it can no longer be read
    */
   look?(now: () => number, onText: OnText): string | undefined
-  /** Whether there was more than the last look had time for. */
+  /** Whether the last check did not finish. */
   readonly isBehind?: boolean
   close(): void
 }
 
-/** Called when there is an event, or the monitor has ended, with an event or without one. @returns whether its owner gets it */
+/**
+ * Called with an event, or with the end of the monitor, which may have no text.
+ * @returns whether the owner receives it
+ */
 type OnEvent = (text: string | undefined) => boolean
 
 export class Monitor {
   readonly id: string
   owner: string
   hasEnded = false
-  /** Why it has ended, when it has. */
+  /** Why it has ended, if it has. */
   endedBy: MonitorEnd = 'cancelled'
-  /** When it was to be looked at last. */
+  /** The last scheduled check. */
   scheduledAt = Infinity
   source: Monitored | undefined
   readonly #now: () => number
@@ -64,7 +68,7 @@ export class Monitor {
   #at: Position
   #heardAt: number
   #lookAt: number
-  /** The lines of the present batch, as far as they have room, and the number of all. */
+  /** The lines of the current batch that fit, and the number of all its lines. */
   #batch = ''
   #matched = 0
   #flushAt = Infinity
@@ -74,7 +78,7 @@ export class Monitor {
   #refilledAt: number
   #floodedSince: number | undefined
 
-  /** @throws InvalidInputError for a pattern that cannot be used */
+  /** @throws InvalidInputError for an unusable pattern */
   constructor(id: string, state: StoredMonitor, clock: Clock, onEvent: OnEvent) {
     const { startedAt, input } = state
     this.#now = () => elapsedMs(clock)
@@ -85,7 +89,7 @@ export class Monitor {
     this.#at = state
     this.#matches = matcherOf(input.match)
     this.#onEvent = onEvent
-    // The clock may have been set back since it was started.
+    // The system time may have been set back since it was started.
     this.#endsAt = now + input.seconds * 1000 - Math.max(0, clock.now() - startedAt)
     this.#heardAt = now
     this.#lookAt = now
@@ -124,7 +128,10 @@ export class Monitor {
     if (this.#heardAt + idleSeconds * 1000 <= now) this.end(`nothing was written for ${idleSeconds} s`, 'idle')
   }
 
-  /** Ends it. @param why in words, for its owner; undefined: it is cancelled, and that is not reported */
+  /**
+   * Ends the monitor.
+   * @param why in words, for its owner; undefined if it is cancelled without a report
+   */
   end(why?: string, by: MonitorEnd = 'source'): void {
     if (this.hasEnded) return
     this.endedBy = why === undefined ? 'cancelled' : by
@@ -133,7 +140,7 @@ export class Monitor {
     this.#onEvent(why && this.#text(cutText(toOneLine(why), NAME_CHARS)))
   }
 
-  /** Stops reading. What is stored stays: it goes on in another process. */
+  /** Stops reading. The stored state stays, so that another process can continue. */
   leave(): void {
     this.hasEnded = true
     this.source?.close()
@@ -158,7 +165,7 @@ export class Monitor {
     if (this.#batch.length < EVENT_BYTES) this.#batch += `${text}\n`
   }
 
-  /** The batch is over: it is an event (M1), or one too many (M2). */
+  /** Ends the batch: reports it as an event (M1), or drops it as one too many (M2). */
   #flush(now: number): void {
     const events = this.#state.events + 1
     this.#state = { ...this.#state, events }
@@ -166,11 +173,11 @@ export class Monitor {
     this.#refilledAt += refills * REFILL_MS
     this.#tokens = Math.min(BUCKET, this.#tokens + refills)
     const isShown = this.#tokens > 0
-    // They come more slowly than the bucket is refilled.
+    // Events come more slowly than the bucket is refilled.
     if (this.#tokens > 1) this.#floodedSince = undefined
     if (isShown) this.#tokens -= 1
     else this.#floodedSince ??= now
-    if (events >= this.#state.input.maxEvents) this.end(`it has had ${events} events, as many as it may`, 'events')
+    if (events >= this.#state.input.maxEvents) this.end(`it has reached its limit of ${events} events`, 'events')
     else if (now - (this.#floodedSince ?? now) >= FLOOD_MS) this.end('its events came too fast for 30 s', 'rate')
     else {
       const isTold = isShown && this.#onEvent(this.#text())
@@ -186,7 +193,7 @@ export class Monitor {
     if (this.#hidden === 0) this.#state = { ...this.#state, position: this.#at.position, inode: this.#at.inode }
   }
 
-  /** Lines are the text of a program: they are between fences. */
+  /** Lines come from a program, so they are fenced. */
   #text(end?: string): string {
     const { taskId, file = '', description } = this.#state.input
     const label = description === undefined ? '' : ` (${toOneLine(description)})`

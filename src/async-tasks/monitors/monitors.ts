@@ -1,6 +1,6 @@
 /**
- * Monitors (F17): they wake an owner with a note when lines match in what a task or a file has, and when they end. Each is a row of the store, which is
- * written with the note of an event: after a crash an event is neither lost nor repeated.
+ * Monitors (F17). They wake an owner with a note when lines match in the output of a task or in a file, and when they end. Each monitor is a row of
+ * the store, written together with the note of an event, so that a crash neither loses nor repeats an event.
  */
 import { DueTimes } from '../../../machines/due-times.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -31,40 +31,43 @@ import type { TaskRegistry } from '../registry.js'
 import { FollowedFile } from './followed-file.js'
 import { Monitor } from './monitor.js'
 
-/** What a monitor reads: the output of a task that has not ended, or a file within `monitors.files`. */
+/** What a monitor reads: the output of an active task, or a file within `monitors.files`. */
 export type MonitorSource = { readonly taskId: string } | { readonly file: string }
 
-/** A monitor, as it was when it was asked for. */
+/** A snapshot of a monitor. */
 export interface TaskMonitor {
   /** Its id. */
   readonly id: string
-  /** Whom it wakes. */
+  /** The owner that it wakes. */
   readonly owner: string
-  /** The task that it reads. */
+  /** The task whose output it reads. */
   readonly taskId?: string
   /** The file that it reads. */
   readonly file?: string
-  /** What it looks for. */
+  /** The text or pattern that it looks for. */
   readonly match: string | readonly string[] | { readonly regex: string; readonly flags?: string | undefined }
-  /** What it is for. */
+  /** Its purpose. */
   readonly description?: string
   /** When it ends at the latest, in ms since the epoch. */
   readonly endsAt: number
-  /** How many events it has had. */
+  /** How many events it has reported. */
   readonly events: number
-  /** Ends it. With a reason, its owner gets its end as an event. @returns false when it had ended */
+  /**
+   * Ends it. With a reason, the owner receives the end as an event.
+   * @returns false if it had already ended
+   */
   readonly cancel: (reason?: string) => boolean
 }
 
-/** What monitors may read, and how many there may be. */
+/** What monitors may read, and how many are allowed. */
 export interface MonitorLimits {
-  /** The files that may be read, and folders with such files; relative names start from the first. Default: none. */
+  /** The files that may be read, and folders with such files. Relative names are resolved against the first entry. Default: none. */
   readonly files?: readonly string[]
-  /** How many monitors an owner may have. Default 10. */
+  /** The maximum of monitors of an owner. Default 10. */
   readonly maxPerOwner?: number
-  /** How long a monitor may run, in seconds. Default 1800. */
+  /** The maximum duration of a monitor, in seconds. Default 1800. */
   readonly maxSeconds?: number
-  /** How many events a monitor may have. Default 1000. */
+  /** The maximum of events of a monitor. Default 1000. */
   readonly maxEvents?: number
 }
 
@@ -95,8 +98,8 @@ export class Monitors implements Feature {
   }
 
   /**
-   * Checks a monitor, and returns what starts it.
-   * @param isOwn whether its task has yet to be launched, and ends with it
+   * Validates a monitor and returns a function that starts it.
+   * @param isOwn whether its task is launched with it and ends with it
    * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`
    */
   plan(source: MonitorSource, options: MonitorOptions, isOwn = false): () => TaskMonitor {
@@ -135,7 +138,7 @@ export class Monitors implements Feature {
         this.#registry.families.setOwner(heir)
         this.#keep(monitor)
       }
-      // This is a transition of the registry, in which nothing can be cancelled.
+      // Deferred, because tasks cannot be cancelled inside a transition of the registry.
       else queueMicrotask(() => monitor.end())
     }
   }
@@ -143,14 +146,14 @@ export class Monitors implements Feature {
   closing(): void {
     for (const monitor of this.#monitors.values()) {
       const status = this.#registry.history.get(monitor.state.input.taskId ?? '')?.record.status
-      // With a store nobody has been notified yet of the end of its task.
+      // With a store, the end of its task may not have been published yet.
       if (status !== undefined && hasEnded(status)) monitor.end(`its task has ended (${status})`)
       else monitor.leave()
     }
     this.#timer.set(undefined, () => ({ name: FEATURE }))
   }
 
-  /** @throws InvalidInputError for a pattern that cannot be used */
+  /** @throws InvalidInputError for an unusable pattern */
   #create(id: string, state: StoredMonitor): Monitor {
     const { clock, batch } = this.#registry
     const monitor: Monitor = new Monitor(id, state, clock, (text) => batch(() => this.#onEvent(monitor, text)))
@@ -184,7 +187,7 @@ export class Monitors implements Feature {
     if (monitor.hasEnded) output.unsubscribe()
   }
 
-  /** @returns false for an event of which its owner is not told, because it is owed too many notes */
+  /** @returns false if the event is not delivered because the owner is owed too many notes */
   #onEvent(monitor: Monitor, text: string | undefined): boolean {
     const { id, owner, hasEnded } = monitor
     const { input, isOwn } = monitor.state
@@ -206,7 +209,7 @@ export class Monitors implements Feature {
     this.#registry.persistence?.keepState(FEATURE, monitor.id, monitor.state)
   }
 
-  /** A monitor that is looked at too early is looked at again. */
+  /** Schedules the next check. An early timer only schedules another one. */
   #schedule(monitor: Monitor): void {
     const { dueAt, hasEnded, scheduledAt } = monitor
     if (hasEnded || dueAt >= scheduledAt) return
@@ -252,7 +255,7 @@ export class Monitors implements Feature {
     )
   }
 
-  /** Goes on with a monitor of an earlier process, or reports its end. */
+  /** Continues a monitor of an earlier process, or reports its end. */
   #resume(id: string, { isOwn, ...stored }: StoredMonitor): void {
     const { history } = this.#registry
     const { input, attempt, position } = stored
@@ -270,7 +273,10 @@ export class Monitors implements Feature {
   }
 }
 
-/** Monitors, one in each line. @param now in ms since the epoch */
+/**
+ * Lists monitors, one per line.
+ * @param now in ms since the epoch
+ */
 export const monitorLines = (listed: readonly TaskMonitor[], now: number, maxChars: number): string =>
   listed.length === 0
     ? 'No monitors.'

@@ -1,4 +1,4 @@
-/** What a queued task waits for besides a slot of its pool, in words. */
+/** Describes what a queued task waits for besides a slot of its pool. */
 import type { AsyncTaskInfo, NamedSlot } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../clock.js'
@@ -6,7 +6,7 @@ import { toOneLine } from '../../text/control-characters.js'
 import type { RegistryReads } from '../registry-reads.js'
 import { plans } from '../run-plan.js'
 
-/** The most tasks that are named. */
+/** The maximum of named tasks. */
 const MAX_NAMED = 3
 
 type Reads = Pick<RegistryReads, 'limits' | 'history' | 'clock'>
@@ -19,8 +19,9 @@ export const slotText = ({ kind, name, max }: NamedSlot): string =>
   )
 
 /**
- * Says what a task waits for: other tasks, a named slot, or the rate of its subagent. Tasks that hold the slot are not named: they may be of another owner.
- * @param nameOf the shown id of a task
+ * Describes what a task waits for: other tasks, a named slot, or the rate of its subagent. The tasks that hold the slot are not named, because they
+ * may have another owner.
+ * @param nameOf the displayed id of a task
  * @returns undefined for a task that lacks only a slot of its pool, or does not wait
  */
 export function waitText(
@@ -35,7 +36,7 @@ export function waitText(
   return `waits for ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** Why a queued task waits, as it is counted; undefined for one that lacks only a slot of its pool. */
+/** The reason for a wait, for metrics; undefined for a task that lacks only a slot of its pool. */
 export function waitReason(reads: Omit<Reads, 'history'> & Pick<RegistryReads, 'pauses'>, entry: TaskEntry) {
   if (reads.pauses.concern(entry.record.owner)) return 'pause'
   if (entry.record.waitsFor !== undefined) return 'dependency'

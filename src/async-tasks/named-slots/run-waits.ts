@@ -1,4 +1,4 @@
-/** Which tasks wait for which, over keys, `after` and the waits of runs: a wait that would never end is refused (F18). */
+/** Tracks which tasks wait for which, through keys, `after` and the waits of runs. A wait that would never end is refused (F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { holdsSlot } from '../../../machines/task-status.js'
@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js'
 import type { TaskRegistry } from '../registry.js'
 import { plans } from '../run-plan.js'
 
-/** The tasks that a run waits for: all of them, or the first to end. */
+/** The tasks that a run waits for: all of them, or any. */
 interface RunWait {
   readonly entries: readonly TaskEntry[]
   readonly mode: 'all' | 'any'
@@ -15,7 +15,7 @@ interface RunWait {
 
 type Leads = (entry: TaskEntry | undefined) => boolean
 
-/** Longer chains are not followed: a wait at their end is not refused. */
+/** The maximum length of a followed chain. A deadlock beyond it is not detected. */
 const MAX_LEVELS = 1000
 
 export class RunWaits implements Feature {
@@ -27,7 +27,7 @@ export class RunWaits implements Feature {
   }
 
   /**
-   * A run waits from now on, for as long as it takes. Call what is returned at the end of the wait.
+   * Begins a wait of a run. Call the returned function when the wait ends.
    * @throws FamilyError `DEADLOCK` when these tasks wait for the run
    */
   begin(run: TaskEntry, entries: readonly TaskEntry[], mode: RunWait['mode']): () => void {
@@ -45,13 +45,16 @@ export class RunWaits implements Feature {
     }
   }
 
-  /** A run launches a task, and waits for it in place. @throws FamilyError `DEADLOCK` when it would wait for that run */
+  /**
+   * Checks a foreground launch of a run.
+   * @throws FamilyError `DEADLOCK` when the new task would wait for that run
+   */
   checkInPlace(run: TaskEntry, needs: TaskNeeds): void {
     const known = new Map<TaskEntry, boolean>()
     if (this.#lacks(needs, (entry) => this.#leads(entry, run, known))) throw deadlock(run, 'launches a task in place')
   }
 
-  /** Whether a task cannot go on before another one has ended. */
+  /** Whether a task cannot continue before another one has ended. */
   leadsTo(entry: TaskEntry, other: TaskEntry): boolean {
     return this.#leads(entry, other, new Map())
   }
@@ -65,7 +68,7 @@ export class RunWaits implements Feature {
     if (entry?.ref === undefined || level > MAX_LEVELS) return false
     const found = known.get(entry)
     if (found !== undefined) return found
-    // A cycle that was found on the way does not lead there.
+    // Assumed until known, so that a cycle on the way ends the search.
     known.set(entry, false)
     const leads: Leads = (next) => this.#leads(next, to, known, level + 1)
     const result = holdsSlot(entry.record.status) ? this.#runLeads(entry, leads) : this.#placeLeads(entry, leads)
@@ -105,5 +108,5 @@ const deadlock = ({ record: { id } }: TaskEntry, what: string): FamilyError =>
   new FamilyError(
     'DEADLOCK',
     id,
-    `Task ${id} ${what}, which would wait for task ${id} itself, over concurrency keys, limits of subagents, "after" or the waits of other runs: none of them would end.`,
+    `Task ${id} ${what}, which would wait for task ${id} itself, through concurrency keys, limits of subagents, "after" or the waits of other runs. This would be a deadlock.`,
   )

@@ -1,4 +1,4 @@
-/** Keeps the counted starts of subagents with a rate in the store: a restart does not forget them (F18). */
+/** Stores the counted starts of subagents with a rate, so that a restart does not reset them (F18). */
 import { z } from 'zod'
 import { elapsedMs } from '../../clock.js'
 import { lazily } from '../../protocol/lazily.js'
@@ -8,7 +8,7 @@ import type { TaskRegistry } from '../registry.js'
 
 const FEATURE = 'rates'
 
-/** `starts` are ms before `at`, which is when they were written, in ms since the epoch. */
+/** `starts` are in ms before `at`, the time of the write in ms since the epoch. */
 const windowSchema = lazily(() =>
   z.object({ at: z.number(), perMs: z.number(), starts: z.array(z.number().min(0)).min(1) }),
 )
@@ -33,7 +33,7 @@ export const storedRates = (registry: TaskRegistry): Feature => ({
     restore: (rows) => {
       const { clock, limits } = registry
       takeRows(registry, { feature: FEATURE, schema: windowSchema(), rows }, ({ at, perMs, starts }, name) => {
-        // By the clock on the wall, which may have been set back.
+        // By the system time, which may have been set back.
         const writtenAt = elapsedMs(clock) - Math.max(clock.now() - at, 0)
         const times = starts.map((agoMs) => writtenAt - agoMs)
         limits.rates.restore(name, times, perMs)

@@ -1,4 +1,4 @@
-/** What a task needs besides a slot of its pool, as its subagent and its key say (F18). */
+/** What a task needs besides a slot of its pool, according to its subagent and key (F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { FlatRunner } from '../../engine/runner.js'
@@ -13,7 +13,7 @@ interface Keyed {
   readonly concurrencyKey?: string | undefined
 }
 
-/** What a task needs; undefined for nothing besides a slot of its pool. */
+/** Returns undefined if a slot of its pool is enough. */
 export function needsOf(
   { keyLimits }: Pick<TaskRegistry, 'keyLimits'>,
   { subagentName, concurrencyKey: key }: Keyed,
@@ -31,7 +31,7 @@ export function needsOf(
 }
 
 /**
- * Refuses a child that would wait for a task above it: for a slot that this holds, or over others while its caller waits for the child.
+ * Refuses a child that would wait for a slot that a task above it holds, or for other tasks that wait for such a task.
  * @throws FamilyError
  */
 export function checkAbove(
@@ -49,7 +49,7 @@ export function checkAbove(
     throw new FamilyError(
       'HELD_BY_PARENT',
       parent.record.id,
-      `The new task needs ${slotText(slot)}, which task ${holder.record.id} has, whose run launches it: it would wait for that one to end. Do this part in the run itself, or without that limit.`,
+      `The new task needs ${slotText(slot)}, which task ${holder.record.id} holds. That task's run launches the new one, which would wait for it to end. Do this part in the run itself, or without that limit.`,
     )
   }
   if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)

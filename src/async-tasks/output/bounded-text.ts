@@ -1,19 +1,22 @@
-/** Texts of limited length that say how much of them was cut. */
+/** Texts of limited length that say how much was cut. */
 import { InvalidSettingError } from '../../errors.js'
 import { cutText } from '../../text/cut-text.js'
 import { integerFrom } from '../../protocol/option-checks.js'
 import { callText, type FollowUpCall } from './follow-ups.js'
 
-/** The default maximum length of a text about one task, and the maximum of a whole message, in characters. */
+/** The default maximum length of a text about one task, and of a whole message, in characters. */
 const DEFAULT_MESSAGE_CHARS = 20_000
 
 /** The type of the option `maxMessageChars`. */
 export const messageLength = integerFrom(200)
 
-/** The length of a notice about what was cut, without the parameters that read the rest. */
+/** The length of a notice about cut text, without the parameters for reading the rest. */
 const NOTICE_CHARS = 120
 
-/** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
+/**
+ * Checks `maxMessageChars`.
+ * @throws InvalidSettingError if it is not an integer >= 200
+ */
 export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): number {
   if (!messageLength.accepts(maxChars)) {
     throw new InvalidSettingError('maxMessageChars', maxChars, messageLength.expected)
@@ -22,7 +25,7 @@ export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): 
 }
 
 /**
- * The maximum length of a message, a tool's result or a list as a whole, in characters: 20000, or more if one task may have more.
+ * The maximum length of a message, a tool's result or a list, in characters: 20000, or `maxChars` if that is more.
  * @param maxChars the maximum about one task
  */
 export function maxWholeChars(maxChars: number): number {
@@ -36,7 +39,7 @@ export interface BoundedText {
 }
 
 /**
- * The first `maxChars` characters of a text, and a notice that says how to read the rest.
+ * Returns the first `maxChars` characters of a text, and a notice that says how to read the rest.
  * @param reading the call that reads the text; the notice adds the cursor
  * @param room the maximum length of the text with its notice
  */
@@ -54,14 +57,14 @@ export function boundText(
   return { text: `${kept}\n${notice}`, isCut: true }
 }
 
-/** The same as `cutText`, followed by `...` if the text was cut. */
+/** Like `cutText`, with `...` appended if the text was cut. */
 export function previewText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${cutText(text, maxChars)}...`
 }
 
 /**
- * The lines that fit into `maxChars` characters, at least one, and the number of those that do not.
- * @param howToRead says how to read the rest, given the number of lines that are shown
+ * Returns as many lines as fit into `maxChars` characters, at least one, and the number of the others.
+ * @param howToRead describes how to read the rest, given the number of shown lines
  */
 export function boundLines(
   lines: readonly string[],

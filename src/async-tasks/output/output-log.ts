@@ -1,34 +1,33 @@
 /**
- * The last bytes that a task wrote. The cursor counts bytes from the task's first one, so that a reader can continue where it
- * stopped, and learns how many bytes were dropped meanwhile.
+ * The last bytes that a task has written. The cursor counts bytes from the beginning, so that a reader can continue where it stopped and knows how
+ * many bytes were dropped in between.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import { ByteTail, isContinuation } from '../../engine/byte-tail.js'
 
-/** How much of a task's output is kept by default, in bytes (64 KiB). */
+/** The default limit of a task's output, in bytes. */
 export const DEFAULT_OUTPUT_BYTES = 64 * 1024
 
-/** A part of a text. */
 export interface OutputChunk {
-  /** The text; it starts and ends at whole characters. */
+  /** The text. It starts and ends with whole characters. */
   readonly text: string
-  /** The position after the last byte of `text`: the cursor for the next call. */
+  /** The position after `text`: the cursor for the next call. */
   readonly nextCursor: number
-  /** The number of bytes between the given cursor and the start of `text`, which are no longer kept. */
+  /** The number of bytes between the given cursor and `text` that are no longer kept. */
   readonly skippedBytes: number
-  /** The number of bytes after `nextCursor` that can be read now. */
+  /** The number of bytes after `text` that can be read now. */
   readonly remainingBytes: number
 }
 
-/** Reads whole characters of UTF-8 from `cursor` on; `bytes` starts at byte `start` of the text. */
+/** Reads whole UTF-8 characters from `cursor`. `bytes` begins at byte `start` of the text. */
 export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxBytes: number): OutputChunk {
   const end = start + bytes.length
   let from = Math.min(Math.max(cursor, start), end)
   while (isContinuation(bytes[from - start])) from += 1
   let to = Math.min(from + maxBytes, end)
-  // It ends at `from` at the latest: there begins a character, or nothing follows.
+  // Stops at `from` at the latest, which is the beginning of a character or the end.
   while (isContinuation(bytes[to - start])) to -= 1
-  // Return at least one character: a reader with a small limit must advance too.
+  // Return at least one character, so that a reader with a small limit advances too.
   if (to === from && from < end) {
     to += 1
     while (isContinuation(bytes[to - start])) to += 1
@@ -41,7 +40,7 @@ export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxB
   }
 }
 
-/** The output of a task, of which the end is kept. */
+/** The end of a task's output. */
 export class OutputLog {
   readonly #tail: ByteTail
 
@@ -50,7 +49,7 @@ export class OutputLog {
     this.#tail = new ByteTail(limit)
   }
 
-  /** The number of bytes appended so far, kept or not. */
+  /** The number of bytes appended, including dropped ones. */
   get size(): number {
     return this.#tail.end
   }
@@ -59,17 +58,16 @@ export class OutputLog {
     this.#tail.append(new TextEncoder().encode(text))
   }
 
-  /** Reads at most `maxBytes` from `cursor` on; without a cursor, from the first byte that is kept. */
+  /** Reads at most `maxBytes` from `cursor`. Without a cursor it starts at the first byte that is kept. */
   read(cursor: number | undefined, maxBytes: number): OutputChunk {
     const { bytes, start } = this.#tail
     return readChunk(bytes, start, cursor ?? start, maxBytes)
   }
 
-  /** The end, of at most `maxBytes`. */
+  /** The last bytes, at most `maxBytes`. */
   readEnd(maxBytes: number): string {
     return this.read(Math.max(0, this.size - maxBytes), maxBytes).text
   }
 }
 
-/** What a task has written. */
 export const outputLogs = new PerTask<OutputLog>()

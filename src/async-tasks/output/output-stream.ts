@@ -1,4 +1,4 @@
-/** What a task writes, as it comes: from a cursor on, to the end of the task. */
+/** Streams the output of a task from a cursor until the task ends. */
 import { holdsSlot } from '../../../machines/task-status.js'
 import { PerTask } from '../../../machines/per-task.js'
 import { OutputLog, outputLogs } from './output-log.js'
@@ -8,22 +8,22 @@ import { IsolatedObservable } from '../../callbacks/isolated-observable.js'
 import { taskWatchers } from '../task-watchers.js'
 import type { RegistryReads } from '../registry-reads.js'
 
-/** A part of what a task has written. */
+/** A part of a task's output. */
 export interface TaskOutputEvent {
   /** The task. */
   readonly taskId: string
-  /** The text; it starts and ends at whole characters. */
+  /** The text. It starts and ends with whole characters. */
   readonly text: string
-  /** The position after its last byte: a cursor for `readOutput` and `output$`. */
+  /** The position after the text: a cursor for `readOutput` and `output$`. */
   readonly cursor: number
 }
 
-/** The most bytes of one event. */
+/** The maximum size of one event, in bytes. */
 const EVENT_BYTES = 65_536
 
 /**
- * The output of a task. Nothing is kept for a subscriber besides its cursor: one that is slow reads what is still kept.
- * @param entry undefined for a task that is not known, which has no output
+ * Returns the output of a task. Only a cursor is kept for each subscriber, so a slow one misses output that is no longer kept.
+ * @param entry undefined for an unknown task, which has no output
  */
 export function outputOf(
   registry: RegistryReads,
@@ -57,7 +57,6 @@ export function outputOf(
   })
 }
 
-/** Reads the output of a task for one subscriber. */
 class OutputReader {
   readonly #entry: TaskEntry
   readonly #subscriber: Subscriber<TaskOutputEvent>
@@ -71,7 +70,7 @@ class OutputReader {
     this.#cursor = cursor
   }
 
-  /** Emits what has been written since. A subscriber that writes is called again by the call that it is in. */
+  /** Emits the new output. A subscriber that writes causes a further emission in the same call. */
   read(): void {
     if (this.#isReading) return
     this.#isReading = true
@@ -83,7 +82,7 @@ class OutputReader {
     if (this.#isEnding) this.#subscriber.complete()
   }
 
-  /** Emits the rest, and completes: also for a subscriber that ends the task while it is called, which has the rest by then. */
+  /** Emits the rest and completes. A subscriber that ends the task inside a call already has the rest. */
   end(): void {
     this.#isEnding = true
     this.read()
@@ -94,22 +93,21 @@ class OutputReader {
   }
 }
 
-/** What a task has written from a cursor on, as much as one event has; undefined when there is nothing. */
+/** Returns the output of a task from a cursor, up to the size of one event; undefined if there is none. */
 export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOutputEvent | undefined {
   const chunk = outputLogs.get(entry)?.read(cursor, EVENT_BYTES)
   if (chunk === undefined || chunk.text === '') return undefined
   return { taskId: entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
 }
 
-/** Whether a task has ended, and its end is stored: then it was notified. */
+/** Whether a task has ended and its end was stored and published. */
 export function isOver({ persistence, isDisposed }: RegistryReads, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && (persistence === undefined || entry.pruning !== 'unhandled'))
 }
 
-/** Those who follow what the run of a task writes and reports; `read` is called after each of both, and must not throw. */
+/** The followers of a task's output and progress. `read` is called after each change and must not throw. */
 export const followers = new PerTask<Set<{ read(): void }>>()
 
-/** Notifies those who follow a task. */
 export function notifyFollowers(entry: TaskEntry): void {
   for (const follower of [...(followers.get(entry) ?? [])]) follower.read()
 }
@@ -117,7 +115,7 @@ export function notifyFollowers(entry: TaskEntry): void {
 /**
  * Appends to the output of a running task.
  * @param limit how much of it is kept, in bytes
- * @returns false, with nothing changed, when the task does not run
+ * @returns false if the task is not running
  */
 export function appendOutput(entry: TaskEntry, text: string, limit: number): boolean {
   if (!holdsSlot(entry.record.status)) return false

@@ -1,4 +1,4 @@
-/** The progress that runs and hosts report. */
+/** The progress reports of runs and hosts. */
 import { holdsSlot } from '../../../machines/task-status.js'
 import type { TaskProgress } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -8,7 +8,10 @@ import { notifyFollowers } from './output-stream.js'
 import type { TaskRegistry } from '../registry.js'
 import { taskEvents } from '../task-events.js'
 
-/** Notes and emits the progress of a running task. @returns false, with nothing changed, when the task does not run, or the progress is malformed */
+/**
+ * Records and emits the progress of a running task.
+ * @returns false if the task is not running or the progress is malformed
+ */
 export function reportProgress(registry: TaskRegistry, entry: TaskEntry, progress: number | TaskProgress): boolean {
   if (!holdsSlot(entry.record.status)) return false
   const given = typeof progress === 'number' ? { progress } : progress

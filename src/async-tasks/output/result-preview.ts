@@ -1,25 +1,25 @@
-/** A long result as a preview: JSON that has the beginning and the end of each long text. */
+/** Previews of long results: JSON with the beginning and the end of each long text. */
 import { cutText } from '../../text/cut-text.js'
 import { toJsonText } from '../../json/json-text.js'
 
-/** The size of a preview with what is said about it, in bytes of UTF-8. */
+/** The size of a preview with its notice, in bytes of UTF-8. */
 export const PREVIEW_BYTES = 2048
 
-/** By how much a preview that is too large is made smaller. */
+/** The factor by which a preview is shortened while it is too large. */
 const STEP = 0.8
 
 /**
- * The JSON text of as much of a value as fits into a preview.
- * @param frame adds what is said about it
+ * Returns the JSON text of as much of a value as fits into a preview.
+ * @param frame adds the notice
  */
 export function previewJson(value: object, frame: (text: string) => string): string {
   const room = PREVIEW_BYTES - bytesOf(frame(''))
-  // Escapes, names and notes take room as well.
+  // Escapes, names and notes take space as well.
   for (let maxChars = room; maxChars > 1; maxChars = Math.floor(maxChars * STEP)) {
     const text = toJsonText(value, { indent: 2, maxChars: 2 * maxChars, isPreview: true })
     if (bytesOf(text) <= room) return frame(text)
   }
-  // Three bytes for each UTF-16 unit at most.
+  // A UTF-16 unit has at most three bytes.
   return frame(cutText(toJsonText(value, { maxChars: PREVIEW_BYTES }), Math.max(0, Math.floor(room / 3))))
 }
 

@@ -1,4 +1,4 @@
-/** Pauses in words. */
+/** Describes pauses in words. */
 import type { TaskPause } from '../../../machines/pauses.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { toOneLine } from '../../text/control-characters.js'
@@ -7,14 +7,14 @@ import type { RegistryReads } from '../registry-reads.js'
 
 type PauseReads = Pick<RegistryReads, 'pauses'>
 
-/** What the line of a task says; undefined for one that no pause holds back. */
+/** The note in a task's line; undefined for a task that is not paused. */
 export const pausedText = ({ pauses }: PauseReads, { status, owner }: AsyncTaskInfo): 'paused' | undefined =>
   status === 'queued' && pauses.concern(owner) ? 'paused' : undefined
 
-/** How many pauses a list names. */
+/** How many pauses a list shows. */
 const MAX_NAMED = 10
 
-/** One line for each pause that concerns an owner; without an owner, for the first of all. */
+/** One line for each pause that covers an owner. Without an owner, lists all pauses up to the maximum. */
 export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   const shown = owner === undefined ? pauses.list() : pauses.of(owner)
   const more = shown.length - MAX_NAMED
@@ -24,7 +24,7 @@ export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   ]
 }
 
-/** A pause in one line. */
+/** Describes a pause in one line. */
 export function pauseLine({ owner, deliveries, since, by }: TaskPause): string {
   const whose = owner === undefined ? 'all tasks' : `the tasks of ${owner}`
   const held = deliveries === 'hold' ? '; results are held' : ''

@@ -1,8 +1,8 @@
 /**
- * Pauses (F19): the tasks of an owner, or of all, do not start.
+ * Pauses (F19): the tasks of an owner, or of all owners, do not start.
  *
- * The registry holds their places in the queue back (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses, and says after a
- * restart that one goes on.
+ * The registry holds their places in the queue (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses, and notifies
+ * owners after a restart that a pause continues.
  */
 import { z } from 'zod'
 import { runOfOwner } from '../../../machines/families.js'
@@ -20,7 +20,7 @@ import { addNote } from '../notes.js'
 import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** The most owners that are paused at a time, besides everyone. */
+/** The maximum of paused owners, not counting a pause of all. */
 const MAX_PAUSES = 1000
 
 const FEATURE = 'pauses'
@@ -44,23 +44,26 @@ export class Pausing implements Feature {
     this.#registry = registry
   }
 
-  /** Begins the pause of an owner, or of all; or changes its options. @throws InvalidInputError, DisposedError */
+  /**
+   * Begins or changes the pause of an owner, or of all owners.
+   * @throws InvalidInputError, DisposedError
+   */
   pause(given: string | undefined, options: PauseOptions): TaskPause {
     const { pauses, clock, isDisposed } = this.#registry
     const owner = parseInput(pausedOwnerSchema(), given, 'owner')
     const present = pauses.get(owner)
     const { deliveries = present?.deliveries ?? 'send', ...rest } = parseInput(pauseOptionsSchema(), options, 'options')
     if (owner !== undefined && runOfOwner(owner) !== undefined) {
-      throw new InvalidInputError('owner', owner, 'an owner that is no run: what a running task launches is not paused')
-    }
-    if (owner !== undefined && present === undefined && pauses.list().length >= MAX_PAUSES) {
       throw new InvalidInputError(
         'owner',
         owner,
-        `one of the ${MAX_PAUSES} owners that are paused: there may be no more`,
+        'an owner other than a run, because the tasks that a run launches are not paused',
       )
     }
-    if (isDisposed) throw new DisposedError('The task manager was disposed: nothing starts.')
+    if (owner !== undefined && present === undefined && pauses.list().length >= MAX_PAUSES) {
+      throw new InvalidInputError('owner', owner, `one of the ${MAX_PAUSES} paused owners, which is the maximum`)
+    }
+    if (isDisposed) throw new DisposedError('The task manager was disposed, so no task starts.')
     if (present?.deliveries === deliveries) return present
     const { since, by } = present ?? { since: clock.now(), by: rest.by }
     const pause = Object.freeze({ ...defined({ owner, by }), deliveries, since })
@@ -71,7 +74,10 @@ export class Pausing implements Feature {
     return pause
   }
 
-  /** Ends the pause of an owner, or that of all. @throws InvalidInputError */
+  /**
+   * Ends the pause of an owner, or the pause of all.
+   * @throws InvalidInputError
+   */
   resume(given: string | undefined): boolean {
     const owner = parseInput(pausedOwnerSchema(), given, 'owner')
     const registry = this.#registry
@@ -80,27 +86,27 @@ export class Pausing implements Feature {
     registry.batch(() => {
       registry.send({ type: 'pause.end', owner })
       registry.persistence?.dropState(FEATURE, idOf(owner))
-      // What they say does not hold any longer.
+      // Removes reminders about this pause.
       const stale = ledger.owed(owner).filter((entry) => isPauseNote(entry) && !pauses.concern(entry.record.owner))
       if (stale.length > 0) registry.send({ type: 'task.delivered', taskIds: stale.map(({ record }) => record.id) })
     })
     return true
   }
 
-  /** What may be delivered to an owner, or all, in the order in which it ended: a pause may hold results, but no notes. */
+  /** What may be delivered to an owner (any owner), in the order in which it ended. A pause may hold results but not notes. */
   deliverable(owner?: string): TaskEntry[] {
     const { pauses, ledger } = this.#registry
     return ledger.owed(owner).filter(({ record }) => record.isNote === true || !pauses.holdResults(record.owner))
   }
 
-  /** Whether a result may be delivered to an owner, or a question is owed. */
+  /** Whether a deliverable result or a question is owed to an owner. */
   isOwing(owner: string): boolean {
     const { pauses, ledger } = this.#registry
     if (!pauses.holdResults(owner)) return ledger.isOwing(owner)
     return ledger.questions.owed(owner).length > 0 || this.deliverable(owner).length > 0
   }
 
-  /** Nothing is paused for an owner that has gone. */
+  /** Ends the pause of an owner that was released. */
   released(owner: string, heir: string | undefined): void {
     const { pauses, persistence } = this.#registry
     if (owner === heir || pauses.get(owner) === undefined) return
@@ -116,7 +122,7 @@ export class Pausing implements Feature {
     })
   }
 
-  /** Says to the owners of paused tasks that these still wait, as the process has started again. */
+  /** Notifies the owners of paused tasks after a restart that the tasks still wait. */
   #remind(): void {
     const { pauses, ledger } = this.#registry
     const owners = new Set(ledger.queued().map(({ record }) => record.owner))
@@ -125,7 +131,7 @@ export class Pausing implements Feature {
       const [pause] = pauses.of(owner)
       if (pause === undefined || ledger.owed(owner).some(isPauseNote)) continue
       const count = ledger.countOf('queued', owner)
-      const text = `Background tasks have been paused since ${isoTime(pause.since)}, and still are. ${count} task(s) wait, and nothing starts until a person resumes them.`
+      const text = `Background tasks have been paused since ${isoTime(pause.since)}, and still are. ${count} task(s) wait until a person resumes them.`
       addNote(this.#registry, { owner, source: SOURCE, title: 'Background tasks are paused', text })
     }
   }

@@ -1,21 +1,20 @@
-/** The messages to one run: each is taken at most once, in the order in which they were accepted (F7). */
+/** The messages to one run. Each is taken at most once, in the order in which they were accepted (F7). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { Feature } from '../feature.js'
 
-/** The most messages that wait to be taken. */
+/** The maximum of waiting messages. */
 export const MAX_WAITING_MESSAGES = 100
 
-/** The most that they have together, in bytes of UTF-8 (256 KiB). */
+/** Their maximum total size, in bytes of UTF-8. */
 export const MAX_WAITING_BYTES = 256 * 1024
 
-/** What a run iterates over that takes no messages. */
+/** The messages of a run that accepts none. */
 export const NO_MESSAGES: AsyncIterable<string> = Object.freeze({
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true as const, value: undefined }) }),
 })
 
 type Taker = (result: IteratorResult<string, undefined>) => void
 
-/** Why a message was not accepted. */
 export type InboxRefusal = 'closed' | 'full'
 
 interface Waiting {
@@ -29,7 +28,7 @@ export class Inbox {
   #takers: Taker[] = []
   #reader: object | undefined
 
-  /** Queues a message, or hands it to the run that waits for one. */
+  /** Queues a message, or passes it to a run that is waiting for one. */
   accept(message: string): InboxRefusal | undefined {
     if (this.#reader === undefined) return 'closed'
     const taker = this.#takers.shift()
@@ -44,7 +43,7 @@ export class Inbox {
     return undefined
   }
 
-  /** The messages, for a new run of the task: an earlier run gets none any more. Leaving a loop over them refuses further ones. */
+  /** Returns the messages for a new run; an earlier run receives no more. Leaving a loop over them refuses further messages. */
   open(): AsyncIterable<string> {
     const reader = {}
     this.#endTakers()
@@ -59,14 +58,14 @@ export class Inbox {
     return { [Symbol.asyncIterator]: () => iterator }
   }
 
-  /** Ends the loop of the run, and drops what it has not taken. */
+  /** Ends the run's loop and drops waiting messages. */
   close(): void {
     this.#leave()
     this.#waiting.length = 0
     this.#bytes = 0
   }
 
-  /** What the run has not taken is for its next run, if there is one. */
+  /** Keeps waiting messages for the next run, if there is one. */
   #leave(): void {
     this.#reader = undefined
     this.#endTakers()
@@ -84,8 +83,7 @@ export class Inbox {
   }
 }
 
-/** The messages to the run of a task; only of a run that takes some. */
+/** The inbox of a task, if its runs take messages. */
 export const inboxes = new PerTask<Inbox>()
 
-/** Closes the inboxes of ended tasks. */
 export const messaging = (): Feature => ({ ended: (entry) => inboxes.get(entry)?.close() })

@@ -1,4 +1,3 @@
-/** Sends messages to the runs of tasks. */
 import { inboxes } from './inbox.js'
 import { z } from 'zod'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
@@ -8,18 +7,17 @@ import { parseInput } from '../../protocol/parse.js'
 import { MAX_WAITING_MESSAGES, MAX_WAITING_BYTES } from './inbox.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** The longest message, in bytes of UTF-8 (64 KiB). */
+/** The maximum length of a message, in bytes of UTF-8. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
-/** Whether a message was accepted; if not, the reason, in words. */
+/** Whether a message was accepted; if not, the reason in words. */
 export type SendResult = { readonly sent: true } | { readonly sent: false; readonly reason: string }
 
-/** What a task is sent. */
 export const messageSchema = lazily(() => z.string().min(1))
 
 /**
- * Hands a message to the run of a task, which takes it at most once.
- * @throws InvalidInputError for a message that is not a text
+ * Passes a message to the run of a task, which takes it at most once.
+ * @throws InvalidInputError for a message that is not text
  */
 export function sendMessage(registry: TaskRegistry, taskId: string, text: string): SendResult {
   const message = parseInput(messageSchema(), text, 'message')
@@ -52,6 +50,9 @@ function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined
   if (isTerminal(record)) return `${name} has ended: it is ${record.status}.`
   if (record.status === 'queued') return `${name} has not started.`
   const state = ref?.getSnapshot()
-  if (state?.matches({ active: 'stopping' }) === true) return `${name} is being stopped: its time has passed.`
-  return state?.matches({ active: 'wrapping' }) === true ? `${name} is concluding: its budget is used up.` : undefined
+  if (state?.matches({ active: 'stopping' }) === true)
+    return `${name} is being stopped, because its deadline has passed.`
+  return state?.matches({ active: 'wrapping' }) === true
+    ? `${name} is concluding, because its budget is used up.`
+    : undefined
 }

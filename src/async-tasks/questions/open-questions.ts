@@ -1,4 +1,4 @@
-/** The open questions of one task's run: the promises that the run waits for. */
+/** The promises with which a task's run waits for answers. */
 import { PerTask } from '../../../machines/per-task.js'
 import type { AsyncTaskInfo, TaskAnswer } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -10,11 +10,10 @@ interface Asking {
   readonly reject: (reason: unknown) => void
 }
 
-/** The open questions of one task. */
 export class OpenQuestions {
   readonly #waiting = new Map<string, Asking>()
 
-  /** Resolves with the answer to an open question; rejects when it is withdrawn. */
+  /** Resolves with the answer to an open question. Rejects when it is withdrawn. */
   wait(questionId: string): Promise<TaskAnswer> {
     return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
   }
@@ -24,7 +23,7 @@ export class OpenQuestions {
     this.#waiting.delete(questionId)
   }
 
-  /** Rejects the questions that are no longer open in the record. */
+  /** Rejects the promises of questions that are no longer open in the record. */
   withdraw({ id, questions = [] }: AsyncTaskInfo): void {
     const open = new Set(questions.map((question) => question.id))
     for (const [questionId, { reject }] of this.#waiting) {
@@ -35,10 +34,8 @@ export class OpenQuestions {
   }
 }
 
-/** What the run of a task waits for. */
 export const openQuestions = new PerTask<OpenQuestions>()
 
 const withdraw = (entry: TaskEntry): void => openQuestions.get(entry)?.withdraw(entry.record)
 
-/** Withdraws the questions of runs. */
 export const questionWithdrawal = (): Feature => ({ changed: withdraw, ended: withdraw })

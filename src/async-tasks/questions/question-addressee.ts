@@ -1,13 +1,13 @@
-/** To whom the questions of a task are delivered. */
+/** Determines who receives the questions of a task. */
 import { runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { pushSubscribers } from '../delivery/push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** How far up a question goes: what an earlier version has stored may be a circle of owners. */
+/** The maximum number of steps up. Records of an earlier version may contain a circle of owners. */
 const MAX_STEPS = 100
 
-/** The owner of the task. When that is a run to which nothing delivers, it is the owner of that run's task, and so on. */
+/** Returns the owner of the task. If that is a run without a subscriber, returns the owner of that run's task, and so on. */
 export function addresseeOf(registry: Pick<TaskRegistry, 'history' | 'use'>, task: AsyncTaskInfo): string {
   const { history } = registry
   const subscribers = registry.use(pushSubscribers)

@@ -1,19 +1,17 @@
-/** Asking a person the questions of tasks while a call waits for them. */
+/** Asks a person the questions of the tasks that a call waits for. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 
-/** Asks a person the questions of the tasks that a call waits for. */
 export interface QuestionAsker {
   /**
-   * A wait begins.
-   * @param onGivenUp called with the task of a question that is open and asked no longer; not within `ask`
+   * Begins a wait.
+   * @param onGivenUp called with a task if its open question is no longer asked; not called inside `ask`
    */
   readonly begin: (onGivenUp: (taskId: string) => void) => Asking
 }
 
-/** The questions of one wait. */
 export interface Asking {
-  /** A task has questions. Returns whether the person is asked all of them, so that the wait goes on. Must not throw. */
+  /** Asks the questions of a task. Returns whether all of them are being asked, so that the wait continues. Must not throw. */
   readonly ask: (task: AsyncTaskInfo) => boolean
-  /** The wait has ended: what is still asked is withdrawn. */
+  /** Ends the wait and withdraws questions that are still being asked. */
   readonly end: () => void
 }

@@ -1,4 +1,4 @@
-/** The texts that ask a model, or a person, the open questions of tasks. */
+/** The texts that ask a model or a person the open questions of tasks. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../../machines/records.js'
 import { defined } from '../../defined.js'
 import { toJsonText } from '../../json/json-text.js'
@@ -7,22 +7,22 @@ import { previewText } from '../output/bounded-text.js'
 import { fenced } from '../limits/fenced.js'
 import type { FollowUpCall } from '../output/follow-ups.js'
 
-/** The maximum length of a question in a hint, in characters; a peek shows all of it. */
+/** The maximum length of a question in a hint, in characters. A peek shows the whole question. */
 export const QUESTION_CHARS = 500
 
-/** How to answer a question, in words for a model. */
+/** Explains to a model how to answer a question. */
 export function answerHint(taskId: string, question: TaskQuestion, { tool, params }: FollowUpCall): string {
   const call = { task_id: taskId, ...params, question_id: question.id, answer: exampleOf(question) }
   return `Answer with ${tool} ${toJsonText(call, { maxChars: QUESTION_CHARS })}, or "decline": true instead of "answer".`
 }
 
-/** A question in a message: what the run asks is fenced. */
+/** A question in a message. The run's text is fenced. */
 export function questionText({ id, subagentName }: AsyncTaskInfo, question: TaskQuestion, call: FollowUpCall): string {
   const title = `Task ${id} (${previewText(subagentName, 100)}) waits for an answer to ${question.id}:`
   return `${fenced(title, questionWords(question))}\n${answerHint(id, question, call)}`
 }
 
-/** A question in words, with its choices if it has some. */
+/** A question in words, with its choices if any. */
 export function questionWords(question: TaskQuestion): string {
   const choices = choicesOf(question)
   const text = choices === undefined ? question.message : `${question.message} (${choices.join(', ')})`
@@ -51,10 +51,10 @@ function valuesOf(schema: unknown): readonly unknown[] | undefined {
   return values.length === alternatives.length ? values : undefined
 }
 
-/** The maximum length of what is expected, in characters. */
+/** The maximum length of the description of an answer, in characters. */
 const EXPECTED_CHARS = 1000
 
-/** What answers a question, in words. */
+/** Describes the expected answer. */
 export function expectedAnswer(question: TaskQuestion): string {
   const [only, ...others] = Object.values(fieldsOf(question))
   const values = others.length === 0 ? valuesOf(only) : undefined
@@ -66,13 +66,15 @@ export function expectedAnswer(question: TaskQuestion): string {
   return `${others.length === 0 ? 'a value, or ' : ''}an object that fits ${schema}`
 }
 
-/** A value, as an answer: an object is the whole content, anything else the only field. */
+/** Converts a value into an answer. An object is the whole content; another value is that of the only field. */
 export function valueAnswer(question: TaskQuestion, value: unknown): TaskAnswer {
   const [only = 'answer'] = propertiesOf(question)
   return { action: 'accept', content: isObject(value) ? value : { [only]: value } }
 }
 
-/** What a person or a model wrote, as an answer: JSON where the question takes no text, and the only field otherwise. */
+/**
+ * Converts the text of a person or model into an answer: parsed as JSON if the question does not take text, otherwise the value of the only field.
+ */
 export function writtenAnswer(question: TaskQuestion, text: string): TaskAnswer {
   const [only = 'answer', ...others] = propertiesOf(question)
   const schema = answerSchemaOf(question.schema)
@@ -91,7 +93,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** An example of an answer: the required fields, or a value alone where the schema has one field. */
+/** An example answer: the required fields, or a single value if the schema has one field. */
 function exampleOf(question: TaskQuestion): unknown {
   const fields = Object.entries(fieldsOf(question))
   const { required } = question.schema

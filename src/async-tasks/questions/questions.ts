@@ -1,4 +1,4 @@
-/** Asks the questions of runs, and answers them. */
+/** Asks the questions of runs, and passes on the answers. */
 import type { AskedQuestion, TaskAnswer, TaskQuestion } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { AskOptions } from '../../engine/steps.js'
@@ -23,7 +23,7 @@ const askOptionTypes: OptionTypes<AskOptions> = {
 
 /**
  * Asks a question for a task's run.
- * @returns resolves with the answer; rejects when the task ends or is overdue, or the question is malformed
+ * @returns resolves with the answer; rejects if the task ends or is overdue, or the question is malformed
  */
 export function askQuestion(
   registry: TaskRegistry,
@@ -36,19 +36,22 @@ export function askQuestion(
     options.signal?.throwIfAborted()
     resolve(registry.batch(() => open(registry, entry, question, options.signal)))
   })
-  // A run that does not await the answer must not end the process when the question is withdrawn.
+  // A run that does not await the answer must not cause an unhandled rejection.
   asked.catch(() => undefined)
   return asked
 }
 
-/** The question of a call of `ask`. @throws InvalidInputError */
+/**
+ * Converts the input of `ask`.
+ * @throws InvalidInputError
+ */
 export function toQuestion({ clock }: TaskRegistry, input: TaskQuestionInput, options: AskOptions): AskedQuestion {
   const { message, schema } = parseInput(taskQuestionSchema(), input, 'question')
   checkOptions(options, askOptionTypes)
   return { message, schema, askedAt: clock.now() }
 }
 
-/** Opens a question. Returns its id; undefined when the task does not ask, as one that is being stopped. */
+/** Opens a question. Returns its id, or undefined if the task may not ask, for example because it is being stopped. */
 export function openQuestion(entry: TaskEntry, question: AskedQuestion): string | undefined {
   const before = entry.record.questions?.length ?? 0
   entry.ref?.send({ type: 'task.ask', question })
@@ -70,10 +73,10 @@ function open(
   return answered.finally(() => signal.removeEventListener('abort', withdraw))
 }
 
-/** What a model may answer: the value of a question's only field, or the fields of its answer. */
+/** A model's answer: the value of a question's only field, or an object with the fields. */
 export type AnswerValue = string | number | boolean | Readonly<Record<string, unknown>>
 
-/** An object with an `action` is a whole answer. */
+/** An object with an `action` is a complete answer. */
 const isValue = (input: unknown): input is AnswerValue =>
   ['string', 'number', 'boolean'].includes(typeof input) ||
   (typeof input === 'object' && input !== null && !Array.isArray(input) && !('action' in input))
@@ -83,8 +86,8 @@ const answerWith = (question: TaskQuestion, value: AnswerValue): TaskAnswer =>
 
 /**
  * Answers an open question of a task.
- * @returns false, with nothing changed, when no such question is open
- * @throws InvalidInputError for an answer that is malformed, or that does not match the schema of its question
+ * @returns false if no such question is open
+ * @throws InvalidInputError for an answer that is malformed or does not match the question's schema
  */
 export function answerQuestion(
   registry: TaskRegistry,
@@ -96,13 +99,13 @@ export function answerQuestion(
   const asked = find()
   if (isValue(input) && asked === undefined) return false
   const given = isValue(input) && asked !== undefined ? answerWith(asked, input) : input
-  // A copy of plain data: no code of the host runs between here and the answer.
+  // A plain copy, so that no host code can run between here and the answer.
   const answer = Object.freeze(parseInput(taskAnswerSchema(), given, 'answer')) as TaskAnswer
   const question = find()
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {
-    // The run of a durable task goes on when its step has the answer: both are stored together.
+    // The run of a durable task continues when its step has the answer. Both are stored together.
     registry.use(steps).answered(entry, questionId, answer)
     registry.send({ type: 'question.answer', entry, questionId, answer })
     openQuestions.get(entry)?.answer(questionId, answer)

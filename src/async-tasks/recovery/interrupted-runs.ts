@@ -1,4 +1,4 @@
-/** What becomes of a run whose end its process did not see: it is followed, the task is run again, or the task has failed. */
+/** Decides what happens to a run whose process died before the run ended: it is followed, the task is run again, or the task fails. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { overspent } from '../../../machines/spending.js'
 import { defined } from '../../defined.js'
@@ -18,16 +18,16 @@ import { interruptionOf, MAX_FRUITLESS } from '../steps/interruptions.js'
 import type { StepLog } from '../steps/step-log.js'
 import { interruption } from './restoring.js'
 
-/** A task with more further input is not run again, in bytes of JSON (1 MiB): it is not stored. */
+/** The maximum of further input, in bytes of JSON. Larger input is not stored, and its task is not run again. */
 const MAX_PARAMS_BYTES = 1024 * 1024
 
-/** How much of its output the error of an interrupted program has, in characters. */
+/** The maximum length of a program's output in the error of its interrupted run, in characters. */
 const SHOWN_OUTPUT_CHARS = 2000
 
-/** How long the program of an earlier attempt may take to end when it has been killed, in ms; and how often it is looked at. */
+/** How long the killed program of an earlier attempt may take to end, and how often to check, in ms. */
 const STOP_MS = { most: 5000, step: 10 } as const
 
-/** What is stored of a run besides its grace period: nothing for one that no other process can go on with. */
+/** The stored data of a run besides its grace period. Empty if no other process can continue the run. */
 export function storedRun(
   { isBound = false, survivesHost = false, foundAs }: FlatRunner,
   params: StoredJson = {},
@@ -40,28 +40,26 @@ export function storedRun(
   }
 }
 
-/** What becomes of a run. */
+/** What happens to a run. */
 export type Fate =
   | { readonly type: 'followed'; readonly definition: FlatRunner }
   /** It had not started, and waits again. */
   | { readonly type: 'waiting'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** What lived of the run has been killed. */
+  /** Its remaining processes were killed, and the task is run again. */
   | { readonly type: 'repeated'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** The same, and the task fails with this error. */
+  /** Its remaining processes were killed, and the task fails with this error. */
   | { readonly type: 'interrupted'; readonly error: string }
 
-/** What is needed to find out. */
+/** The data for the decision. */
 export interface FateOptions {
   readonly findRunner: FindRunner | undefined
-  /** The folder for the files of the run. */
   readonly folder: string | undefined
   readonly clock: Clock
   readonly report: OnError
-  /** Its steps. */
   readonly steps: StepLog | undefined
 }
 
-/** Finds out what becomes of a run, and ends what lives of it unless it is followed. Never throws. */
+/** Decides what happens to a run, and ends its remaining processes unless it is followed. Never throws. */
 export function fateOf(task: StoredTask, options: FateOptions): Fate {
   const { folder, clock } = options
   const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
@@ -94,7 +92,7 @@ function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => 
 }
 
 function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): FlatRunner | undefined {
-  // The caller runs it, or its runner was bound to the process.
+  // The caller runs it, or its runner depends on the dead process.
   if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
   const name = String(task.run['foundAs'] ?? task.record['subagentName'])
   const found: unknown = findRunner(name)
@@ -103,7 +101,7 @@ function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): F
   return { ...definition, retry: storedPolicy(task) ?? definition.retry }
 }
 
-/** The policy of the launch, which counts before that of the definition. */
+/** The policy of the launch takes precedence over that of the definition. */
 function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
   const { retry } = run
   return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
@@ -121,13 +119,13 @@ function mayRepeat(task: StoredTask, { retry, durable }: FlatRunner, steps: Step
   return retry !== undefined && retry.on.includes('interrupted') && task.attempt < retry.attempts
 }
 
-/** What is stored of the further input of a task. */
+/** The stored further input of a task. */
 export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
   const { params } = run
   return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
 }
 
-/** Nothing of an interrupted run goes on. Returns the program that was killed, if it takes a moment to end. */
+/** Ends the processes of an interrupted run. Returns the killed program if it takes a moment to end. */
 function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): StartedProgram | undefined {
   const program = toStartedProgram(run['program'])
   if (program !== undefined && stateOf(program.identity) === 'alive' && !leads(program)) {
@@ -139,7 +137,7 @@ function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): 
   return program !== undefined && isLeft(program) ? program : undefined
 }
 
-/** The program of an earlier attempt has ended when that of the next one starts. */
+/** Waits until the program of the earlier attempt has ended before the next one starts. */
 export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: Clock): FlatRunner {
   const run: RunFunction = async (input, context) => {
     const pause = (): Promise<unknown> =>
@@ -149,7 +147,7 @@ export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: 
     for (let waited = 0; isLeft(program); waited += STOP_MS.step) {
       if (waited >= STOP_MS.most) {
         throw new Error(
-          `The task was not run again: the program of its last attempt cannot be ended (process group ${program.identity.pid}).`,
+          `The task was not run again, because the program of its last attempt cannot be ended (process group ${program.identity.pid}).`,
         )
       }
       await pause()

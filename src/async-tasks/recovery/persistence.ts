@@ -1,8 +1,8 @@
 /**
- * Keeps a store in step with the registry of one manager.
+ * Keeps a store in sync with the registry of a manager.
  *
- * Changes are collected and written together, before anything of them is notified (K2) and before a run starts (K1). A lease and a cancellation
- * are written at once (K3, K6). A write that fails is repeated until it succeeds; meanwhile nothing that it holds is notified (K10).
+ * Changes are collected and written together, before they are published (K2) and before a run starts (K1). Leases and cancellations are written at
+ * once (K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (K10).
  */
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
@@ -23,10 +23,10 @@ import { PastTasks } from '../../kernel/past-tasks.js'
 import { StoreSync } from '../../kernel/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
 
-/** The field of a stored record for the message that delivered it. */
+/** The field of a stored record with the message that delivered it. */
 export const DELIVERED_BY = 'deliveredBy'
 
-/** An accepted message counts as confirmed when as many have been accepted after it, or when it was sent as long ago (a day). */
+/** An accepted message counts as confirmed after this many later messages, or this long after it was sent. */
 const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
 
 const NOTHING = { tasks: [], deliveries: [], featureStates: [] } as const
@@ -35,21 +35,21 @@ export interface PersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: OnError
-  /** What is notified of a change waits there until the change is stored. */
+  /** The notifications of a change wait there until the change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
-  /** A delivered result needs no copy any longer: its owner has confirmed the message. */
+  /** Called when the owner has confirmed a message, so that its results need no copy any more. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
-  /** What is stored of the open questions of a task; undefined when they end with this process. */
+  /** Returns the stored state of a task's open questions; undefined if they end with this process. */
   readonly standingsOf?: (entry: TaskEntry) => Readonly<Record<string, QuestionStanding>> | undefined
 }
 
 /** What is stored of a task besides its record. */
 export interface TaskStorage {
-  /** Which run of the task this is. */
+  /** The number of the run. */
   readonly attempt: number
-  /** When its time limit passes, in ms since the epoch. */
+  /** When its deadline passes, in ms since the epoch. */
   readonly deadlineAt: number | undefined
-  /** What is needed to run it again, or to find its program. */
+  /** What is needed to run it again or to find its program. */
   readonly run: StoredJson
 }
 
@@ -63,7 +63,7 @@ interface OpenDelivery {
 }
 
 export class Persistence implements DeliveryObserver {
-  /** Where tasks go that are not kept any longer. */
+  /** Receives tasks that are no longer kept. */
   readonly past: PastTasks
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
@@ -72,17 +72,20 @@ export class Persistence implements DeliveryObserver {
     deliveries: { rowOf: deliveryRow },
     featureStates: { rowOf: (state) => state },
   })
-  /** Their launches were refused: nothing of them is stored. */
+  /** Tasks whose launch was refused and that are not stored. */
   readonly #withdrawn = new WeakSet<TaskEntry>()
   readonly #deliveries = new Map<string, OpenDelivery>()
-  /** The deliveries in which a task is, while they are neither confirmed nor given back. */
+  /** The number of unconfirmed deliveries that carry each task. */
   readonly #carried = new Map<TaskEntry, number>()
   readonly #close: () => void | Promise<void>
   readonly #writer: StoreWriter
   #keepsSent = false
   #contents: ContentsOf<'async tasks'> | undefined
 
-  /** Opens the store. @throws StoreInUseError, StoreError */
+  /**
+   * Opens the store.
+   * @throws StoreInUseError, StoreError
+   */
   constructor(options: PersistenceOptions) {
     this.#options = options
     const { store, clock, report, outbox } = options
@@ -94,24 +97,24 @@ export class Persistence implements DeliveryObserver {
     this.#writer = new StoreWriter({ store, clock, outbox, report: reportFailure, pending: this.#sync })
   }
 
-  /** What errors call the store. */
+  /** The name of the store in errors. */
   get name(): string {
     return this.#options.store.name ?? 'the store'
   }
 
-  /** Whether nothing of a task is stored, because it was not started. */
+  /** Whether a task is not stored because its launch was refused. */
   isWithdrawn(entry: TaskEntry): boolean {
     return this.#withdrawn.has(entry)
   }
 
-  /** What the store held when it was opened; it is not kept. */
+  /** Returns the contents of the store when it was opened, and releases them. */
   takeContents(): ContentsOf<'async tasks'> {
     const contents = this.#contents ?? NOTHING
     this.#contents = undefined
     return contents
   }
 
-  /** The folder for the files of one run; undefined for a store that has none. */
+  /** The folder for the files of a run; undefined if the store has no folder. */
   folderOf(run: RunName): string | undefined {
     const { directory } = this.#options.store
     return directory === undefined ? undefined : `${directory}/${folderName(run)}`
@@ -130,27 +133,24 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  // Changes
-
-  /** Notes the launch of a task. */
   launch(entry: TaskEntry, storage: TaskStorage): void {
     this.#storage.set(entry, storage)
     this.noteChange(entry)
   }
 
-  /** The launch of a task could not be stored. */
+  /** Notes that the launch of a task could not be stored. */
   withdraw(entry: TaskEntry): void {
     this.#withdrawn.add(entry)
     this.#sync.prune('tasks', entry.record.id)
   }
 
-  /** The launch of a task was stored, and is not to be. */
+  /** Removes the stored launch of a task that was refused later. */
   withdrawStored(entry: TaskEntry): void {
     this.#withdrawn.add(entry)
     this.#sync.remove('tasks', entry.record.id)
   }
 
-  /** Stores which program a task runs. Rejects with StoreError when that cannot be done now. */
+  /** Stores which program a task runs. Rejects with StoreError if it cannot be stored now. */
   async saveProgram(entry: TaskEntry, program: StartedProgram): Promise<void> {
     this.#setProgram(entry, { program })
     try {
@@ -168,12 +168,12 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** The program that the present run of a task has stored. */
+  /** The stored program of a task's current run. */
   programOf(entry: TaskEntry): StartedProgram | undefined {
     return toStartedProgram(this.#storageOf(entry).run['program'])
   }
 
-  /** What names a task outside of its store; undefined where nothing else knows it. */
+  /** A name for a task that is unique outside of its store; undefined if no other system refers to the task. */
   keyOf(entry: TaskEntry): string | undefined {
     const { key } = this.#storageOf(entry).run
     return typeof key === 'string' ? key : undefined
@@ -185,14 +185,17 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** The next run of a task waits: it is stored when it may start, and how long it was to wait. Both go with that start. */
+  /** Stores when the next run may start and how long that wait is. Both are removed when the run starts. */
   setDelay(entry: TaskEntry, delayMs: number): void {
     const storage = this.#storageOf(entry)
     const notBefore = this.#options.clock.now() + delayMs
     this.#storage.set(entry, { ...storage, run: { ...storage.run, notBefore, delayMs } })
   }
 
-  /** Stores what a feature keeps, in one write with everything that changes in the same tick. @param id unique within the feature */
+  /**
+   * Stores the data of a feature, in one write with all changes of the same tick.
+   * @param id unique within the feature
+   */
   keepState(feature: string, id: string, data: StoredJson): void {
     const row = { id: `${feature}/${id}`, feature, data }
     this.#sync.put('featureStates', row.id, row)
@@ -202,12 +205,12 @@ export class Persistence implements DeliveryObserver {
     this.#sync.remove('featureStates', `${feature}/${id}`)
   }
 
-  /** The record has changed in a way that nobody is notified of. */
+  /** Notes a change of a record that is not published. */
   noteChange(entry: TaskEntry): void {
     if (!this.#withdrawn.has(entry)) this.#sync.put('tasks', entry.record.id, entry)
   }
 
-  /** A task has started after it had waited, or waits for its next run. */
+  /** Notes that a waiting task has started, or waits for its next run. */
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
     const { isOverdue: _, program: _program, notBefore, delayMs, isWaiting: _wait, ...run } = this.#storageOf(entry).run
@@ -217,7 +220,7 @@ export class Persistence implements DeliveryObserver {
     this.#storage.set(entry, { attempt, deadlineAt, run: { ...run, ...wait, place: entry.serial } })
   }
 
-  /** A task was read from the store; it is written again if it has changed since. */
+  /** Adds a task that was read from the store. It is written again only after a change. */
   restore(
     entry: TaskEntry,
     { attempt, deadlineAt, run = {} }: Pick<StoredTask, 'attempt' | 'deadlineAt' | 'run'>,
@@ -227,7 +230,7 @@ export class Persistence implements DeliveryObserver {
     if (hasChanged) this.noteChange(entry)
   }
 
-  /** Notes a change that the registry has made. */
+  /** Stores a change of the registry. */
   note(notification: RegistryNotification): void {
     if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
     if (notification.type !== 'transition') return
@@ -237,19 +240,19 @@ export class Persistence implements DeliveryObserver {
     if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
   }
 
-  /** The record of a task is not kept any longer: its row goes with the next write. */
+  /** Removes the row of a task that is no longer kept, with the next write. */
   forget(id: string): void {
     this.#sync.prune('tasks', id)
   }
 
-  /** The time of a task has passed: it is not run again. */
+  /** Notes that the deadline of a task has passed, so that it is not run again. */
   #setOverdue(entry: TaskEntry): void {
     const storage = this.#storageOf(entry)
     this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
     this.noteChange(entry)
   }
 
-  /** A message is going to carry a result, or a question; the message is stored before it is sent. The questions of other tasks end with their process. */
+  /** Notes that a message will carry a result or a question. The message is stored before it is sent. Only questions of durable tasks are stored. */
   onCarried(id: string, entry: TaskEntry, question?: OwedQuestion): void {
     if (question !== undefined && this.#options.standingsOf?.(entry) === undefined) return
     const owner = question?.owner ?? entry.record.owner
@@ -276,8 +279,9 @@ export class Persistence implements DeliveryObserver {
   }
 
   /**
-   * The message was accepted. That confirms the messages that its owner accepted before (K5), but none that is not stored yet: one answer may have two.
-   * What it repeats is confirmed at once: otherwise a host that cannot say what has arrived would repeat it after each crash.
+   * Notes that a message was accepted. This confirms the earlier messages to its owner (K5), except those that are not stored yet, because one answer
+   * may contain two messages. Repeated results are confirmed at once; otherwise a host that cannot say which messages have arrived would repeat them
+   * after each crash.
    */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const accepted = this.#deliveries.get(deliveryId)
@@ -294,14 +298,14 @@ export class Persistence implements DeliveryObserver {
     this.#sync.put('deliveries', deliveryId, accepted)
     if (isEmpty(accepted)) this.#closeDelivery(deliveryId)
     else {
-      // The last accepted one comes last.
+      // The map must be in the order of acceptance.
       this.#deliveries.delete(deliveryId)
       this.#deliveries.set(deliveryId, accepted)
     }
     this.#confirmOldest()
   }
 
-  /** An owner that has gone confirms nothing, and its results would be kept for ever. */
+  /** Confirms the oldest messages, because a released owner would never confirm them and their results would be kept forever. */
   #confirmOldest(): void {
     const earliest = this.#options.clock.now() - MAX_UNCONFIRMED.ms
     for (const [id, { state, at }] of this.#deliveries) {
@@ -311,7 +315,7 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** The host has delivered a result by itself: no message that carries it can be uncertain of it. */
+  /** Notes that the host has delivered a result itself. Messages with that result can no longer be uncertain about it. */
   onMarked(entry: TaskEntry): void {
     if (!this.isCarried(entry)) return
     for (const [id, delivery] of this.#deliveries) {
@@ -322,20 +326,20 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** The host has the message in its transcript. False when there is no such message, or it was confirmed before. */
+  /** Confirms a message that is in the host's transcript. Returns false if it is unknown or was confirmed before. */
   confirmDelivery(deliveryId: string): boolean {
     if (this.#deliveries.get(deliveryId)?.state !== 'accepted') return false
     this.#closeDelivery(deliveryId)
     return true
   }
 
-  /** It has been found out whether a message of an earlier process arrived. */
+  /** Removes a message of an earlier process once it is known whether it arrived. */
   forgetDelivery(deliveryId: string): void {
     this.#closeDelivery(deliveryId)
     this.#sync.remove('deliveries', deliveryId)
   }
 
-  /** Confirms what an owner (by default, every owner) has accepted: it is gone, and accepts no other message. */
+  /** Confirms the accepted messages of a released owner (by default, of every owner). */
   confirmOwner(owner?: string): void {
     for (const [id, delivery] of this.#deliveries) {
       const isOfOwner = owner === undefined || delivery.owner === owner
@@ -343,60 +347,57 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** The host ends: it will not say what becomes of the messages that it has sent. Giving them up does not mean that they were not accepted. */
+  /** Keeps the sent messages when the host ends, because it will not report their outcome. They may have been accepted. */
   keepSent(): void {
     this.#keepsSent = true
   }
 
-  /** The message was not accepted: what it carried is owed again. */
+  /** Notes that a message was not accepted: its results are owed again. */
   onReleased(deliveryId: string): void {
     if (this.#keepsSent) return
     if (this.#deliveries.get(deliveryId)?.state === 'sent') this.#closeDelivery(deliveryId)
   }
 
-  /** Whether a message that carries the task may have to be sent again after a crash. */
+  /** Whether a message with this task may have to be sent again after a crash. */
   isCarried(entry: TaskEntry): boolean {
     return this.#carried.has(entry)
   }
 
-  // Writing
-
-  /** Whether a change of a task is not stored yet. */
   isPending({ record }: TaskEntry): boolean {
     return this.#sync.isPending('tasks', record.id)
   }
 
-  /** Whether everything is stored; if not, it is being written, or will be at the end of this tick. */
+  /** Whether everything is stored. If not, it is being written or will be at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Waits until what has changed by now is stored. */
+  /** Waits until all current changes are stored. */
   after(wait: StoreWait): void {
     this.#writer.after(wait)
   }
 
-  /** Calls `run` when it was tried to store what has changed by now. */
+  /** Calls `run` after an attempt to store all current changes. */
   afterWrite(run: () => void): void {
     this.#writer.after({ onStored: run, onRefused: run })
   }
 
-  /** Resolves when what has changed by now is stored. Rejects with StoreError when that cannot be done now. */
+  /** Resolves when all current changes are stored. Rejects with StoreError if they cannot be stored now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
 
-  /** Writes what is pending at the end of this tick. */
+  /** Writes pending changes at the end of this tick. */
   flush(): void {
     this.#writer.flush()
   }
 
-  /** Ends the possession of the store without a write. */
+  /** Releases the store without a write. */
   abandon(): void {
     void this.#close()
   }
 
-  /** Ends the possession of the store, when what can be written is, also to the history. The rest is lost. */
+  /** Releases the store after writing what can be written, including the history. The rest is lost. */
   async close(): Promise<void> {
     await this.past.flush()
     await this.#writer.close()

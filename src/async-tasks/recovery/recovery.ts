@@ -1,4 +1,4 @@
-/** What an earlier process left in a store: it is taken over when a manager is created. */
+/** Restores what an earlier process left in a store, when a manager is created. */
 import { elapsedMs } from '../../clock.js'
 import { defined } from '../../defined.js'
 import { dependencies, isHeldBack } from '../dependencies/dependencies.js'
@@ -29,43 +29,43 @@ import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries
 import { interruptionOf, isStillWaiting, type Interruption } from '../steps/interruptions.js'
 import { steps } from '../steps/steps.js'
 
-/** What was found in the store, as ids of tasks. */
+/** The tasks that were restored from the store, as ids. */
 export interface Recovery {
-  /** Their programs survived, and go on. */
+  /** Their programs survived and continue. */
   readonly adopted: readonly string[]
-  /** They were waiting, for a slot or for other tasks, and wait again. */
+  /** They were waiting for a slot or other tasks, and wait again. */
   readonly queued: readonly string[]
-  /** Their runs ended with the process: they are run again. */
+  /** Their runs ended with the process. They are run again. */
   readonly retried: readonly string[]
-  /** Their runs ended with the process: they have failed. */
+  /** Their runs ended with the process. They have failed. */
   readonly interrupted: readonly string[]
-  /** Nobody knows whether their message arrived: they are owed again, as possible repeats. */
+  /** It is unknown whether their message arrived. They are owed again as possible repeats. */
   readonly uncertain: readonly string[]
 }
 
-/** How the runs of an earlier process go on. */
+/** How to continue the runs of an earlier process. */
 export interface RecoveryHost {
   readonly wasDelivered: WasDelivered | undefined
   readonly findRunner: FindRunner | undefined
-  /** Goes on with a run, or starts the next one. */
+  /** Continues a run, or starts the next one. */
   readonly goOn: (entry: TaskEntry, start: RunStart) => void
-  /** Listens to the controller of a task that waits. */
+  /** Listens to the controller of a waiting task. */
   readonly link: (entry: TaskEntry) => void
-  /** Makes the controller of a task. */
+  /** Creates the controller of a task. */
   readonly newController: (taskId: string) => AbortController
 }
 
-/** A stored task, and what becomes of its run; undefined for one that had ended. */
+/** A stored task and what happens to its run; undefined if the task had ended. */
 interface FoundTask {
   readonly task: StoredTask
   readonly fate: Fate | undefined
-  /** It is not as it was stored: it has another owner, or another attempt begins. */
+  /** Whether it differs from its stored form: it has another owner, or another attempt begins. */
   readonly isChanged?: boolean
 }
 
 /**
- * Takes over what is stored. Resolves when it is known which results are owed; never rejects.
- * @throws StoreError for a row that is none; nothing has been done then
+ * Restores the stored tasks. Resolves when it is known which results are owed. Never rejects.
+ * @throws StoreError for an invalid row; no change was made then
  */
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
@@ -80,7 +80,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
-    // What waits starts when all of it is there, and the starts that have been counted.
+    // Waiting tasks start only when all tasks and counted starts are restored.
     registry.limits.isClosed = true
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
@@ -88,7 +88,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
       return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each, asked) ?? [])
     })
     registry.restoreStates(contents.featureStates)
-    // Nothing else carries these results until it is known whether their messages arrived.
+    // Holds these results until it is known whether their messages arrived.
     registry.send({ type: 'questions.address' })
     for (const { id: deliveryId, taskIds, questions = [] } of contents.deliveries) {
       registry.send({ type: 'lease.restore', request: { deliveryId, taskIds, questions } })
@@ -105,7 +105,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   }))
 }
 
-/** A program whose task had ended, such as one that was being stopped when its host died, does not go on. */
+/** Ends programs whose tasks had ended, such as one that was being stopped when its host died. */
 function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
   const folders = persistence.folders()
   if (folders.size === 0) return
@@ -132,7 +132,7 @@ function findFate(
   return fateOf(task, { findRunner, folder, clock, report, steps: registry.use(steps).found(task.id) })
 }
 
-/** What a run that has died owned passes to the owner of its task, also when the task is run again. */
+/** Passes the tasks of a dead run to the owner of its task, even if the task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
@@ -149,13 +149,13 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   })
 }
 
-/** Whether the run goes on, or the next one has what it has launched. */
+/** Whether the run continues, or the next run keeps its children. */
 const keepsChildren = (fate: Fate | undefined): boolean =>
   fate !== undefined && fate.type !== 'interrupted' && (fate.type === 'followed' || fate.definition.durable === true)
 
 /**
- * A run that is repeated is the next attempt: it counts also when this process dies before it is over, and starts when that is stored. With a rate, and
- * while it is paused, it waits until it may start.
+ * Begins the next attempt of a task. The attempt counts even if this process dies during it, and starts when that is stored. With a rate or a pause,
+ * it first waits for permission to start.
  */
 function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   const { task, fate } = found
@@ -172,7 +172,7 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   }
 }
 
-/** The next run of a durable task: another attempt only if the last one has saved nothing. Its questions stay open. */
+/** Begins the next run of a durable task. It is another attempt only if the last run saved no progress. Its questions stay open. */
 function durableAttempt(task: StoredTask, next: StoredTask, interruption: Interruption): StoredTask {
   const { progress, fruitless, isWaiting } = interruption
   const { attempt, record } = fruitless > 0 ? next : task
@@ -225,7 +225,7 @@ function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask 
   }
 }
 
-/** Restores the tasks that have ended, and those that have failed by now. */
+/** Restores the tasks that had ended, and those that have failed now. */
 function restoreEnded(
   registry: TaskRegistry,
   persistence: Persistence,
@@ -246,7 +246,7 @@ function restoreEnded(
   }
 }
 
-/** A result that was in a message is owed until it is known that the message arrived. */
+/** A result in a message is owed until it is known that the message arrived. */
 function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: ReadonlySet<string>): RestorableRecord {
   const restorable = record as unknown as RestorableRecord
   if (fate?.type === 'interrupted') return { ...restorable, error: fate.error }
@@ -263,7 +263,7 @@ const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
     }),
   )
 
-/** Goes on with a task: with what its run has left of its time limit, which is never more than all of it. */
+/** Continues a task with the rest of its deadline, which is never more than the whole. */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
@@ -342,7 +342,7 @@ function goOn(
   return entry
 }
 
-/** How long a run that went on has run, in ms. What is no program on this system has only the clock on the wall, which may have been set. */
+/** How long a continued run has lasted, in ms. Without process times of the system it is computed from the system time, which may have been set. */
 function ranFor(persistence: Persistence, task: StoredTask, now: number): number {
   const folder = persistence.folderOf(task)
   const program = toStartedProgram(task.run?.['program'])
@@ -353,25 +353,25 @@ function ranFor(persistence: Persistence, task: StoredTask, now: number): number
 
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
 
-/** What is left of the wait for the next run, by the clock on the wall, and never more than all of it: the clock may have been set back. */
+/** The rest of the wait for the next run, by the system time. At most the whole wait, because the system time may have been set back. */
 function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
   return typeof notBefore === 'number' && typeof delayMs === 'number'
     ? Math.min(Math.max(notBefore - now, 0), delayMs)
     : 0
 }
 
-/** Until when the tasks of an owner have waited for slots: a pause does not count. */
+/** The time until which the tasks of an owner have waited for slots. A pause does not count. */
 const waitEnd = ({ clock, pauses }: TaskRegistry, owner: string): number =>
   Math.min(clock.now(), ...pauses.of(owner).map(({ since }) => since))
 
-/** How long a task has waited for a slot, by the clock on the wall: since its back-off was over, or since its launch. */
+/** When a task began to wait for a slot, by the system time: the end of its back-off, or its launch. */
 function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {
   return Math.max(now - (typeof notBefore === 'number' ? notBefore : launchedAt), 0)
 }
 
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
 
-/** What ran takes its slots before what waits, and that follows in its order. */
+/** Orders tasks so that those that ran take their slots before those that wait, which follow in queue order. */
 function inOrder(found: readonly FoundTask[], agingMs: number): FoundTask[] {
   const rank = ({ task: { run = {}, seq, launchedAt } }: FoundTask): readonly [number, number] => [
     rankOf(priorityOf(run), launchedAt, agingMs),

@@ -11,16 +11,16 @@ import { parseInput } from '../../protocol/parse.js'
 import { taskName } from '../task-name.js'
 import { toOutput } from '../../protocol/outcomes.js'
 
-/** The code of a task whose run died with its process. */
+/** The error code of a task whose run died with its process. */
 const INTERRUPTED = 'INTERRUPTED'
 
-/** The error of a task that had not ended when its process ended. */
+/** The error of a task that was active when its process ended. */
 export const interruption = (task: Pick<AsyncTaskInfo, 'subagentName' | 'goalPrompt'>): string =>
   `The process that ran this task (${taskName(task)}) ended before the task did. Launch it again if its result is still needed.`
 
 const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
-/** The records, checked and frozen, in the order in which they ended. */
+/** Returns the records, validated and frozen, in the order in which they ended. */
 export function toRestoredRecords(records: readonly RestorableRecord[], now: number): AsyncTaskInfo[] {
   const checked = parseInput(recordsSchema(), records, 'records')
   const ids = new Set<string>()

@@ -1,29 +1,28 @@
-/** Whether a run that has failed is repeated, and when (F9). */
+/** Decides whether and when a failed run is retried (F9). */
 import type { Outcome } from '../../engine/engine.js'
 import { readField } from '../../protocol/outcomes.js'
 import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'
 
-/** The longest wait that a run may ask for with `retryAfterMs`, in ms (a day). */
+/** The longest wait that a run may request with `retryAfterMs`, in ms (a day). */
 const MAX_RETRY_AFTER_MS = 86_400_000
 
-/** A run that has failed. */
 export interface FailedRun {
   readonly outcome: Outcome
-  /** Which run of the task it was. */
+  /** The number of the run. */
   readonly attempt: number
-  /** The engine could not start it. */
+  /** Whether the engine could not start it. */
   readonly couldNotStart: boolean
-  /** The deadline had passed, and the run stopped. */
+  /** Whether it stopped after its deadline. */
   readonly isOverdue: boolean
-  /** It was stopped because a budget was exceeded: it is not repeated. */
+  /** Whether it was stopped because of a budget, and must not be retried. */
   readonly isOverBudget: boolean
 }
 
-/** Whether a run was interrupted: by itself it would have gone on. */
+/** Whether a run was interrupted rather than failed by itself. */
 export const isInterruption = (outcome: Outcome): boolean =>
   outcome.type === 'threw' && readField(outcome.reason, 'code') === 'INTERRUPTED'
 
-/** How long to wait before the next run, in ms; undefined when there is none. */
+/** How long to wait before the next run, in ms; undefined if there is none. */
 export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
   if (policy === undefined || run.attempt >= policy.attempts || run.isOverBudget) return undefined
   const reason = reasonOf(policy, run)
@@ -35,7 +34,7 @@ export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): num
 }
 
 function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: FailedRun): RetryReason | undefined {
-  // A run that did not stop may still be at work.
+  // A run that did not stop may still be working.
   if (outcome.type === 'abandoned') return undefined
   if (isOverdue) return 'timeout'
   if (couldNotStart) return 'start-failed'

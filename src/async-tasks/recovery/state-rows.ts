@@ -1,4 +1,4 @@
-/** Takes over what features have stored in an earlier process. */
+/** Restores the rows that features stored in an earlier process. */
 import type { z } from 'zod'
 import { AgentTasksError } from '../../errors.js'
 import { describeIssue } from '../../protocol/parse.js'
@@ -6,7 +6,10 @@ import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** A row that does not match the schema, or that `take` refuses with an exception, is reported and dropped. The schema sees its id as a field. */
+/**
+ * Passes each row to `take`. A row that does not match the schema, or for which `take` throws, is reported and dropped. The schema sees the row's id
+ * as a field.
+ */
 export function takeRows<Row>(
   { report, persistence }: TaskRegistry,
   { feature, schema, rows }: { feature: string; schema: z.ZodType<Row>; rows: ReadonlyMap<string, StoredJson> },

@@ -1,4 +1,4 @@
-/** The open questions that an earlier process has stored of a durable task. */
+/** The stored open questions of a durable task. */
 import { z } from 'zod'
 import type { QuestionRef } from '../../../machines/owed-questions.js'
 import type { TaskQuestion } from '../../../machines/records.js'
@@ -15,7 +15,7 @@ const standingsSchema = lazily(() =>
   z.record(z.string(), z.object({ deliveredBy: z.string().optional(), isRepeat: z.boolean().optional() })),
 )
 
-/** Those for whose answers a step waits. */
+/** The questions whose answers a step waits for. */
 export function storedQuestions({ record }: StoredTask, log: StepLog | undefined): readonly TaskQuestion[] {
   const { questions } = record
   if (log === undefined || !Array.isArray(questions)) return []
@@ -23,7 +23,7 @@ export function storedQuestions({ record }: StoredTask, log: StepLog | undefined
   return Object.freeze(read.filter(({ id }) => log.asking(id) !== undefined).map((question) => Object.freeze(question)))
 }
 
-/** @param asked the keys of those of which it is not known whether their messages arrived: they are not delivered */
+/** @param asked the keys of questions that must not be delivered yet, because it is unknown whether their messages arrived */
 export function storedStandings(
   { id: taskId, run = {} }: StoredTask,
   asked: ReadonlySet<string>,
@@ -38,5 +38,5 @@ export function storedStandings(
   )
 }
 
-/** Names a question among those of all tasks. */
+/** A unique key for a question. */
 export const questionKey = ({ taskId, questionId }: QuestionRef): string => JSON.stringify([taskId, questionId])

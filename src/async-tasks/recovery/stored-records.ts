@@ -1,34 +1,37 @@
-/** What a store keeps of the record and the run of a task. */
+/** The stored form of a task's record and run. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { cutText } from '../../text/cut-text.js'
 import { jsonBytes } from '../../json/json-size.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
 
-/** A record with a larger output is stored without it, in bytes of JSON (64 MiB). */
+/** The maximum size of a record, in bytes of JSON. A larger one is stored without its output. */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
 
 const UNSTORABLE = 'The store could not hold the output.'
 
-/** Its program may have to be ended by the next process. */
+/** The program that the next process may have to end. */
 export const programIn = ({ program }: StoredJson): Pick<StoredTask, 'run'> =>
   program === undefined ? {} : { run: { program } }
 
-/** A record without what belongs to this process (the callers that wait for a task end with it), and without an output that JSON cannot hold: its write would never succeed. */
+/**
+ * The stored form of a record: without the parts that end with this process, such as waiting callers, and without an output that JSON cannot
+ * represent, because its write would never succeed.
+ */
 export function storedRecord({ abortController: _, isForeground: _place, ...record }: AsyncTaskInfo): StoredJson {
   if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
   const { output, lateOutput: _late, ...fields }: StoredJson = record
   return output === undefined ? fields : { ...fields, output: { final_message: TOO_LARGE } }
 }
 
-/** The longest text of a reduced record, in UTF-16 units. */
+/** The maximum length of a text in a reduced record, in UTF-16 units. */
 const REDUCED_CHARS = 1000
 
-/** The fields by which others know a task. */
+/** The fields that other records refer to. */
 const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
 
-/** The numbers and short texts of a record that cannot be stored: who owes what to whom, and a note in place of the rest. */
+/** The numbers and short texts of a record that cannot be stored in full, with a note in place of the rest. */
 export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskInfo): StoredJson {
   const fields = Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
     if (typeof value === 'string') return [[name, NAMES.has(name) ? value : cutText(value, REDUCED_CHARS)]]
@@ -41,10 +44,10 @@ export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskI
   }
 }
 
-/** The most that the history keeps of one task, in bytes of JSON (256 KiB), and of the result of a larger one, in UTF-16 units. */
+/** The maximum that the history keeps of a task, in bytes of JSON, and of the result of a larger one, in UTF-16 units. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
 
-/** What the history keeps of a record. */
+/** The form of a record in the history. */
 export function pastRecord(record: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole

@@ -1,4 +1,4 @@
-/** Checks the rows of a store before anything is done with them: no program is ended, and nothing is written, for a store that cannot be taken over. */
+/** Validates the rows of a store first. If the store is invalid, no program is ended and no row is written. */
 import { z } from 'zod'
 import { preview } from '../../text/preview.js'
 import { restorableRecordSchema } from '../../protocol/async-tasks.js'
@@ -35,8 +35,8 @@ const stateSchema = lazily(() =>
 )
 
 /**
- * @param name what the error calls the store
- * @throws StoreError `STORE_DAMAGED` for a row that was not written by a manager
+ * @param name the name of the store in errors
+ * @throws StoreError `STORE_DAMAGED` for a row that no manager has written
  */
 export function checkRows({ tasks, deliveries, featureStates }: ContentsOf<'async tasks'>, name: string): void {
   for (const row of tasks) {
@@ -44,7 +44,7 @@ export function checkRows({ tasks, deliveries, featureStates }: ContentsOf<'asyn
     if (row.record['id'] === row.id) continue
     throw new StoreError(
       'STORE_DAMAGED',
-      `${name}: the row ${preview(row.id)} of table tasks is not one: row.record.id: got ${preview(row.record['id'])}, expected the id of the row.`,
+      `${name}: the row ${preview(row.id)} of table tasks is invalid: row.record.id: got ${preview(row.record['id'])}, expected the id of the row.`,
     )
   }
   for (const row of deliveries) check(deliverySchema(), row, `${name}: the row ${preview(row.id)} of table deliveries`)
@@ -57,5 +57,5 @@ function check(schema: z.ZodType, row: unknown, what: string): void {
   const { error } = schema.safeParse(row)
   if (error === undefined) return
   const { field, received, expected } = describeIssue(error, row, 'row')
-  throw new StoreError('STORE_DAMAGED', `${what} is not one: ${field}: got ${preview(received)}, expected ${expected}.`)
+  throw new StoreError('STORE_DAMAGED', `${what} is invalid: ${field}: got ${preview(received)}, expected ${expected}.`)
 }

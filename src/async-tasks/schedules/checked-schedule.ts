@@ -1,4 +1,4 @@
-/** Checks what is to be scheduled. */
+/** Validates a new schedule. */
 import type { z } from 'zod'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
@@ -11,10 +11,13 @@ type Fields = z.output<ReturnType<typeof scheduleInputSchema>>
 
 export type ScheduledLaunch = NonNullable<ScheduleInfo['launch']>
 
-/** The most further input of a task, in bytes of JSON. */
+/** The maximum of further input of a task, in bytes of JSON. */
 const MAX_PARAMS_BYTES = 4000
 
-/** What a schedule keeps of its input, with the time of its first firing. @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING` */
+/**
+ * Returns the stored form of a schedule, with the time of its first firing.
+ * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ */
 export function checkSchedule(input: Fields, now: number, minPeriodMs: number): Omit<ScheduleInfo, 'id' | 'owner'> {
   const { at: _at, owner: _owner, timeZone: zone, missed = 'once', overlap = 'skip', launch, ...kept } = input
   oneOf(input, ['in', 'at', 'every', 'cron'])

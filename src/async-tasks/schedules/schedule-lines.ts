@@ -1,4 +1,4 @@
-/** Schedules in words. Times are local ones, with their zone. */
+/** Describes schedules in words, with local times and their zone. */
 import type { ScheduleInfo } from '../../protocol/schedules.js'
 import { toOneLine } from '../../text/control-characters.js'
 import { boundLines, previewText } from '../output/bounded-text.js'
@@ -6,12 +6,18 @@ import { localText, MAX_COUNTED } from './schedule-times.js'
 
 const LIST_CHARS = 18_000
 
-/** The text of a firing. @param due when it was due, in ms since the epoch @param missed how many fell due while nothing ran */
+/**
+ * The text of a firing.
+ * @param due when it was due, in ms since the epoch
+ * @param missed how many firings fell due while no process was running
+ */
 export function firingText(schedule: ScheduleInfo, due: number, missed: number, next: number | undefined): string {
   const { id, message = '', timeZone, cron } = schedule
   const least = cron !== undefined && missed >= MAX_COUNTED ? 'at least ' : ''
   const late =
-    missed === 0 ? '' : `; ${least}${missed} ${missed === 1 ? 'firing' : 'firings'} fell due while nothing ran`
+    missed === 0
+      ? ''
+      : `; ${least}${missed} ${missed === 1 ? 'firing' : 'firings'} fell due while the host was not running`
   const then = next === undefined ? 'it has ended' : `next ${localText(next, timeZone)}`
   return `${message}\n\n(schedule ${id}, due ${localText(due, timeZone)}${late}; ${then})`
 }
@@ -30,7 +36,7 @@ function lineOf({ id, next, every, cron, timeZone, message = '', launch, ...coun
   return toOneLine(`${id} (${rule}${lost}), next ${localText(next, timeZone)} - ${what}`)
 }
 
-/** The id of the schedule that an id, or a beginning that no other has, names. */
+/** Returns the id of the schedule with this id, or whose id is the only one that begins with it. */
 export function findSchedule(listed: readonly ScheduleInfo[], named = ''): string | undefined {
   const [first, second] = named === '' ? [] : listed.filter(({ id }) => id.startsWith(named))
   return listed.find(({ id }) => id === named)?.id ?? (second === undefined ? first?.id : undefined)

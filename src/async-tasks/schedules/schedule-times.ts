@@ -1,4 +1,4 @@
-/** When schedules fire. The package `croner` reads cron expressions and local times, and is loaded when the first one comes. */
+/** When schedules fire. Cron expressions and local times need the package `croner`, which is loaded on first use. */
 import type { Cron } from 'croner'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { loadPackage } from '../../kernel/optional-package.js'
@@ -6,11 +6,12 @@ import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
 
 export type Rule = Pick<ScheduleInfo, 'every' | 'cron' | 'timeZone'>
 
-/** The most firings of a cron expression that are counted: finding each takes about 0.1 ms, and a thousand schedules may have missed some. */
+/** The maximum of firings of a cron expression to count. Finding each takes about 0.1 ms, and a thousand schedules may have missed some. */
 export const MAX_COUNTED = 10
 
 /**
- * The firings that are due at `now`, the first of them at `first`: how many, when the last one fell due, and when the next one does (undefined for never).
+ * Returns the firings that are due at `now`, when the first one is at `first`: how many, when the last one fell due, and when the next one does
+ * (undefined for never).
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function dueFirings(rule: Rule, first: number, now: number, minPeriodMs: number) {
@@ -31,17 +32,20 @@ export function dueFirings(rule: Rule, first: number, now: number, minPeriodMs: 
 }
 
 /**
- * When a cron expression matches next. At a change from or to summer time an expression without `*` and `/` in its minutes and hours fires once: at the end of an hour
- * that is left out, and in the first of two that are the same. Another one skips the former, and fires in both of the latter.
- * @throws AgentTasksError `PACKAGES_MISSING`; what croner throws for an expression that it does not know
+ * Returns the next match of a cron expression. When daylight saving time begins or ends, an expression without `*` and `/` in minutes and hours fires
+ * once: at the end of a skipped hour, and in the first of two equal hours. Other expressions skip the skipped hour and fire in both equal hours.
+ * @throws AgentTasksError `PACKAGES_MISSING`; the error of croner for an invalid expression
  */
 export function cronTime({ cron = '', timeZone }: Rule, after: number): number | undefined {
-  // Without a function it sets no timer.
+  // Without a function, croner sets no timer.
   const read = new (loadCron())(cron, { mode: '5-part', fixedTimeRule: 'no-wildcard', timezone: timeZone })
   return read.nextRun(new Date(after))?.getTime()
 }
 
-/** The first match of a cron expression. @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING` */
+/**
+ * Returns the first match of a cron expression.
+ * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ */
 export function firstMatch(rule: Rule, now: number): number {
   let why = 'one that matches a time'
   try {
@@ -57,13 +61,13 @@ export function firstMatch(rule: Rule, now: number): number {
 const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/
 
 /**
- * Reads the time of one firing. A local time that is left out counts from before the change, and one that comes twice is the first of both.
+ * Parses the time of a single firing. A skipped local time is read with the offset from before the change; an ambiguous one is the first of both.
  * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
  */
 export function readTime(at: string | Date, timeZone: string | undefined, now: number): number {
   const [, date = '', offset] = typeof at === 'string' ? (ISO_TIME.exec(at) ?? []) : []
   const isLocal = date !== '' && offset === undefined
-  // `Date` and croner take the 30th of February for the 2nd of March.
+  // `Date` and croner read the 30th of February as the 2nd of March.
   const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
   const expected =
     isLocal && timeZone === undefined ? 'an offset such as +02:00, or a timeZone beside a local time' : undefined
@@ -95,10 +99,10 @@ const SECOND = {
   timeZoneName: 'longOffset',
 } as const
 
-/** To make one takes 0.2 ms. */
+/** Cached, because creating one takes 0.2 ms. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** A time in a zone: `2027-03-28 09:00:00 GMT+02:00 (Europe/Berlin)`. */
+/** Formats a time in a zone: `2027-03-28 09:00:00 GMT+02:00 (Europe/Berlin)`. */
 export function localText(at: number, timeZone: string): string {
   const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', { ...SECOND, timeZone })
   if (formats.size > 100) formats.clear()

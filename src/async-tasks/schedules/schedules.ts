@@ -1,8 +1,8 @@
 /**
- * Schedules: they wake their owner with a note, or launch a task for it (F16).
+ * Schedules. They wake their owner with a note, or launch a task for it (F16).
  *
- * They go by the clock on the wall, which is looked at every 30 s at least, because timers go by another one. A firing, what it owes or launches, and the
- * schedule as it is afterwards are one change.
+ * They follow the system time, which is checked at least every 30 s because timers use a monotonic clock. A firing, its note or task, and the new
+ * state of the schedule are one change.
  */
 import { runOfOwner } from '../../../machines/families.js'
 import { PerTask } from '../../../machines/per-task.js'
@@ -35,13 +35,13 @@ import { checkSchedule, type ScheduledLaunch } from './checked-schedule.js'
 import { firingText, refusalText } from './schedule-lines.js'
 import { cronTime, dueFirings } from './schedule-times.js'
 
-/** A schedule that was made. */
+/** A new schedule. */
 export interface Schedule {
   /** Its id. */
   readonly id: string
-  /** When it fires next, in ms since the epoch; undefined when it has ended. */
+  /** When it fires next, in ms since the epoch; undefined if it has ended. */
   readonly next: number | undefined
-  /** Ends it. A task that it has launched goes on. False when it has ended before. */
+  /** Cancels it. A task that it has launched continues. Returns false if it has already ended. */
   cancel(): boolean
 }
 
@@ -52,13 +52,13 @@ export interface ScheduleHost {
   launch(input: LaunchTaskInput, runner: Runner): ActiveTaskInfo
 }
 
-/** How late a firing may be without being missed, in ms. */
+/** How late a firing may be without counting as missed, in ms. */
 const LATE_MS = 60_000
 
-/** How far the clock is set back when cron expressions begin anew, in ms. */
+/** If the clock is set back by more than this, cron expressions are computed again; in ms. */
 const SET_BACK_MS = 3_600_000
 
-/** How many schedules fire in one turn of the event loop; those that are due besides fire in the next ones. */
+/** How many schedules fire in one turn of the event loop. The others fire in the next turns. */
 const MAX_AT_ONCE = 20
 
 type Change = Pick<ScheduleInfo, 'lastTaskId'>
@@ -69,14 +69,14 @@ const launchedBy = new PerTask<string>()
 
 export class Schedules implements Feature {
   readonly states: FeatureStates = { feature: FEATURE, restore: (rows) => this.#restore(rows) }
-  /** Launches a task of an owner; it may throw, for an owner that may have no more. */
+  /** Launches a task of an owner. Throws if the owner may have no more. */
   launching = (_owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo => launch()
   readonly #registry: TaskRegistry
   readonly #all = new Map<string, ScheduleInfo>()
   readonly #times: WallTimes<string>
-  /** They fell due before this process began. */
+  /** Schedules that fell due before this process began. */
   readonly #overdue = new Set<string>()
-  /** The latest time that the clock on the wall has shown. */
+  /** The latest system time seen so far. */
   #seenAt = -Infinity
   #connected: ScheduleHost | undefined
 
@@ -105,11 +105,11 @@ export class Schedules implements Feature {
     const fields = checkSchedule(input, clock.now(), this.#minPeriodMs)
     const { maxPerOwner = 100 } = host.options
     if (this.list(owner).length >= maxPerOwner) {
-      const message = `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that nobody needs any more.`
+      const message = `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that is no longer needed.`
       throw new AgentTasksError('SCHEDULE_LIMIT', message)
     }
     const id = freshId(createId, 'schedule', (taken) => this.#all.has(taken))
-    // A run passes on what it has.
+    // A run passes its schedules on to its owner.
     families.setOwner(owner)
     this.#registry.batch(() => this.#put({ ...fields, id, owner }))
     const all = this.#all
@@ -140,7 +140,7 @@ export class Schedules implements Feature {
   }
 
   disposed(): void {
-    // Their rows are for the next process.
+    // The rows stay for the next process.
     for (const id of this.#all.keys()) this.#times.delete(id)
     this.#all.clear()
   }
@@ -181,7 +181,7 @@ export class Schedules implements Feature {
     }
   }
 
-  /** When the clock on the wall was set back, nothing waits longer than it was to wait in all. */
+  /** After the system time was set back, limits each wait to its full length. */
   #shorten(now: number): void {
     const wasSetBack = now < this.#seenAt
     this.#seenAt = now
@@ -198,7 +198,7 @@ export class Schedules implements Feature {
     const isLate = this.#overdue.delete(id) || now - last > LATE_MS
     const missed = isLate ? count : count - 1
     this.#registry.count('missed_firings', missed)
-    // Before code of the host runs: that may cancel it.
+    // Before host code runs, because that may cancel the schedule.
     if (next === undefined) this.#drop(id)
     else this.#put({ ...schedule, next, missedFirings: schedule.missedFirings + missed })
     if (isLate && schedule.missed === 'skip') return
@@ -216,7 +216,7 @@ export class Schedules implements Feature {
     else this.#put({ ...present, fired: present.fired + 1, ...change })
   }
 
-  /** @returns what changes of the schedule; undefined when its owner is not told either */
+  /** @returns the change of the schedule; undefined if its owner could not be notified either */
   #launch({ id, owner }: ScheduleInfo, { subagent, goal, params, timeoutMs }: ScheduledLaunch): Change | undefined {
     const { history } = this.#registry
     const parentId = runOfOwner(owner)
@@ -234,7 +234,7 @@ export class Schedules implements Feature {
     }
   }
 
-  /** @returns undefined when its owner is owed too many notes */
+  /** @returns undefined if the owner is owed too many notes */
   #note(id: string, owner: string, text: string, isFinal: boolean): Change | undefined {
     return addNote(this.#registry, { owner, source: 'schedule', title: id, text, isFinal }) && {}
   }
@@ -259,7 +259,10 @@ export class Schedules implements Feature {
   }
 }
 
-/** The latest time of the next firing. A cron expression has one only where its next firing shows that the clock was set back by more than an hour. */
+/**
+ * The latest time of the next firing. For a cron expression there is one only if its next firing shows that the clock was set back by more than an
+ * hour.
+ */
 function latestNext(schedule: ScheduleInfo, now: number): number {
   if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)
   if (schedule.next <= now) return Infinity
@@ -267,7 +270,7 @@ function latestNext(schedule: ScheduleInfo, now: number): number {
     const match = cronTime(schedule, now) ?? Infinity
     return schedule.next - match > SET_BACK_MS ? match : Infinity
   } catch {
-    // Its firing says what is missing.
+    // The firing itself reports a missing package.
     return Infinity
   }
 }

@@ -1,24 +1,24 @@
-/** How often the runs of a durable task may be interrupted: as often as they get on, and a few times when they do not. */
+/** Limits how often the runs of a durable task may be interrupted: without limit while they make progress, and a few times otherwise. */
 import type { StoredJson, StoredTask } from '../../store/store.js'
 import { storedQuestions } from '../recovery/stored-questions.js'
 import type { StepLog } from './step-log.js'
 
-/** A task that was interrupted as many times, one after the other, without having saved anything new is not run again. */
+/** The maximum of interruptions in a row without progress. After that the task fails. */
 export const MAX_FRUITLESS = 5
 
 /** The interruption of a run, as the next process finds it. */
 export interface Interruption {
-  /** How far its steps had come. */
+  /** The progress of its steps. */
   readonly progress: number
-  /** How many interruptions in a row were without progress. */
+  /** The number of interruptions in a row without progress. */
   readonly fruitless: number
-  /** Whether it only waited: it is queued until something has come. */
+  /** Whether the run only waited, so that the task is queued until the wait is over. */
   readonly isWaiting: boolean
 }
 
 /**
- * The interruption of a run that is found in the store. A run with open waits may have gone on after another one of its steps had ended (`Promise.race`):
- * it starts again, and is taken to wait when it has come no further as often as would fail it otherwise.
+ * Returns the interruption of a run that is found in the store. A run with open waits may have continued after another step (`Promise.race`), so it
+ * starts again. It counts as waiting when it has made no progress as often as would otherwise fail it.
  */
 export function interruptionOf(task: StoredTask, log: StepLog | undefined): Interruption {
   const before = readInterruption(task.run)
@@ -28,7 +28,7 @@ export function interruptionOf(task: StoredTask, log: StepLog | undefined): Inte
   return { progress, fruitless: isWaiting ? 0 : fruitless, isWaiting }
 }
 
-/** Whether nothing has come of what a task waits for since it was queued for that. */
+/** Whether a queued task is still in the wait for which it was queued. */
 export function isStillWaiting(task: StoredTask, log: StepLog | undefined): boolean {
   if (task.run?.['isWaiting'] !== true || log === undefined) return false
   return isWaitingFor(task, log) && log.progress <= readInterruption(task.run).progress

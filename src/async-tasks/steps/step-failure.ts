@@ -1,8 +1,8 @@
-/** How a step has failed: what is stored of an error, and thrown in its place, so that each run of the task sees the same. */
+/** The failure of a step. The stored form of an error is thrown in every run, so that all runs of the task see the same. */
 import { describeFailure, MAX_ERROR_CHARS, readField } from '../../protocol/outcomes.js'
 import { cutText } from '../../text/cut-text.js'
 
-/** The fields of an error by which code tells errors apart. */
+/** The fields by which code distinguishes errors. */
 const FIELDS = ['code', 'status', 'exitCode', 'retryAfterMs'] as const
 
 const MAX_FIELD_CHARS = 256
@@ -13,7 +13,7 @@ interface StepFailure {
   readonly fields: Readonly<Record<string, string | number | boolean>>
 }
 
-/** What is stored of what a step threw: the JSON text of it. Never throws. */
+/** Returns the JSON text to store for a thrown value. Never throws. */
 export function toStepFailure(reason: unknown): string {
   const name = readField(reason, 'name')
   const fields: Record<string, string | number | boolean> = {}
@@ -30,7 +30,7 @@ export function toStepFailure(reason: unknown): string {
   return JSON.stringify(failure)
 }
 
-/** Whether a text that was read from a store is that of a failure. */
+/** Whether a stored text is that of a failure. */
 export function isStepFailure(text: string): boolean {
   try {
     const { name, message } = JSON.parse(text) as Partial<StepFailure>
@@ -40,7 +40,10 @@ export function isStepFailure(text: string): boolean {
   }
 }
 
-/** The error of a step that has failed. @param cause what it threw, in the run that it failed in */
+/**
+ * Returns the error of a failed step.
+ * @param cause the thrown value, in the run in which it failed
+ */
 export function stepError(failure: string, cause?: unknown): Error {
   const { name, message, fields } = JSON.parse(failure) as StepFailure
   return Object.assign(new Error(message, cause === undefined ? undefined : { cause }), { name, ...fields })

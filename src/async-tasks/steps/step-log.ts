@@ -1,7 +1,7 @@
 /**
  * The steps of one task: which have begun, and how they have ended. All runs of the task share them.
  *
- * What is stored of a step is a row of its own, written when it begins and when it ends.
+ * Each step is a row of its own, written when it begins and when it ends.
  */
 import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
@@ -11,34 +11,34 @@ import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
 import { isStepFailure, toStepFailure } from './step-failure.js'
 
-/** What a task may keep: steps, and the JSON of their results together in bytes (64 MiB); of one result (1 MiB). */
+/** The limits of a task: the number of steps, the JSON of all results and of one result, in bytes. */
 const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
 
-/** Events that wait to be taken: how many, and the JSON of their values together in bytes (256 KiB). */
+/** The limits of waiting events: their number, and the JSON of their values in bytes. */
 export const MAX_EVENTS = { count: 100, bytes: 256 * 1024 } as const
 
 const stepSchema = lazily(() =>
   z.object({
     taskId: z.string(),
-    /** Its name, and its number if the name is used more than once. */
+    /** The name, with a number if it is used more than once. */
     key: z.string(),
     /** `sleep`, `event` and `question` wait for something outside of the run. */
     kind: z.enum(['work', 'sleep', 'event', 'question', 'launch', 'children']),
-    /** Its beginning and its end among those of all steps of the task. */
+    /** The positions of its beginning and end among those of all steps of the task. */
     beganAt: z.int().positive(),
     endedAt: z.int().positive().optional(),
-    /** Another step was open at some time while it was: their order says nothing. */
+    /** Whether another step was open at the same time, so that their order is irrelevant. */
     overlaps: z.boolean(),
     /** How long the runs of the task had worked when it was written, in ms. */
     activeMs: z.number().min(0),
-    /** The JSON text of its result; absent for undefined. */
+    /** The JSON text of its result. Absent for undefined. */
     result: z.string().refine(isJson).optional(),
     /** The JSON text of its failure. */
     failure: z.string().refine(isStepFailure).optional(),
-    /** When a wait is over, in ms since the epoch, and how long it takes in all. */
+    /** When a wait is over, in ms since the epoch, and its full length. */
     dueAt: z.number().optional(),
     forMs: z.number().optional(),
-    /** The run that waited has failed, and the next one has not asked for it: it may not wait. */
+    /** Whether the run that waited has failed and the next run has not asked for this step yet. */
     isLeft: z.literal(true).optional(),
     /** What a wait is for: an event, or the answer to a question. */
     event: z.string().optional(),
@@ -50,22 +50,20 @@ export type Step = z.output<ReturnType<typeof stepSchema>>
 const eventSchema = lazily(() =>
   z.object({ taskId: z.string(), number: z.int(), event: z.string(), value: z.string().refine(isJson) }),
 )
-/** An event that no run has taken yet; `value` is JSON. */
+/** An event that no run has taken yet. `value` is JSON. */
 export type KeptEvent = z.output<ReturnType<typeof eventSchema>>
 
-/** How a step has ended. */
+/** The end of a step. */
 export type StepEnd = Pick<Step, 'result' | 'failure'>
 
-/** A step as it begins. */
 export type NewStep = Pick<Step, 'key' | 'kind'> & Partial<Pick<Step, 'dueAt' | 'forMs' | 'event'>>
 
-/** Writes the rows of one task. */
 export interface StepRows {
   readonly keep: (id: string, data: StoredJson) => void
   readonly drop: (id: string) => void
 }
 
-/** The length of the id is there because ids of tasks and keys of steps may have slashes themselves. */
+/** Includes the length of the id, because ids and keys may contain slashes. */
 const stepId = ({ taskId, key }: Step): string => `step/${taskId.length}/${taskId}/${key}`
 const eventId = ({ taskId, number }: KeptEvent): string => `event/${taskId.length}/${taskId}/${number}`
 
@@ -73,7 +71,7 @@ const NO_ROWS: StepRows = { keep: () => undefined, drop: () => undefined }
 
 export class StepLog {
   readonly #taskId: string
-  /** In the order in which they began first. */
+  /** In the order in which they first began. */
   readonly #steps = new Map<string, Step>()
   /** Their keys in the same order. */
   #keys: string[] = []
@@ -87,13 +85,13 @@ export class StepLog {
     this.#taskId = taskId
   }
 
-  /** What is added or changed from now on is stored. */
+  /** Stores additions and changes from now on. */
   store(rows: StepRows, activeMs: () => number): void {
     this.#rows = rows
     this.#activeMs = activeMs
   }
 
-  /** Reads a row of an earlier process. False for one that is malformed. */
+  /** Reads a row of an earlier process. Returns false if it is malformed. */
   read(row: StoredJson): boolean {
     const step = stepSchema().safeParse(row)
     const event = eventSchema().safeParse(row)
@@ -102,7 +100,7 @@ export class StepLog {
     return step.success || event.success
   }
 
-  /** Everything is read. */
+  /** Sorts the steps after all rows were read. */
   order(): void {
     const steps = [...this.#steps.values()].sort((a, b) => a.beganAt - b.beganAt)
     this.#steps.clear()
@@ -113,7 +111,7 @@ export class StepLog {
     this.#events.sort((a, b) => a.number - b.number)
   }
 
-  /** A number that is higher when a step has begun for the first time, or has ended. */
+  /** Increases when a new step begins and when a step ends. */
   get progress(): number {
     return this.list().reduce((latest, { beganAt, endedAt = 0 }) => Math.max(latest, beganAt, endedAt), 0)
   }
@@ -128,8 +126,8 @@ export class StepLog {
   }
 
   /**
-   * The steps for which a run waits, when all that it has begun waits; otherwise none.
-   * @param questions those that are open
+   * Returns the steps that a run waits for, if all of its open steps wait; otherwise none.
+   * @param questions the open questions
    */
   waits(questions: readonly TaskQuestion[] = []): Step[] {
     const open = this.list().filter(({ endedAt }) => endedAt === undefined)
@@ -139,12 +137,11 @@ export class StepLog {
     return open.every(isWait) ? open : []
   }
 
-  /** The step that waits for the answer to a question. */
+  /** Returns the step that waits for the answer to a question. */
   asking(questionId: string): Step | undefined {
     return this.list().find((step) => step.questionId === questionId && step.endedAt === undefined)
   }
 
-  /** How many questions the runs of the task have asked. */
   get asked(): number {
     return this.list().reduce(
       (most, { questionId }) => Math.max(most, Number(/\d+$/.exec(questionId ?? '')?.[0] ?? 0)),
@@ -157,12 +154,12 @@ export class StepLog {
     if (step !== undefined) this.#put({ ...step, questionId })
   }
 
-  /** The step at a place in the order in which they began first; undefined behind the last one. */
+  /** Returns the step at a position in the order of beginnings; undefined after the last one. */
   at(place: number): Step | undefined {
     return this.#steps.get(this.#keys[place] ?? '')
   }
 
-  /** Whether the last change was the beginning of one of the open steps: nothing has ended since for which the run goes on. */
+  /** Whether the last change was the beginning of an open step, so that no later end could have let the run continue. */
   get endsOpen(): boolean {
     const last = this.progress
     return this.list().some(({ beganAt, endedAt }) => endedAt === undefined && beganAt === last)
@@ -193,13 +190,13 @@ export class StepLog {
     return begun
   }
 
-  /** Another step has begun while this one is open. */
+  /** Notes that another step has begun while this one is open. */
   setOverlaps(key: string): void {
     const step = this.#steps.get(key)
     if (step !== undefined && !step.overlaps) this.#put({ ...step, overlaps: true })
   }
 
-  /** A step that is open has ended. One with a result that is too large has failed (`STEP_LIMIT`). */
+  /** Ends an open step. If the result is too large, the step fails (`STEP_LIMIT`). */
   end(key: string, end: StepEnd): void {
     const step = this.#steps.get(key)
     if (step === undefined || step.endedAt !== undefined) return
@@ -210,7 +207,7 @@ export class StepLog {
     this.#put({ ...step, ...given, endedAt: this.#changes, activeMs: this.#activeMs() })
   }
 
-  /** How the end of a step is too large to be kept, in words; undefined when it is not. */
+  /** Describes by how much the end of a step is too large; undefined if it fits. */
   excessOf(end: StepEnd): string | undefined {
     const bytes = sizeOf(end)
     if (bytes > MAX.resultBytes) return `${bytes} bytes of JSON, and a result may have ${MAX.resultBytes}`
@@ -218,7 +215,10 @@ export class StepLog {
     return `${bytes} bytes of JSON, and all steps of its task would have more than ${MAX.bytes}`
   }
 
-  /** Another run follows. @param keepsFailures it does not repeat what has failed */
+  /**
+   * Prepares for another run.
+   * @param keepsFailures whether the next run receives stored failures
+   */
   leave(keepsFailures: boolean): void {
     for (const step of this.list()) {
       const { failure, endedAt, ...open } = step
@@ -229,7 +229,10 @@ export class StepLog {
     }
   }
 
-  /** @param isTaken a step waits for the event: it is not kept. @throws AgentTasksError `EVENTS_FULL` */
+  /**
+   * @param isTaken whether a step waits for the event, so that it is not stored
+   * @throws AgentTasksError `EVENTS_FULL`
+   */
   checkRoom(bytes: number, isTaken: boolean): void {
     const kept = this.#events.reduce((sum, { value }) => sum + byteLength(value), 0)
     const others = isTaken ? { count: 0, bytes: 0 } : { count: this.#events.length, bytes: kept }
@@ -246,7 +249,7 @@ export class StepLog {
     this.#rows.keep(eventId(kept), kept)
   }
 
-  /** The earliest event of a name, as JSON. */
+  /** Takes the earliest event of a name, as JSON. */
   takeEvent(name: string): string | undefined {
     const taken = this.#events.find(({ event }) => event === name)
     if (taken === undefined) return undefined
@@ -255,7 +258,7 @@ export class StepLog {
     return taken.value
   }
 
-  /** The task has ended: nothing of it is kept. */
+  /** Removes everything, because the task has ended. */
   drop(): void {
     for (const step of this.list()) this.#rows.drop(stepId(step))
     for (const event of this.#events) this.#rows.drop(eventId(event))
@@ -267,7 +270,7 @@ export class StepLog {
   }
 }
 
-/** The names of steps and events may not look like the key of another step, also in a store of UTF-8, which has no lone surrogates. */
+/** Prevents names that look like the key of another step, also in a store with UTF-8, which has no lone surrogates. */
 const NAME = /^[^#()\p{Cc}\p{Cs}]{1,100}$/u
 
 /** @throws InvalidInputError */
@@ -280,10 +283,13 @@ export function checkName(name: unknown, field: string): asserts name is string 
   )
 }
 
-/** What a step returns as JSON. @throws InvalidInputError for what has none */
+/**
+ * The result of a step as JSON.
+ * @throws InvalidInputError for a value without JSON
+ */
 export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
   try {
-    // For undefined, and for functions and symbols, there is no text, whatever the type says.
+    // `JSON.stringify` returns undefined for undefined, functions and symbols, despite its type.
     const result = JSON.stringify(value) as string | undefined
     return result === undefined ? {} : { result }
   } catch {
@@ -294,7 +300,7 @@ export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
 export const resultOf = ({ result }: Pick<Step, 'result'>): unknown =>
   result === undefined ? undefined : JSON.parse(result)
 
-/** Whether a text that was read from a store is JSON. */
+/** Whether a stored text is JSON. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

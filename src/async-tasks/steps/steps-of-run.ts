@@ -1,10 +1,10 @@
 /**
- * The steps of one run. A run that is repeated asks for the same steps in the same order, and gets what the earlier runs have stored of them.
+ * The steps of one run. A repeated run requests the same steps in the same order, and receives the stored results of earlier runs.
  *
- * The order is compared for steps that are open alone. A run waits when everything that it has begun waits: then its time does not count, and it may give
- * back its slot. Whatever it waits for, it goes on when it has its slot again.
+ * The order is only checked for steps that did not overlap others. A run waits when all of its open steps wait. That time does not count, and the run
+ * may give back its slot. It continues when it has a slot again.
  *
- * It is long because a step, a wait, a launch and a wait for children share what is open in the run.
+ * The file is long because steps, waits, launches and waits for children share the open steps of the run.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { QueueTicket } from '../../../machines/records.js'
@@ -38,12 +38,12 @@ import {
 } from './step-log.js'
 import { stepRuns, steps, type StepRun, type Steps } from './steps.js'
 
-/** How a run has steps. */
+/** What the steps of a run need from its host. */
 export interface StepHost {
   readonly signal: AbortSignal
-  /** Whether it is the present run of its task. */
+  /** Whether it is the current run of its task. */
   readonly isCurrent: () => boolean
-  /** How it waits for its slot after it has given it back; undefined for a run that keeps it. */
+  /** How it waits for its slot after giving it back; undefined for a run that keeps it. */
   readonly ticket: QueueTicket | undefined
 }
 
@@ -51,32 +51,32 @@ const stepOptionTypes: OptionTypes<StepOptions> = { attempts: integerFrom(1), ba
 const sleepOptionTypes: OptionTypes<SleepOptions> = { name: aName }
 const waitOptionTypes: OptionTypes<WaitForOptions> = { name: aName, timeoutMs: numberFrom(0) }
 
-/** How much a key has of the ids of children, in UTF-16 units: indexes of a store limit it. */
+/** The maximum length of the children's ids in a key, in UTF-16 units, because stores limit the size of indexes. */
 const MAX_KEY_CHARS = 300
 
-/** Which run the work of a step belongs to. Only Node knows it. */
+/** The run to which the work of a step belongs. Only available in Node. */
 let workOf: AsyncLocalStorage<StepsOfRun> | undefined
 
 export class StepsOfRun implements StepRun {
-  /** Why it has failed: its steps are not those of the earlier runs. */
+  /** Why it has failed: its steps differ from those of earlier runs. */
   failure: AgentTasksError | undefined
   readonly #registry: TaskRegistry
   readonly #feature: Steps
   readonly #entry: TaskEntry
   readonly #host: StepHost
   readonly #log: StepLog
-  /** How often a name was used. */
+  /** How often each name was used. */
   readonly #counts = new Map<string, number>()
   readonly #requested = new Set<string>()
-  /** All steps before this place overlap others, or were requested. */
+  /** All steps before this position overlap others or were requested. */
   #place = 0
   readonly #open = new Map<string, Step>()
-  /** What goes on when a step has ended, by its key. */
+  /** Continuations after the end of a step, by key. */
   readonly #waiting = new Map<string, () => void>()
-  /** What goes on when the run has its slot again. */
+  /** Continuations when the run has its slot again. */
   #resuming: (() => void)[] = []
   #isIdle = false
-  /** What waits: how it is rejected, and what has to be done when the run is over. */
+  /** Open promises, by their reject function, with a clean-up for the end of the run. */
   readonly #pending = new Map<(reason: unknown) => void, (() => void) | undefined>()
 
   constructor(registry: TaskRegistry, entry: TaskEntry, host: StepHost) {
@@ -168,7 +168,7 @@ export class StepsOfRun implements StepRun {
     return this.#wait({ key: this.#keyOf(callOf('waitFor', name)), kind: 'event', event, ...limit })
   }
 
-  /** Launches a task once: a repeated run gets the record of the one that it has. */
+  /** Launches a task once. A repeated run receives the record of that task. */
   launch(launch: () => ActiveTaskInfo): ActiveTaskInfo {
     return this.#registry.batch(() => {
       const step = this.#begin({ key: this.#keyOf('launch()'), kind: 'launch' })
@@ -181,7 +181,7 @@ export class StepsOfRun implements StepRun {
         this.#log.end(step.key, { failure: toStepFailure(error) })
         throw error
       }
-      // A goal may be larger than the result of a step.
+      // A goal may be larger than a step's result.
       const whole = toResult(storedRecord(launched), 'launch()')
       const isTooLarge = this.#log.excessOf(whole) !== undefined
       this.#log.end(step.key, isTooLarge ? toResult(reducedRecord(launched), 'launch()') : whole)
@@ -189,7 +189,7 @@ export class StepsOfRun implements StepRun {
     })
   }
 
-  /** The same of the tasks that the run has launched: their results are taken and stored in one write. */
+  /** Wraps the tasks that the run has launched. Their results are taken and stored in one write. */
   children(children: RunChildren): RunChildren {
     return { ...children, waitFor: (ids, options) => unawaited(() => this.#waitForChildren(children, ids, options)) }
   }
@@ -217,7 +217,7 @@ export class StepsOfRun implements StepRun {
             unknown: ids.filter((id) => !known.has(id)),
           }
           this.#log.end(key, toResult(result, key))
-          // What it has no place for is still owed.
+          // Results that do not fit are still owed.
           const { failure } = this.#log.get(key) ?? step
           if (failure !== undefined) throw stepError(failure)
           return settled
@@ -243,7 +243,7 @@ export class StepsOfRun implements StepRun {
     if (waiter !== undefined) this.#whenWorking(waiter)
   }
 
-  /** What was withdrawn, as by the deadline, ends its step. */
+  /** Ends the steps of questions that were withdrawn, for example by the deadline. */
   asked(): void {
     for (const key of this.#open.keys()) {
       const { kind, questionId } = this.#log.get(key) ?? {}
@@ -256,7 +256,7 @@ export class StepsOfRun implements StepRun {
     for (const resume of this.#resuming.splice(0)) resume()
   }
 
-  /** The run is over. What it has not awaited never settles: nobody may be there to catch an error. */
+  /** Ends the run. Its open promises never settle, because an error might have no handler. */
   close(): void {
     if (stepRuns.get(this.#entry) === this) stepRuns.take(this.#entry)
     this.#host.signal.removeEventListener('abort', this.#onAbort)
@@ -268,7 +268,7 @@ export class StepsOfRun implements StepRun {
     return this.#await(begun, () => this.#feature.wait(this.#entry, begun))
   }
 
-  /** @param start begins to wait for what ends the step */
+  /** @param start begins to wait for the end of the step */
   async #await(begun: Step, start: () => void): Promise<unknown> {
     if (begun.endedAt !== undefined) return replay(begun)
     const { key } = begun
@@ -276,7 +276,7 @@ export class StepsOfRun implements StepRun {
       this.#waiting.set(key, resolve)
       this.#registry.batch(() => {
         start()
-        // Its event may have come before.
+        // The event may have arrived before.
         if (this.#log.get(key)?.endedAt === undefined) this.#idle()
       })
     })
@@ -303,7 +303,7 @@ export class StepsOfRun implements StepRun {
     }
   }
 
-  /** Of the steps that were open alone, the first that this run has not asked for comes next. */
+  /** Checks that this step is the next one among those that did not overlap others. */
   #checkOrder(step: NewStep): void {
     let next = this.#log.at(this.#place)
     while (next !== undefined && (next.overlaps || this.#requested.has(next.key))) {
@@ -312,13 +312,13 @@ export class StepsOfRun implements StepRun {
     if (next !== undefined && next.key !== step.key) throw stepsChanged(next, step)
   }
 
-  /** What is refused here is not counted: a run that gets the result of the step that it was in does not repeat it. */
+  /** A refused call does not count, so that a run that receives the stored result of the surrounding step has the same numbers. */
   #keyOf(name: string): string {
     if (workOf?.getStore() === this) {
-      throw new AgentTasksError('STEP_NESTED', `${name} was called inside a step: a step has no steps of its own.`)
+      throw new AgentTasksError('STEP_NESTED', `${name} was called inside a step. Steps cannot be nested.`)
     }
     const isOpen = [...this.#open.keys()].some((key) => key === name || key.startsWith(`${name}#`))
-    if (isOpen) throw new InvalidInputError('name', name, 'a name that no step has that is still open')
+    if (isOpen) throw new InvalidInputError('name', name, 'a name that no open step has')
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
     return count === 1 ? name : `${name}#${count}`
@@ -333,7 +333,7 @@ export class StepsOfRun implements StepRun {
       try {
         return { end: toResult(await this.#inStep(work), 'result') }
       } catch (reason) {
-        // What is stopped has not failed.
+        // An aborted step has not failed.
         if (signal.aborted || !this.#host.isCurrent()) throw reason
         if (attempt >= attempts) return { end: { failure: toStepFailure(reason) }, reason }
         await this.#pause(backoffMs(backoff, attempt))
@@ -352,7 +352,7 @@ export class StepsOfRun implements StepRun {
     this.#registry.batch(() => this.#log.end(key, end))
   }
 
-  /** The run waits if all that it has begun waits. */
+  /** Notes that the run waits if all of its open steps wait. */
   #idle(): void {
     const { active } = this.#registry
     const open = [...this.#open.values()]
@@ -387,8 +387,8 @@ export class StepsOfRun implements StepRun {
   }
 
   /**
-   * A promise that rejects when the run is to stop. One that nobody awaits does not end the process.
-   * @param end is called when it is not resolved
+   * A promise that rejects when the run must stop. If it is not awaited, it does not cause an unhandled rejection.
+   * @param end called if it is not resolved
    */
   #promise(start: (resolve: () => void) => void, end?: () => void): Promise<void> {
     const promise = new Promise<void>((resolve, reject) => {
@@ -408,7 +408,7 @@ export class StepsOfRun implements StepRun {
   }
 }
 
-/** Returns what a step has returned, or throws what it has thrown. */
+/** Returns the step's result or throws its failure. */
 function replay(step: Step, cause?: unknown): unknown {
   const { failure } = step
   if (failure !== undefined) throw stepError(failure, cause)
@@ -421,4 +421,4 @@ function callOf(call: string, name = ''): string {
 }
 
 export const overError = ({ record: { id } }: TaskEntry): AgentTasksError =>
-  new AgentTasksError('RUN_ENDED', `This run of task ${id} is over: it has no more steps.`)
+  new AgentTasksError('RUN_ENDED', `This run of task ${id} has ended and can have no more steps.`)

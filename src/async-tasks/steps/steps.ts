@@ -1,8 +1,8 @@
 /**
- * Steps: what the run of a durable task saves of its progress, so that the next run does not do it again (F20).
+ * Steps: the saved progress of a durable task's runs, so that the next run does not repeat the work (F20).
  *
- * A step, an event and a wait are rows of their own, in one write with everything that changes in the same tick. A task without `durable` has them in
- * memory, for its own repeated runs.
+ * Steps, events and waits are rows of their own, in one write with all changes of the same tick. Tasks without `durable` keep them in memory for
+ * their own retries.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskAnswer } from '../../../machines/records.js'
@@ -18,12 +18,12 @@ import type { TaskRegistry } from '../registry.js'
 import { toStepFailure } from './step-failure.js'
 import { checkName, MAX_EVENTS, StepLog, toResult, type Step } from './step-log.js'
 
-/** To whom an event is sent: a task, or the tasks of an owner that have not ended and wait for events, or may. */
+/** The target of an event: a task, or the active tasks of an owner that wait for events or may do so. */
 export type EventTarget = { readonly taskId: string } | { readonly owner: string }
 
-/** The present run of a task, as far as its steps concern it. */
+/** The current run of a task, as its steps need it. */
 export interface StepRun {
-  /** What a step of this key waits for has come, and its end is stored. */
+  /** The wait of the step with this key is over, and its end is stored. */
   ended(key: string): void
   /** The run has its slot again. */
   resumed(): void
@@ -31,7 +31,6 @@ export interface StepRun {
   asked(): void
 }
 
-/** A step that waits. */
 interface Wait {
   readonly entry: TaskEntry
   readonly key: string
@@ -42,7 +41,7 @@ const FEATURE = 'steps'
 const logs = new PerTask<StepLog>()
 const waits = new PerTask<Map<string, Wait>>()
 
-/** The present run of a task that has steps. */
+/** The current run of a task that has steps. */
 export const stepRuns = new PerTask<StepRun>()
 
 export class Steps implements Feature {
@@ -53,7 +52,7 @@ export class Steps implements Feature {
   }
   readonly #registry: TaskRegistry
   readonly #times: WallTimes<Wait>
-  /** Those of an earlier process, by the id of their task. */
+  /** The steps of an earlier process, by task id. */
   #found = new Map<string, StepLog>()
 
   constructor(registry: TaskRegistry) {
@@ -65,17 +64,16 @@ export class Steps implements Feature {
     )
   }
 
-  /** What an earlier process has stored of a task. */
+  /** The stored steps of a task from an earlier process. */
   found(taskId: string): StepLog | undefined {
     return this.#found.get(taskId)
   }
 
-  /** The steps of a task. */
   logOf(entry: TaskEntry): StepLog {
     return logs.ensure(entry, () => this.#stored(entry, new StepLog(entry.record.id)))
   }
 
-  /** The run of a task waits for the end of a step, which `ended` reports. */
+  /** Waits for the end of a step, which `ended` reports to the run. */
   wait(entry: TaskEntry, { key, dueAt, forMs = Infinity, event }: Step): void {
     const kept = event === undefined ? undefined : this.logOf(entry).takeEvent(event)
     const wait = { entry, key }
@@ -92,8 +90,8 @@ export class Steps implements Feature {
   }
 
   /**
-   * A question is answered. Nothing happens unless a step waits for it.
-   * @throws InvalidInputError for an answer that is too large to be kept; nothing has changed then
+   * Passes on the answer to a question, if a step waits for it.
+   * @throws InvalidInputError for an answer that is too large; the question stays open then
    */
   answered(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
     const log = logs.get(entry)
@@ -108,15 +106,15 @@ export class Steps implements Feature {
     this.#continue(entry, step.key)
   }
 
-  /** A step waits no longer: its run withdraws it, or has to. */
+  /** Fails a waiting step because its run withdraws it or must do so. */
   fail(entry: TaskEntry, key: string, reason: unknown): void {
     this.#end({ entry, key }, { failure: toStepFailure(reason) })
   }
 
   /**
    * Sends an event. Resolves when it is stored.
-   * @returns the ids of the tasks that have it
-   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task. Nothing has changed then
+   * @returns the ids of the tasks that received it
+   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL` with the name of the task. The event was not sent then
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
     checkName(event, 'event')
@@ -192,17 +190,17 @@ export class Steps implements Feature {
     this.#continue(entry, key)
   }
 
-  /** The end of a step for which a run waits has to be stored first. */
+  /** The end of the step must be stored before the run continues. */
   #continue(entry: TaskEntry, key: string): void {
     this.afterStored(entry, () => {
       const run = stepRuns.get(entry)
       if (run !== undefined) run.ended(key)
-      // No run has begun since the last process ended: the task waits for this.
+      // No run has begun since the last process ended, so the task is queued for this event.
       else this.#registry.send({ type: 'run.works', entry })
     })
   }
 
-  /** Calls `run` when what the task has is stored. */
+  /** Calls `run` when the changes of the task are stored. */
   afterStored(entry: TaskEntry, run: () => void): void {
     const { active, persistence } = this.#registry
     if (persistence !== undefined && active.has(entry)) persistence.after({ onStored: run })
@@ -229,7 +227,7 @@ export class Steps implements Feature {
       if (log.read(row)) {
         this.#found.set(String(taskId), log)
       } else {
-        report(new AgentTasksError('STORE_DAMAGED', `The stored step ${preview(id)} is malformed: it is dropped.`), {
+        report(new AgentTasksError('STORE_DAMAGED', `The stored step ${preview(id)} is malformed and was dropped.`), {
           source: 'store',
         })
         persistence?.dropState(FEATURE, id)
@@ -238,7 +236,7 @@ export class Steps implements Feature {
     for (const log of this.#found.values()) log.order()
   }
 
-  /** The tasks are restored. What is due ends; what is left of a task that has ended is dropped. */
+  /** Called when the tasks are restored. Ends waits that are due, and drops the steps of ended tasks. */
   #restore(): void {
     const { active, clock, history } = this.#registry
     const now = clock.now()
@@ -250,7 +248,7 @@ export class Steps implements Feature {
       }
       logs.set(entry, this.#stored(entry, log))
       for (const step of log.waits(entry.record.questions)) {
-        // An answer finds its step.
+        // An answer finds its step by itself.
         if (step.kind !== 'question') this.wait(entry, step)
       }
     }
@@ -275,5 +273,4 @@ function checkTarget(target: EventTarget): void {
   }
 }
 
-/** The steps of the tasks of a registry. */
 export const steps = (registry: TaskRegistry): Steps => new Steps(registry)

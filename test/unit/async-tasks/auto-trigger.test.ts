@@ -728,7 +728,7 @@ it('a turn that takes too long is told so by its signal', async () => {
   await clock.advance(999)
   expect(turns[0]?.signal.aborted).toBe(false)
   await clock.advance(1)
-  expect(turns[0]?.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The delivery was given up.' })
+  expect(turns[0]?.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The delivery was abandoned.' })
 })
 
 describe('a trigger asks for what it needs', () => {

@@ -201,7 +201,7 @@ describe('a task that waits for one that fails', () => {
     await run('b').fail(new Error('no luck'))
     expect(get('c')).toMatchObject({ status: 'failed', errorCode: 'DEPENDENCY_FAILED', delivery: 'owed' })
     expect(get('c')?.error).toMatch(
-      /task b \(subagent 'agent', goal "goal of b"\), after which it was to run, has failed: no luck/,
+      /task b \(subagent 'agent', goal "goal of b"\), which had to end first, has failed: no luck/,
     )
     await run('a').end()
     expect([started(), left()]).toEqual([['a', 'b'], NOTHING_LEFT])

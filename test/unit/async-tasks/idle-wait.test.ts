@@ -81,7 +81,7 @@ describe('a wait for idleness', () => {
     lease?.release()
     clock.advance(1000)
     const message =
-      'onIdle may never resolve: 3 result(s) are owed to main, and nothing delivers them. ' +
+      'onIdle may never resolve: 3 result(s) are owed to main, and no subscriber delivers them. ' +
       'Subscribe an auto-trigger, use beforeTurn or withTurn, or wait for the tasks.'
     expect(onError.mock.calls.map(([error]) => (error as Error).message)).toEqual([message])
     // Also where what is owed changes after that.

@@ -90,7 +90,7 @@ describe('a message to a task', () => {
         host.clock.advance(1_000)
         return host.send('m')
       },
-      'is being stopped: its time has passed',
+      'is being stopped, because its deadline has passed',
     ],
     [
       'over its budget',
@@ -98,7 +98,7 @@ describe('a message to a task', () => {
         host.spend()
         return host.send('m')
       },
-      'is concluding: its budget is used up',
+      'is concluding, because its budget is used up',
     ],
   ])('F7: is refused with the reason when its task is %s', async (_how, act, reason) => {
     const host = setUp({ timeoutMs: 1_000 })

@@ -212,7 +212,7 @@ describe('a monitor of a task', () => {
   it.each([
     ['its time is over (2 s)', { seconds: 2 }, 2000],
     ['nothing was written for 1.5 s', { idleSeconds: 1.5 }, 2000],
-    ['it has had 1 events, as many as it may', { maxEvents: 1 }, 700],
+    ['it has reached its limit of 1 events', { maxEvents: 1 }, 700],
   ] as const)('M3: ends because %s, with its last lines, and reports that once', async (why, options, at) => {
     const { manager, launch, append, pass, notes, clock } = monitored()
     await launch('a')

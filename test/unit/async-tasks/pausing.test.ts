@@ -310,7 +310,7 @@ describe('a pause', () => {
       ['', {}, /owner: got "", expected/],
       [7, {}, /owner: got 7/],
       ['x'.repeat(521), {}, /owner: got "x/],
-      [ownerOfRun('a'), {}, /owner: got "run:a", expected an owner that is no run/],
+      [ownerOfRun('a'), {}, /owner: got "run:a", expected an owner other than a run/],
       ['main', { deliveries: 'drop' }, /options.deliveries: got "drop"/],
       ['main', { delivery: 'hold' }, /delivery/],
     ]

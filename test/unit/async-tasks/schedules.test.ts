@@ -220,7 +220,7 @@ describe('a clock on the wall that is set', () => {
     clock.jump(HOUR)
     await pass(30 * SECOND)
     expect(notes()).toEqual([
-      'look\n\n(schedule schedule-1, due 2027-01-04 13:00:00 GMT+00:00 (UTC); 5 firings fell due while nothing ran; next 2027-01-04 13:10:00 GMT+00:00 (UTC))',
+      'look\n\n(schedule schedule-1, due 2027-01-04 13:00:00 GMT+00:00 (UTC); 5 firings fell due while the host was not running; next 2027-01-04 13:10:00 GMT+00:00 (UTC))',
     ])
     expect(manager.schedules()).toMatchObject([{ fired: 1, missedFirings: 5 }])
     await pass(10 * MINUTE - 30 * SECOND)
@@ -234,7 +234,7 @@ describe('a clock on the wall that is set', () => {
     schedule({ cron: '0 * * * *', message: 'skips', missed: 'skip' })
     clock.jump(2 * HOUR + 30 * MINUTE)
     await pass(30 * SECOND)
-    expect(notes()).toEqual([expect.stringMatching(/^once\n.*; 1 firing fell due while nothing ran; it has ended\)$/s)])
+    expect(notes()).toEqual([expect.stringMatching(/^once\n.*; 1 firing fell due while the host was not running; it has ended\)$/s)])
     expect(manager.schedules()).toMatchObject([{ message: 'skips', fired: 0, missedFirings: 2 }])
     await pass(30 * MINUTE)
     expect(dues()[1]).toBe('2027-01-04 15:00:00')
@@ -268,7 +268,7 @@ describe('a clock on the wall that is set', () => {
     clock.jump(5 * HOUR)
     await pass(30 * SECOND)
     expect(notes()).toEqual([
-      expect.stringContaining('; at least 10 firings fell due while nothing ran; next 2027-01-04 17:01:00'),
+      expect.stringContaining('; at least 10 firings fell due while the host was not running; next 2027-01-04 17:01:00'),
     ])
     expect(manager.schedules()).toMatchObject([{ missedFirings: 10 }])
   })
@@ -399,7 +399,7 @@ describe('limits of schedules', () => {
       expect.objectContaining({
         code: 'SCHEDULE_LIMIT',
         message:
-          'Max schedules of an owner (100, schedules.maxPerOwner) reached. Cancel one that nobody needs any more.',
+          'Max schedules of an owner (100, schedules.maxPerOwner) reached. Cancel one that is no longer needed.',
       }),
     )
     expect(manager.schedules()).toHaveLength(100)

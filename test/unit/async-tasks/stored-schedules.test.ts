@@ -103,9 +103,9 @@ describe('a schedule in a store', () => {
   })
 
   it.each([
-    ['one', 90 * MINUTE, '1 firing fell due while nothing ran; next 2027-01-04 14:00:00'],
-    ['many', 5 * HOUR + MINUTE, '5 firings fell due while nothing ran; next 2027-01-04 18:00:00'],
-    ['one, a moment ago', HOUR + SECOND, '1 firing fell due while nothing ran; next 2027-01-04 14:00:00'],
+    ['one', 90 * MINUTE, '1 firing fell due while the host was not running; next 2027-01-04 14:00:00'],
+    ['many', 5 * HOUR + MINUTE, '5 firings fell due while the host was not running; next 2027-01-04 18:00:00'],
+    ['one, a moment ago', HOUR + SECOND, '1 firing fell due while the host was not running; next 2027-01-04 14:00:00'],
   ])('F16: stands once for %s that fell due while no process ran, and says how many', async (_, later, text) => {
     const { schedule, manager, next } = storedTasks()
     schedule({ every: HOUR, ...wake })
