@@ -1,43 +1,43 @@
-/** Why a task was cancelled: the text that its record keeps, and the reason that its run is aborted with. */
+/** The reason of a cancellation, as text for the record and as the abort reason for the run. */
 import { cutText } from '../text/cut-text.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
 import { messageOf } from '../protocol/outcomes.js'
 import { previewText } from './output/bounded-text.js'
 
-/** The longest reason that a record keeps, in characters. */
+/** The maximum length of a reason in a record, in characters. */
 const MAX_REASON_CHARS = 1000
 
-/** The longest reason in a line of a list, in characters. */
+/** The maximum length of a reason in a line of a list, in characters. */
 const SHOWN_REASON_CHARS = 60
 
-/** The options of a cancellation, of which the reason may be given alone. */
+/** Returns the options of a cancellation. A text is its reason. */
 export const toCancelOptions = (options: CancelOptions | string): CancelOptions =>
   typeof options === 'string' ? { reason: options } : options
 
-/** The reason that a record keeps; undefined when there are no words. */
+/** The reason for the record; undefined if it contains no words. */
 export function toCancelReason(reason: string | undefined): string | undefined {
   return reason === undefined || reason.trim() === '' ? undefined : cutText(reason, MAX_REASON_CHARS)
 }
 
-/** The reason of an aborted signal, if it is text or an error with a message other than the platform's own. */
+/** The reason of an aborted signal, if it is text or an error with a message other than the platform's default. */
 export function reasonOfAbort(signal: AbortSignal): string | undefined {
   const given = readReason(signal)
   const text = typeof given === 'string' ? given : messageOf(given)
   return text === defaultMessage() ? undefined : toCancelReason(text)
 }
 
-/** What a run is aborted with; undefined for the platform's own reason. */
+/** The abort reason for a run; undefined to use the platform's default. */
 export function toAbortReason(reason: string | undefined): DOMException | undefined {
   return reason === undefined ? undefined : new DOMException(reason, 'AbortError')
 }
 
-/** The reason of a cancellation in one line, to follow the status; `''` when there is none. */
+/** The reason in one line, to follow the status; `''` if there is none. */
 export function cancelNote({ cancelReason }: { readonly cancelReason?: string | undefined }): string {
   if (cancelReason === undefined) return ''
   return `, because: ${previewText(cancelReason.trim().replace(/\s+/g, ' '), SHOWN_REASON_CHARS)}`
 }
 
-/** A cancellation as a sentence, with its reason if there is one. */
+/** The cancellation as a sentence, with its reason if there is one. */
 export function cancellationText(
   what: string,
   { cancelReason }: { readonly cancelReason?: string | undefined },
@@ -54,5 +54,5 @@ function readReason(signal: AbortSignal): unknown {
   }
 }
 
-/** What the platform says when `abort()` is called without a reason. */
+/** The platform's message for an `abort()` without a reason. */
 const defaultMessage = (): string => (AbortSignal.abort().reason as Error).message

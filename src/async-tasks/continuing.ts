@@ -1,6 +1,6 @@
 /**
- * Continues a task that has ended: a new task of its subagent for its owner, whose run gets how it ended (`context.previous`). One task at a time continues a
- * task, or a session of a subagent, and none while the earlier run is still ending.
+ * Continues an ended task with a new task of the same subagent and owner. The new run receives the result of the ended one (`context.previous`). A
+ * task, or a session of a subagent, is continued by one task at a time, and only after the earlier run has ended.
  */
 import { runOfOwner } from '../../machines/families.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -22,7 +22,7 @@ import type { TaskRegistry } from './registry.js'
 import { currentRuns, launches, runs } from './run-plan.js'
 import { prunedText } from './task-lookup.js'
 
-/** @throws InvalidInputError, AgentTasksError `NOT_CONTINUED`, and what a launch throws */
+/** @throws InvalidInputError, AgentTasksError `NOT_CONTINUED`, and the errors of a launch */
 export function continueTask(launcher: Launcher, task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
   const { registry } = launcher
   const { history } = registry
@@ -51,8 +51,7 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
   if (why !== undefined) return refuse(typeof why === 'string' && why !== '' ? why : 'its subagent does not allow it')
   const owner = livingOwner(
     record,
-    (runId) =>
-      history.get(runId)?.record ?? refuse(`task ${preview(runId)}, whose run owned it, is not known any more`),
+    (runId) => history.get(runId)?.record ?? refuse(`task ${preview(runId)}, whose run owned it, is no longer known`),
     (runId) => history.get(runId)?.ref !== undefined,
   )
   const input = { subagentName, goalPrompt, owner, ...defined({ timeoutMs, budget, concurrencyKey }) }
@@ -62,13 +61,16 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
 
 type Launching = (owner: string, launch: () => ActiveTaskInfo) => ActiveTaskInfo
 
-/** How continuations are launched: an MCP server counts them for their client. */
+/** Launches continuations. An MCP server counts them for their client. */
 export const continuing = (): Feature & { launching: Launching } => ({ launching: (_owner, launch) => launch() })
 
 const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
   one.session !== undefined && one.session.id === other.session?.id && one.subagentName === other.subagentName
 
-/** A task of an id or of a record of the history, and its entry if it is kept. @throws InvalidInputError */
+/**
+ * Finds a task by id or record, with its entry if it is kept.
+ * @throws InvalidInputError
+ */
 function find(registry: TaskRegistry, task: string | SettledTaskInfo): { record: AsyncTaskInfo; kept?: TaskEntry } {
   const past = typeof task === 'string' ? undefined : parseInput(restorableRecordSchema(), task, 'task')
   const kept = registry.history.get(past?.id ?? (task as string))

@@ -8,8 +8,8 @@ import type { TaskRegistry } from './registry.js'
 export type DetachResult = { readonly detached: true } | { readonly detached: false; readonly reason: string }
 
 /**
- * Moves a task to the background: the call that waits for it returns, and the task takes the slot of a launch in the background.
- * @throws TaskLimitError when no slot is free; nothing has changed then
+ * Moves a task to the background. The call that waits for it returns, and the task takes a slot like a background launch.
+ * @throws TaskLimitError if no slot is free; the task stays in the foreground then
  */
 export function detachTask(registry: TaskRegistry, id: string): DetachResult {
   const entry = registry.history.get(id)
@@ -29,7 +29,7 @@ export function detachTask(registry: TaskRegistry, id: string): DetachResult {
   }
 }
 
-/** A call stops waiting for its task, which goes on in the background if it has not ended: also above the limit. */
+/** Moves an active task to the background, even above the limit, because its call no longer waits. */
 export function leaveInBackground({ registry }: { readonly registry: TaskRegistry }, id: string): void {
   const entry = registry.history.get(id)
   if (entry?.record.isForeground === true) registry.ask({ type: 'task.detach', entry, mayExceed: true })

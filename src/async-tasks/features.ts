@@ -24,7 +24,7 @@ import { taskEvents } from './task-events.js'
 import { taskWatchers } from './task-watchers.js'
 import { wrappingUp } from './limits/wrap-up.js'
 
-/** Waits end first; then the questions of a task are withdrawn, before the host's handlers of its end run. */
+/** Waits end first. Then the questions of a task are withdrawn, before the host's handlers of its end run. */
 export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   taskWatchers,
   questionWithdrawal,

@@ -1,4 +1,4 @@
-/** Admits tasks: those that the caller runs, and those whose runs it starts. */
+/** Admits tasks that the caller runs, and tasks whose runs it starts. */
 import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
 import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
@@ -40,7 +40,7 @@ import { startPlanned, startRun, startStored, type RunHost } from './runs.js'
 type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
 type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
 
-/** A task that was admitted, and its record as admitted. */
+/** An admitted task, and its record at that time. */
 interface Admitted {
   readonly entry: TaskEntry
   readonly registered: ActiveTaskInfo
@@ -80,12 +80,12 @@ export class Launcher implements RunHost {
     registry.use(() => ({ start: (entry) => startPlanned(this, entry) }))
   }
 
-  /** The manager is being disposed: nothing is admitted any more. */
+  /** Refuses all further tasks, because the manager is being disposed. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** Registers a task that the caller runs. Its record is that of a running task, even if its controller was aborted before. */
+  /** Registers a task that the caller runs. Its record says running, even if its controller was aborted before. */
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
     const admission = this.#toAdmission(fields, fields.id, fields.abortController)
     const { entry, registered } = this.#admit(admission, false, reservationId)
@@ -93,7 +93,11 @@ export class Launcher implements RunHost {
     return registered as RunningTaskInfo
   }
 
-  /** Registers a task, and starts its run unless it has to wait. @param parent the task whose run launches it @param previous what it continues */
+  /**
+   * Registers a task, and starts its run unless it must wait.
+   * @param parent the task whose run launches it
+   * @param previous the task that it continues
+   */
   launch(
     input: LaunchFields,
     runner: Runner,
@@ -114,7 +118,7 @@ export class Launcher implements RunHost {
     if (definition.durable === true && registry.persistence === undefined) {
       throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
     }
-    // What is paused waits also where launches at the limit are refused.
+    // A paused task waits even if launches at the limit are refused.
     const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
     const needs = needsOf(registry, input, definition)
     const alwaysWaits = isPaused || after !== undefined || needs !== undefined
@@ -170,7 +174,10 @@ export class Launcher implements RunHost {
     return this.#findRunner?.(subagentName)
   }
 
-  /** The runner of a subagent. @throws InvalidInputError */
+  /**
+   * The runner of a subagent.
+   * @throws InvalidInputError
+   */
   knownRunner(subagentName: string, field: string, orElse = ''): Runner {
     const found = this.#findRunner?.(subagentName)
     if (found !== undefined) return found
@@ -186,20 +193,20 @@ export class Launcher implements RunHost {
     return childrenOf(this.#manager, parent, run)
   }
 
-  /** Goes on with a run of an earlier process; or starts the next one, when it is stored that it begins. */
+  /** Continues a run of an earlier process, or starts the next one once its beginning is stored. */
   goOn(entry: TaskEntry, start: RunStart): void {
     this.link(entry)
     if (start.isResumed === true) startRun(this, entry, start)
     else this.registry.persistence?.after({ onStored: () => startStored(this, entry, start) })
   }
 
-  /** Lets an abort of a task's controller cancel it. */
+  /** Makes an abort of a task's controller cancel the task. */
   link(entry: TaskEntry): void {
     const { abortController } = entry.record
     if (abortController !== undefined) listen(this.registry, abortController).link(entry)
   }
 
-  /** Makes the controller of a task. */
+  /** Creates the controller of a task. */
   newController(taskId: string): IsolatedController {
     return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
   }
@@ -241,7 +248,7 @@ export class Launcher implements RunHost {
     const { kind } = fields
     return {
       id,
-      // It is shown as a part of lines, in lists and in the instructions of a model.
+      // One line, because it is part of lines in lists and in instructions for a model.
       subagentName: toOneLine(fields.subagentName),
       goalPrompt: fields.goalPrompt,
       owner: fields.owner ?? DEFAULT_OWNER,
@@ -256,7 +263,10 @@ export class Launcher implements RunHost {
   }
 }
 
-/** The tasks that a launch waits for. @throws InvalidInputError for a call that waits for its task itself */
+/**
+ * The tasks that a launch waits for.
+ * @throws InvalidInputError for a foreground launch
+ */
 function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] | undefined {
   if (after.length === 0) return undefined
   if (isForeground !== true) return after

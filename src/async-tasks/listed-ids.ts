@@ -1,4 +1,4 @@
-/** The short ids that were shown: each means the same task for as long as its record is kept, whichever tasks come later. */
+/** The short ids that were displayed. Each refers to the same task while its record is kept, even if similar ids are added later. */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
@@ -6,12 +6,12 @@ export class ListedIds implements Feature {
   readonly #idOf = new Map<string, string>()
   readonly #shortOf = new Map<string, string>()
 
-  /** The short id under which a task was shown; undefined when it was not. */
+  /** The displayed short id of a task; undefined if there is none. */
   shortOf(id: string): string | undefined {
     return this.#shortOf.get(id)
   }
 
-  /** The id of the task that was shown under a short id. */
+  /** The id of the task with a displayed short id. */
   idOf(short: string): string | undefined {
     return this.#idOf.get(short)
   }
@@ -34,5 +34,5 @@ export class ListedIds implements Feature {
   }
 }
 
-/** The tasks that the lists of a registry have shown. */
+/** The displayed short ids of a registry. */
 export const listedIds = (): ListedIds => new ListedIds()

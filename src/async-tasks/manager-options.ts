@@ -1,4 +1,4 @@
-/** The options of `AsyncTaskManager`: their types, their checks and their defaults. */
+/** The options of `AsyncTaskManager`: types, validation and defaults. */
 import type { AsyncTaskMachine } from '../../machines/async-task.js'
 import type { OnError } from '../callbacks/error-report.js'
 import type { Inspect } from '../callbacks/inspection.js'
@@ -28,84 +28,83 @@ import type { TaskRegistryOptions } from './registry.js'
 import { taskLimit } from './settings.js'
 import type { WasDelivered } from './delivery/unknown-deliveries.js'
 
-/** How long an aborted run may take to stop, in ms, before its slot is free. */
+/** The default of `graceMs`. */
 export const DEFAULT_GRACE_MS = 5000
 
-/** Options of `AsyncTaskManager`; a number in their place is `maxAsyncTasks`. */
+/** Options of `AsyncTaskManager`. A number is short for `maxAsyncTasks`. */
 export interface AsyncTaskManagerOptions {
   /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
   readonly maxAsyncTasks?: number
-  /** How many commands (tasks of the kind `command`) may run at once besides those: an integer >= 0, or -1 for no limit. Default 5. */
+  /**
+   * How many commands (tasks of the kind `command`) may run at once, in addition to `maxAsyncTasks`: an integer >= 0, or -1 for no limit. Default 5.
+   */
   readonly maxCommands?: number
-  /** Whether the end of a cancelled task is delivered to its owner too. Default false. */
+  /** Whether the owner is also notified of a cancelled task. Default false. */
   readonly notifyCancelled?: boolean
-  /** How long an aborted run may take to stop, in ms, before its slot is free and an overdue task fails. Default 5000. */
+  /** How long an aborted run may take to stop, in ms. After that its slot is free, and an overdue task fails. Default 5000. */
   readonly graceMs?: number
-  /** How many tasks that runs have launched may run at once at each depth; they take no slot of `maxAsyncTasks`. -1 for no limit. Default 20. */
+  /** How many tasks launched by runs may run at once at each depth. They do not count toward `maxAsyncTasks`. -1 for no limit. Default 20. */
   readonly maxChildTasks?: number
   /**
-   * How many tasks may run at once whose callers wait for them (synchronous calls of tools), besides those that runs have launched; they take no slot
-   * of `maxAsyncTasks`. One more is refused. -1 for no limit. Default -1.
+   * How many foreground tasks (synchronous tool calls) may run at once, not counting those launched by runs. They do not count toward
+   * `maxAsyncTasks`. Further ones are refused. -1 (default) for no limit.
    */
   readonly maxForegroundTasks?: number
-  /** How deep tasks may launch tasks: 0 for not at all, 1 for children that launch nothing. Default 3. */
+  /** The maximum depth of launches by runs: 0 for none, 1 for children that launch nothing. Default 3. */
   readonly maxFamilyDepth?: number
-  /** How many tasks that one run has launched may run, or be owed to it. Default 20. */
+  /** How many tasks of one run may be active or owed to it. Default 20. */
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
-  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or waits. Default `refuse`. */
+  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or it waits. Default `refuse`. */
   readonly whenFull?: WhenFull
-  /** How many launches may wait for a slot, and for how long. */
+  /** Limits of the queue for slots. */
   readonly queue?: QueueOptions
   /** Limits of schedules. */
   readonly schedules?: ScheduleOptions
-  /** What monitors may read (`monitor`), and how many there may be. Default: tasks, and no files. */
+  /** What monitors may read (`monitor`), and how many are allowed. Default: tasks, but no files. */
   readonly monitors?: MonitorLimits
   /** How many tasks with the same `concurrencyKey` may run at once, by key: integers >= 1. Default 1 for each key. */
   readonly limits?: Readonly<Record<string, number>>
-  /** The source of every timer and timestamp. Default: the platform's. */
+  /** Provides all timers and timestamps. Default: the platform's. */
   readonly clock?: Clock
-  /** Makes ids: `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
+  /** Creates ids. `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
   readonly createId?: (prefix: string) => string
   /** Starts the runs. Default: in this process. */
   readonly engine?: Engine
-  /** Called with exceptions of the host's callbacks and with results that came too late. Default: `console.error`. */
+  /** Called with exceptions of the host's callbacks and with results that arrived too late. Default: `console.error`. */
   readonly onError?: OnError
   /** Called with XState's inspection events, each after its transition. Default: none. */
   readonly inspect?: Inspect | undefined
-  /**
-   * Keeps tasks, and what is owed for them, across the end of the process; the manager opens it and closes it. Default: none, everything ends
-   * with the process.
-   */
+  /** Keeps tasks and undelivered results beyond the end of the process. The manager opens and closes the store. Default: none. */
   readonly store?: Store
   /**
-   * Asked after a restart for each message that had been sent: whether it is in the host's transcript. Without an answer its results are owed
-   * again, marked with `isRepeat`.
+   * Called after a restart for each message that was sent: whether it is in the host's transcript. Without an answer the results of the message are
+   * delivered again, marked with `isRepeat`.
    */
   readonly wasDelivered?: WasDelivered
   /**
-   * Finds the runner of a subagent after a restart, for tasks that ran: those whose programs survived (`processRunner({ survivesHost: true })`) go on,
-   * and those whose `retry` says so are run again. Default: they have failed.
+   * Finds the runner of a subagent after a restart. Tasks whose programs survived (`processRunner({ survivesHost: true })`) continue, and tasks whose
+   * `retry` allows it are run again. Default: these tasks have failed.
    */
   readonly findRunner?: FindRunner
   /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry
-  /** Machines that replace the package's own, e.g. from `asyncTaskMachine.provide`. They get the same input. */
+  /** Machines that replace the default ones, such as the result of `asyncTaskMachine.provide`. They receive the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
 
-/** Limits of the tasks that wait for a slot. */
+/** Limits of the queue for slots. */
 export interface QueueOptions {
-  /** The most tasks. Default 100. */
+  /** The maximum of waiting tasks. Default 100. */
   readonly max?: number
-  /** The most that is held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
+  /** The maximum held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
   readonly maxBytes?: number
-  /** How long one may wait for a slot, in ms; then it fails with the code `QUEUE_TIMEOUT`. Default: no limit. */
+  /** How long a task may wait for a slot, in ms. After that it fails with `QUEUE_TIMEOUT`. Default: no limit. */
   readonly maxWaitMs?: number
   /**
-   * How long a task waits until its priority has risen by one, in ms; -1 for never. A task that has waited for ten times as long for several limits reserves
-   * what becomes free. Default 60000.
+   * How long a task waits until its priority rises by one, in ms; -1 for never. A task that has waited ten times as long for several limits reserves
+   * slots that become free. Default 60000.
    */
   readonly agingMs?: number
 }

@@ -1,8 +1,8 @@
 /**
- * The manager of background tasks: it checks arguments and turns methods into events of the registry, which keeps the invariants
+ * The manager of background tasks. It validates arguments and turns method calls into events of the registry, which keeps the invariants
  * (`registry.ts`, `machines/task-registry.ts`).
  *
- * It is longer than most files because the class has that many methods.
+ * The file is long because the class has many methods.
  */
 import type { Observable } from 'rxjs'
 import type { AsyncTaskEvent } from '../../machines/async-task.js'
@@ -103,27 +103,27 @@ import { Launcher } from './launching.js'
 /** How long a reservation holds its slot, in ms. */
 const DEFAULT_RESERVATION_MS = 5000
 
-/** Which part of a task's text to read. */
+/** The part of a task's output to read. */
 export interface ReadOutputOptions {
-  /** The byte to start at. Default: the first byte that is kept. */
+  /** The first byte to read. Default: the first byte that is kept. */
   readonly cursor?: number
   /** The maximum to return, in bytes. Default 16384. */
   readonly maxBytes?: number
 }
 
-/** Tracks background tasks from their registration to the delivery of their end. */
+/** Tracks background tasks from registration to the delivery of their results. */
 export class AsyncTaskManager {
-  /** Every change of every task, in order, with the record as it was after it. Completes on `dispose`. */
+  /** Every change of every task in order, with the record after it. Completes on `dispose`. */
   readonly transitions$: Observable<TaskTransition>
-  /** Each task once, when it has ended. */
+  /** Emits each task once, when it has ended. */
   readonly settled$: Observable<SettledTaskInfo>
-  /** How many ended tasks each owner is owed that no lease holds; emits the current counts first. */
+  /** The number of results owed to each owner and not leased. Emits the current counts first. */
   readonly owed$: Observable<OwnerCounts>
-  /** How many tasks each owner has running; emits the current counts first. */
+  /** The number of running tasks of each owner. Emits the current counts first. */
   readonly running$: Observable<OwnerCounts>
-  /** The progress that runs report. */
+  /** The progress reports of runs. */
   readonly progress$: Observable<TaskProgressEvent>
-  /** The open questions of a task, whenever they change. */
+  /** The open questions of a task, after each change. */
   readonly questions$: Observable<TaskQuestionsEvent>
   /** The registry's snapshots. Observers are notified after a transition, never inside one, and may call any method here. */
   readonly actor: RegistryActor
@@ -131,7 +131,7 @@ export class AsyncTaskManager {
   readonly registry: TaskRegistry
   /** @internal For the package's own tools, commands and hosts. */
   readonly reads: RegistryReads
-  /** Resolves when the store's content has been taken over: nothing of it is delivered before. Without a store there is nothing in it. */
+  /** Resolves when the contents of the store were restored. They are delivered only after that. Without a store it resolves at once. */
   readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
   readonly #createId: (prefix: string) => string
@@ -141,8 +141,8 @@ export class AsyncTaskManager {
 
   /**
    * @param maxAsyncTasks how many tasks may run at once (-1: no limit), or options
-   * @throws InvalidSettingError when a number is out of its range; InvalidInputError for an unknown or wrong option; StoreInUseError, StoreError
-   *   when the store cannot be opened
+   * @throws InvalidSettingError for a number out of range; InvalidInputError for an unknown or wrong option; StoreInUseError, StoreError if the store
+   *   cannot be opened
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
@@ -203,7 +203,7 @@ export class AsyncTaskManager {
     }
   }
 
-  /** Another owner runs what is stored: what runs here ends, and nothing of it is delivered, because it is not stored. */
+  /** When another process has taken over the store, the tasks here end, and their results are not delivered because they are not stored. */
   #cancelWhenLost(store: AsyncTaskManagerOptions['store'], report: OnError): void {
     if (store === undefined) return
     const cancel = (reason: unknown): void => {
@@ -228,8 +228,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Rebuilds a registry from records of an earlier process. What was owed or leased is owed again; a task that was running has
-   * failed, because its run was lost.
+   * Restores a registry from records of an earlier process. Results that were owed or leased are owed again. Tasks that were running have failed,
+   * because their runs were lost.
    * @throws InvalidInputError if a record is malformed or two records have the same id
    */
   static restore(
@@ -238,7 +238,7 @@ export class AsyncTaskManager {
   ): AsyncTaskManager {
     const given = typeof options === 'object' ? options : { maxAsyncTasks: options }
     checkOptions(given, managerOptionTypes)
-    // Before a store is opened: a manager that throws has none.
+    // Before a store is opened, so that an exception leaves no open store.
     const restored = inheritFromLost(toRestoredRecords(records, (given.clock ?? systemClock).now()))
     const manager = new AsyncTaskManager(given)
     const { registry } = manager
@@ -248,10 +248,8 @@ export class AsyncTaskManager {
     return manager
   }
 
-  // Limit and slots
-
   /**
-   * Changes the limit. Lowering it stops nothing that runs.
+   * Changes the limit. Lowering it does not stop running tasks.
    * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays
    */
   setMaxAsyncTasks(max: number): void {
@@ -269,7 +267,7 @@ export class AsyncTaskManager {
     return this.registry.pools.command.max
   }
 
-  /** Whether there is a free slot now; if not, the reason. */
+  /** Whether a slot is free; if not, the reason. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
     const slots = this.registry.pools.task
@@ -279,9 +277,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Reserves a slot for a task that is about to be registered.
+   * Reserves a slot for a task that will be registered.
    * @param options `ttlMs`: after how many ms the reservation expires (default 5000)
-   * @returns the reservation's id, or null when no slot is free
+   * @returns the reservation's id, or null if no slot is free
    */
   tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
     if (this.#disposal !== undefined) return null
@@ -291,34 +289,34 @@ export class AsyncTaskManager {
     return isReserved === true && this.registry.pools.task.hasReservation(reservationId) ? reservationId : null
   }
 
-  /** Cancels a reservation. False when there is no such reservation. */
+  /** Cancels a reservation. Returns false if it does not exist. */
   cancelReservation(reservationId: string): boolean {
     return this.registry.ask({ type: 'reservation.cancel', reservationId }) === true
   }
 
-  // Tasks
-
   /**
-   * Registers a task that the caller runs. Without a reservation it is registered even at the limit. With a store, await `stored()` before you start its
-   * work: a task that cannot be stored fails with the code `NOT_STORED`.
-   * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; nothing has changed then
+   * Registers a task that the caller runs. Without a reservation it is registered even at the limit. With a store, await `stored()` before you start
+   * its work. A task that cannot be stored fails with `NOT_STORED`.
+   * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; no task was registered then
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
-    // The record as registered: running, even if its controller was aborted before.
+    // The record at registration: running, even if its controller was aborted before.
     return this.registry.batch(() => this.#launcher.register(fields, reservationId))
   }
 
   /**
-   * Registers a task and starts its run through the engine; the end of the run ends the task. With `isForeground` the caller waits
-   * for the task in place (as a synchronous call of the task tool does): it takes no slot of `maxAsyncTasks`, but one of `maxForegroundTasks`; a command takes its slot there, too. With `whenFull: 'queue'` a task for
-   * which no slot is free waits for one. With `parentId` it belongs to the run of that task, as if its `context.launch` had launched it.
+   * Registers a task and starts its run through the engine. The end of the run ends the task.
    *
-   * With a store the run starts when the launch is stored (`stored`). A launch that cannot be stored fails its task, with the code `NOT_STORED`: it
-   * has not run, and its end is not delivered.
-   * @param runner runs the task: a function, or a definition that also says what is done when it fails, and what it may use
-   * @returns the record of the task, running or queued; its id is made from the subagent's name unless the input has one
-   * @throws TaskLimitError at the limit, FamilyError, and what `registerTask` throws
+   * With `isForeground` the caller waits for the task, as in a synchronous call of the task tool. It takes a slot of `maxForegroundTasks` rather than
+   * `maxAsyncTasks`; a command takes its usual slot. With `whenFull: 'queue'` the task waits if no slot is free. With `parentId` it belongs to the
+   * run of that task, as if launched with `context.launch`.
+   *
+   * With a store the run starts when the launch is stored (`stored`). If it cannot be stored, the task fails with `NOT_STORED` without having run,
+   * and the failure is not delivered.
+   * @param runner runs the task: a function, or a definition that also covers retries and limits
+   * @returns the record of the task, running or queued. Unless the input has an id, it is made from the subagent's name
+   * @throws TaskLimitError at the limit, FamilyError, and the errors of `registerTask`
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
@@ -326,47 +324,49 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when every change made so far is stored; without a store, at once. Await it before you report a launch to someone else.
-   * @throws StoreError when the changes cannot be stored now: launches among them have failed, and everything else is written later
+   * Resolves when all changes so far are stored; without a store, at once. Await it before you report a launch to others.
+   * @throws StoreError if the changes cannot be stored now; launches among them have failed, and the other changes are written later
    */
   async stored(): Promise<void> {
     await this.registry.persistence?.stored()
   }
 
   /**
-   * Sends an event to runs that wait for it (`context.waitFor`). A task keeps what no run has taken, until it ends: at most 100 events, of 256 KiB.
+   * Sends an event to runs that wait for it (`context.waitFor`). A task keeps events that no run has taken until it ends: at most 100 events and 256
+   * KiB.
    * @param event its name, of 1 to 100 characters without #, parentheses, control characters and lone surrogates
    * @param value becomes JSON of at most 256 KiB; undefined becomes null
-   * @param target a task that has not ended, or the tasks of an owner that are durable or have had a step
-   * @returns the ids of the tasks that have it, when that is stored
-   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task; StoreError when it cannot be stored now. Otherwise nothing has changed
+   * @param target an active task, or the active tasks of an owner that are durable or have had a step
+   * @returns the ids of the tasks that received the event, once that is stored
+   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task; StoreError if it cannot be stored now. Except for StoreError, the
+   *   event was not sent then
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
     return this.registry.use(steps).emit(event, value, target)
   }
 
-  /** A new task id, `<name>-<random>`, that no retained task has. */
+  /** Returns a new task id, `<name>-<random>`, that no kept task has. */
   createTaskId(subagentName: string): string {
-    // An id is a name too, and no name is longer than 512 characters.
+    // Names have at most 512 characters, and an id is a name too.
     return this.#freshId(toOneLine(cutText(subagentName, 256)), (id) => this.registry.history.get(id) !== undefined)
   }
 
-  /** Ends a task with an output. False, with nothing changed, unless this call completed it. */
+  /** Ends a task with an output. Returns whether this call completed it. */
   completeTask(id: string, output: OutputObject): boolean {
     return this.#end(id, 'completed', () => ({ type: 'task.complete', output: toOutput(output) }))
   }
 
-  /** Ends a task with an error. False, with nothing changed, unless this call failed it. */
+  /** Ends a task with an error. Returns whether this call failed it. */
   failTask(id: string, error: string): boolean {
     return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
   /**
-   * Cancels a task, and what its run has launched: the status first, then the abort of the run, then the event. With a store the abort follows when it
-   * was tried to store the cancellation. False when it had ended.
-   * @param options the reason, or `reason`: why, in words: `cancelReason` of the record and the message of the abort's reason. Of more than 1000 characters the
-   * rest is cut.
-   * @throws InvalidInputError for a reason that is no text; nothing has changed then
+   * Cancels a task and the tasks that its run has launched. The status changes first, then the run is aborted, then the event is emitted. With a
+   * store the abort follows the attempt to store the cancellation. Returns false if the task has ended.
+   * @param options the reason in words, or an object with `reason`. It becomes `cancelReason` of the record and the message of the abort reason,
+   *   shortened to 1000 characters
+   * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
    */
   cancelTask(id: string, options: CancelOptions | string = {}): boolean {
     const { reason } = parseInput(cancelOptionsSchema(), toCancelOptions(options), 'options')
@@ -375,19 +375,19 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Moves a task from the foreground to the background: it takes a slot, as a task that was launched there. A call of a tool that waits for it
-   * returns, and its result is then owed. A caller that launched it with `isForeground` and waits for it itself goes on waiting.
-   * @returns whether it was moved; if not, the reason: it is unknown, has ended, or is in the background
-   * @throws TaskLimitError when no slot is free; nothing has changed then
+   * Moves a task from the foreground to the background. It takes a slot like a background launch. A tool call that waits for it returns, and its
+   * result is delivered later. A caller that launched it with `isForeground` and waits for it itself continues to wait.
+   * @returns whether it was moved. If not, the reason: it is unknown, has ended, or already runs in the background
+   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
    */
   detachTask(id: string): DetachResult {
     return detachTask(this.registry, id)
   }
 
   /**
-   * Cancels every task that has not ended, or every one of an owner with what these have launched, as `cancelTask` does.
+   * Cancels all active tasks, or those of an owner with the tasks that they have launched, as `cancelTask` does.
    * @returns the ids of the tasks that this call cancelled
-   * @throws InvalidInputError; nothing has changed then
+   * @throws InvalidInputError; no task was cancelled then
    */
   cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
     const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
@@ -398,16 +398,16 @@ export class AsyncTaskManager {
   }
 
   /**
-   * A frozen snapshot of a retained task; undefined for an unknown id. Its `abortController`, if the task has one, is not a copy: aborting it cancels
-   * the task.
+   * Returns a frozen snapshot of a kept task; undefined for an unknown id. Its `abortController`, if any, is the original: aborting it cancels the
+   * task.
    */
   getTask(id: string): AsyncTaskInfo | undefined {
     return this.registry.history.get(id)?.record
   }
 
   /**
-   * Finds the task whose id is or starts with `prefix`. An exact id takes precedence over longer ones; an empty prefix matches nothing.
-   * @returns the task, or the candidates when there are several, or neither
+   * Finds the task whose id equals or starts with `prefix`. An exact id takes precedence. An empty prefix matches nothing.
+   * @returns the task, or the candidates if there are several, or neither
    */
   getTaskByPrefix(prefix: string): { task?: AsyncTaskInfo; candidates?: AsyncTaskInfo[] } {
     const found = lookUpTask(this, prefix)
@@ -415,26 +415,26 @@ export class AsyncTaskManager {
     return found.type === 'ambiguous' ? { candidates: [...found.candidates] } : {}
   }
 
-  /** Every retained task, in the order of registration. */
+  /** Returns all kept tasks, in the order of registration. */
   getAllTasks(): AsyncTaskInfo[] {
     return Array.from(this.registry.history.entries(), (entry) => entry.record)
   }
 
   /**
-   * Reads the tasks that have ended, the latest first: also those that this manager does not keep any longer, if its store has a history.
+   * Returns ended tasks, newest first. Includes tasks that this manager no longer keeps, if its store has a history.
    * @returns a page, and the cursor of the next one
-   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   * @throws InvalidInputError for an invalid query; StoreError if the history cannot be read
    */
   history(query: TaskHistoryQuery = {}): Promise<HistoryPage<SettledTaskInfo>> {
     return this.registry.use(taskHistory).page(query)
   }
 
-  /** @internal The runner of a subagent, as `findRunner` has it. */
+  /** @internal The runner that `findRunner` returns for a subagent. */
   findRunner(subagentName: string): Runner | undefined {
     return this.#launcher.findRunner(subagentName)
   }
 
-  /** The tasks that run, in the order of registration. */
+  /** Returns the running tasks, in the order of registration. */
   getRunningTasks(owner?: string): RunningTaskInfo[] {
     return this.registry.ledger
       .running(owner)
@@ -442,49 +442,47 @@ export class AsyncTaskManager {
       .filter(isRunning)
   }
 
-  /** The tasks that have not ended, queued and running, in the order of registration. */
+  /** Returns the queued and running tasks, in the order of registration. */
   getActiveTasks(owner?: string): ActiveTaskInfo[] {
     return this.registry.ledger.active(owner).map((entry) => entry.record as ActiveTaskInfo)
   }
 
-  /** The tasks that wait for a slot, in the order of registration. */
+  /** Returns the tasks that wait for a slot, in the order of registration. */
   getQueuedTasks(owner?: string): QueuedTaskInfo[] {
     return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
   }
 
-  /** Whether a launch for which no slot is free may wait for one. */
+  /** Whether a launch may wait if no slot is free. */
   canQueue(): boolean {
     const { queue } = this.registry.pools.task
     return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
   }
 
-  /** The place of a task among those that wait for a slot, from 1; undefined for one that does not wait. */
+  /** Returns the position of a task in the queue for slots, from 1; undefined if it does not wait. */
   queuePosition(id: string): number | undefined {
     return this.getTask(id)?.status === 'queued' ? queuePlaces(this.registry).get(id) : undefined
   }
 
-  /** What the tasks of an owner, or of all, have used since this manager was created, and those that it restored. */
+  /** Returns the usage of the tasks of an owner, or of all tasks, since this manager was created, including restored tasks. */
   spent(owner?: string): SpentTotals {
     return this.registry.use(spentByOwner).of(owner)
   }
 
-  /** The ended tasks that are owed and that no lease holds, in the order in which they ended. */
+  /** Returns the ended tasks that are owed and not leased, in the order in which they ended. */
   getPendingNotifications(owner?: string): SettledTaskInfo[] {
     return this.registry.ledger.owed(owner).map((entry) => entry.record as SettledTaskInfo)
   }
 
-  // Delivery
-
-  /** Marks the end of a task as delivered. Does nothing for a task that runs, is unknown, or is delivered. */
+  /** Marks the result of a task as delivered. Has no effect on a task that is active, unknown or already delivered. */
   markNotified(id: string): void {
     this.registry.send({ type: 'task.delivered', taskIds: [id] })
   }
 
   /**
-   * Leases what is owed: until the lease ends, no other message carries it.
-   * @param request `owner`: whose (default: every owner's); `exclusive`: refuse while another exclusive lease of the owner is open;
-   * `taskIds`: of what is owed, these tasks alone; `questions`: these open questions too, if they are owed
-   * @returns undefined when nothing is owed, or an exclusive lease of the owner is open
+   * Leases owed results. No other message contains them until the lease ends.
+   * @param request `owner`: whose results (default: those of all owners); `exclusive`: refuse while another exclusive lease of the owner is open;
+   *   `taskIds`: only these tasks; `questions`: also these open questions, if they are owed
+   * @returns undefined if nothing is owed, or an exclusive lease of the owner is open
    * @throws InvalidInputError
    */
   lease(
@@ -507,58 +505,59 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Says that the message with this id is in the host's transcript: its results will not be delivered again after a crash. The next message that
-   * the owner accepts says so too.
-   * @returns false when no accepted message with this id waits for it, as always without a store
+   * Confirms that the message with this id is in the host's transcript, so that its results are not delivered again after a crash. The acceptance of
+   * the owner's next message confirms it as well.
+   * @returns false if there is no unconfirmed message with this id, as is always the case without a store
    */
   confirm(deliveryId: string): boolean {
     return this.registry.batch(() => this.registry.persistence?.confirmDelivery(deliveryId) === true)
   }
 
   /**
-   * Owes once more what a message has delivered, such as one that was removed from the agent's context: its results, as far as their records are
-   * retained, and its questions, as far as they are open. The next message says that they are repeats.
-   * @returns false, with nothing changed, when there is nothing of it left, or it was not accepted
+   * Delivers the content of a message again, for example because it was removed from the agent's context: results whose records are kept, and
+   * questions that are open. The next message marks them as repeats.
+   * @returns false if no content is left or the message was not accepted
    */
   redeliver(deliveryId: string): boolean {
     return this.registry.batch(() => {
       const isRepeated = this.registry.ask({ type: 'delivery.repeat', deliveryId }) === true
-      // Whoever asks for it has had it: after a crash it is owed all the same.
+      // The host has received the message, so it must not count as uncertain after a crash.
       if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
       return isRepeated
     })
   }
 
   /**
-   * Pauses the tasks of an owner, or of all: until `resume`, none of them starts. What runs goes on, with the tasks that it launches. A launch is queued, within
-   * `queue.max`; one in the foreground is refused. A pause again with other options changes them. With a store a pause outlives the process.
-   * @param owner whose tasks, not those of a run. Default: those of every owner
+   * Pauses the tasks of an owner, or of all owners, until `resume`. Running tasks and the tasks that they launch continue. Background launches are
+   * queued, within `queue.max`; foreground launches are refused. Calling it again changes the options. With a store a pause outlives the process.
+   * @param owner whose tasks, but not those of a run. Default: all owners
    * @returns the pause
-   * @throws InvalidInputError; DisposedError. Nothing has changed then
+   * @throws InvalidInputError, DisposedError; no pause began then
    */
   pause(owner?: string, options: PauseOptions = {}): TaskPause {
     return this.registry.use(pausing).pause(owner, options)
   }
 
   /**
-   * Ends the pause of an owner, or that of all, which leaves the pauses of owners: what waits starts as far as there are slots, and results that were held are delivered.
-   * @returns false when there is no such pause
+   * Ends the pause of an owner, or the pause of all; pauses of single owners then stay. Waiting tasks start if there are slots, and held results are
+   * delivered.
+   * @returns false if there is no such pause
    * @throws InvalidInputError
    */
   resume(owner?: string): boolean {
     return this.registry.use(pausing).resume(owner)
   }
 
-  /** What is paused, in the order in which the pauses began. */
+  /** Returns the current pauses, in the order in which they began. */
   pauses(): readonly TaskPause[] {
     return this.registry.pauses.list()
   }
 
   /**
-   * Hands the queued, running, owed and leased tasks of an owner to the owner `to`; without one they are no longer owed. `to` may be the run of a
-   * task (`ownerOfRun`) that has not ended and does not belong to `owner` itself.
+   * Transfers the active, owed and leased tasks of an owner to the owner `to`. Without `to` nobody receives their results. `to` may be the run of an
+   * active task (`ownerOfRun`) that does not belong to `owner` itself.
    * @returns the number of those tasks
-   * @throws InvalidInputError; nothing has changed then
+   * @throws InvalidInputError; no task was transferred then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
@@ -569,7 +568,7 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Waits for tasks to end. The tasks it returns are delivered; an aborted wait leaves them owed.
+   * Waits for tasks to end. The returned results count as delivered; an aborted wait leaves them owed.
    * @throws the signal's reason when aborted, InvalidInputError
    */
   async waitFor(ids: readonly string[], options: WaitOptions = {}): Promise<WaitResult> {
@@ -578,19 +577,19 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when no task of the owner (of any owner) is queued, runs, is owed or is leased. When that may never be, because a result is owed to an
-   * owner to whom nothing delivers it, `onError` is called, once.
+   * Resolves when no task of the owner (of any owner) is queued, running, owed or leased. If that may never happen, because an owner with an owed
+   * result has no subscriber, `onError` is called once.
    */
   onIdle(owner?: string): Promise<void> {
     return waitUntilIdle(this.registry, owner)
   }
 
   /**
-   * Answers a question that a task's run has asked (`questions` of its record).
-   * @param answer `{ action, content? }`, or what a model may answer: a text, a number or a boolean for a question with one field, or an object with
-   *   its fields (without a field `action`)
-   * @returns false, with nothing changed, when that question is not open. The answer to a durable task is stored when `stored` resolves, and its run goes on then
-   * @throws InvalidInputError for an answer that does not match the schema of its question, which stays open, or that is too large for a step
+   * Answers a question of a task's run (`questions` of its record).
+   * @param answer `{ action, content? }`, or the short form for models: a text, number or boolean for a question with one field, or an object with
+   *   the fields (without a field `action`)
+   * @returns false if that question is not open. The answer to a durable task is stored when `stored` resolves, and its run continues then
+   * @throws InvalidInputError for an answer that does not match the question's schema or is too large for a step; the question stays open
    */
   answerTask(id: string, questionId: string, answer: TaskAnswer | AnswerValue): boolean {
     const entry = this.registry.history.get(id)
@@ -598,64 +597,61 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Sends a message to the run of a task, which takes it at most once, after those that were accepted before (`context.messages`).
-   * @returns whether it was accepted; if not, the reason. What the run has not taken when the task ends, or the process dies, is dropped
-   * @throws InvalidInputError for a message that is not a text, or is empty
+   * Sends a message to the run of a task, which takes it at most once, after earlier messages (`context.messages`). Messages that the run has not
+   * taken are dropped when the task ends or the process dies.
+   * @returns whether it was accepted; if not, the reason
+   * @throws InvalidInputError for a message that is empty or not text
    */
   sendToTask(id: string, message: string): SendResult {
     return sendMessage(this.registry, id, message)
   }
 
   /**
-   * Continues a task that has ended: launches one of its subagent for its owner, with its `timeoutMs`, `budget` and `concurrencyKey`. The goal is the message; the
-   * run gets how the other one ended (`context.previous`).
-   * @param task the id of a task that is kept, or a record of `history`
-   * @throws InvalidInputError; AgentTasksError `NOT_CONTINUED` with the reason; and what `launch` throws. Nothing has changed then
+   * Continues an ended task: launches a task of the same subagent and owner, with the same `timeoutMs`, `budget` and `concurrencyKey`. The message is
+   * its goal, and the run receives the earlier result (`context.previous`).
+   * @param task the id of a kept task, or a record of `history`
+   * @throws InvalidInputError; AgentTasksError `NOT_CONTINUED` with the reason; and the errors of `launch`. No task was launched then
    */
   continueTask(task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
     return continueTask(this.#launcher, task, message)
   }
 
-  // Schedules
-
   /**
-   * Wakes an owner with a message, or launches a task for it, after a time (`in`), at a time (`at`), again and again (`every`), or as a cron expression says (`cron`). The message is
-   * owed as a result is. A task that cannot be launched when its time comes is reported to the owner in such a message. With a store, schedules survive the process.
-   * `onIdle` does not wait for schedules, and they run no task while this process does not.
+   * Sends a message to an owner, or launches a task for it: after a time (`in`), at a time (`at`), repeatedly (`every`), or by a cron expression
+   * (`cron`). The message is delivered like a result. A task that cannot be launched is reported to the owner in such a message. With a store,
+   * schedules outlive the process, but they do not fire while no process is running. `onIdle` does not wait for schedules.
    * @param input one of `in` and `every` (in ms), `at` and `cron`, and one of `message` and `launch`
-   * @throws InvalidInputError; AgentTasksError `SCHEDULE_LIMIT` when the owner has as many as it may, `PACKAGES_MISSING` when `cron` or a local time needs the package
-   *   `croner`; DisposedError. Nothing has changed then
+   * @throws InvalidInputError; AgentTasksError `SCHEDULE_LIMIT` if the owner has reached its maximum, `PACKAGES_MISSING` if `cron` or a local time
+   *   needs the package `croner`; DisposedError. No schedule was created then
    */
   schedule(input: ScheduleInput): Schedule {
     return this.registry.use(schedules).add(input)
   }
 
-  /** The schedules of an owner, or of all, those first that fire first. */
+  /** Returns the schedules of an owner, or all schedules, in the order of their next firings. */
   schedules(owner?: string): ScheduleInfo[] {
     return this.registry.use(schedules).list(owner)
   }
 
-  /** Ends a schedule; a task that it has launched goes on. False when it has ended before, or is unknown. */
+  /** Cancels a schedule. A task that it has launched continues. Returns false if it is unknown or has already ended. */
   cancelSchedule(id: string): boolean {
     return this.registry.use(schedules).cancel(id)
   }
 
-  // Output and progress
-
-  /** Reports the progress of a registered task. False when the task does not run, or the progress is malformed. */
+  /** Reports the progress of a registered task. Returns false if the task is not running or the progress is malformed. */
   reportProgress(id: string, progress: number | TaskProgress): boolean {
     const entry = this.registry.history.get(id)
     return entry !== undefined && reportProgress(this.registry, entry, progress)
   }
 
-  /** Appends to the output of a registered task. False when the task does not run. */
+  /** Appends to the output of a registered task. Returns false if the task is not running. */
   appendOutput(id: string, text: string): boolean {
     const entry = this.registry.history.get(id)
     return entry !== undefined && appendOutput(entry, text, this.#launcher.outputBytes)
   }
 
   /**
-   * Reads the output that a task has appended, from a byte cursor on. Undefined for an unknown task.
+   * Reads the output of a task from a byte cursor. Returns undefined for an unknown task.
    * @throws InvalidInputError for a cursor or a size that is not an integer >= 0
    */
   readOutput(id: string, options: ReadOutputOptions = {}): OutputChunk | undefined {
@@ -667,9 +663,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * The output of a task as it comes: what is kept from a byte cursor on, and then what the task appends. Completes when the task has ended, and at
-   * once, without a value and without an error, for an unknown task: `getTask` tells the two apart. A subscriber that is slow loses what is no longer kept.
-   * @param options `cursor`: the byte to start at. Default: the first byte that is kept
+   * Streams the output of a task: first what is kept from a byte cursor, then what the task appends. Completes when the task has ended. For an
+   * unknown task it completes at once without a value; use `getTask` to distinguish the two. A slow subscriber misses output that is no longer kept.
+   * @param options `cursor`: the first byte. Default: the first byte that is kept
    * @throws InvalidInputError for a cursor that is not an integer >= 0
    */
   output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
@@ -678,20 +674,18 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Wakes an owner when lines match in what a task writes, beginning with what is kept of it, or in a file, beginning with its last 64 KiB. Matching
-   * lines of 200 ms are one event, and the end of the monitor is one. An event is owed as a result is, in the words of a note.
-   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`; nothing has changed then
+   * Wakes an owner when lines match in the output of a task, including what is kept of it, or in a file, starting with its last 64 KiB. Matching
+   * lines within 200 ms are one event; the end of the monitor is an event too. An event is delivered like a result, as a note.
+   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`; no monitor was started then
    */
   monitor(source: MonitorSource, options: MonitorOptions): TaskMonitor {
     return this.registry.use(monitors).plan(source, options)()
   }
 
-  /** The monitors of an owner, or of all, in the order in which they were started. */
+  /** Returns the monitors of an owner, or all monitors, in the order in which they were started. */
   monitors(owner?: string): TaskMonitor[] {
     return this.registry.use(monitors).list(owner)
   }
-
-  // Events
 
   /** Calls `handler` once for each task that completes, after the change. Returns an unsubscribe function. */
   onTaskCompleted(handler: (task: CompletedTaskInfo) => void): () => void {
@@ -709,8 +703,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Cancels what runs, completes the streams and stops every actor. No callback runs after this call. Messages that were accepted are confirmed.
-   * @returns resolves when every run has ended or its grace has passed
+   * Cancels active tasks, completes the streams and stops all actors. No callback is called after this call. Accepted messages count as confirmed.
+   * @returns resolves when every run has ended or its grace period has passed
    */
   dispose(): Promise<void> {
     if (this.#disposal !== undefined) return this.#disposal
@@ -720,23 +714,23 @@ export class AsyncTaskManager {
     this.#launcher.close()
     this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
-      // What waits for others is cancelled with them: it does not fail because of them.
+      // Tasks that wait for others must be cancelled with them, and not fail because of them.
       registry.cancelAll(registry.ledger.queued().filter(({ record }) => record.waitsFor !== undefined))
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
-    // The host ends in good order: it has what it has accepted (K5).
+    // The host ends regularly, so it has all messages that it has accepted (K5).
     persistence?.confirmOwner()
     persistence?.flush()
     return this.#disposal
   }
 
-  /** `dispose`, for `await using`. */
+  /** Same as `dispose`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
   }
 
-  /** What has not ended. What waits comes first, so that it does not start when the rest is cancelled. */
+  /** The active tasks. Waiting tasks come first, so that they do not start when the others are cancelled. */
   #cancellable(owner?: string): TaskEntry[] {
     const { ledger } = this.registry
     return [...ledger.queued(owner), ...ledger.running(owner)]
@@ -745,7 +739,7 @@ export class AsyncTaskManager {
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
     const entry = this.registry.history.get(id)
     if (entry?.ref === undefined) return false
-    // Reading the arguments may call code of the host, which may end the task.
+    // Reading the arguments may call host code, which may end the task.
     const event = toEvent()
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may have ended meanwhile
     if (entry.ref === undefined) return false
@@ -759,7 +753,10 @@ export class AsyncTaskManager {
   }
 }
 
-/** The registry of a manager. @throws InvalidInputError for anything else */
+/**
+ * The registry of a manager.
+ * @throws InvalidInputError for any other value
+ */
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {
   if (!(manager instanceof AsyncTaskManager)) throw new InvalidInputError('manager', manager, 'an AsyncTaskManager')
   return manager.registry

@@ -1,4 +1,4 @@
-/** Outputs with a field that was probably meant to be one of the known ones: reported once, since nothing else fails. */
+/** Reports outputs with a misspelt known field. They would otherwise go unnoticed, because any field is allowed. */
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { preview } from '../text/preview.js'
@@ -7,7 +7,7 @@ import type { TaskRegistry } from './registry.js'
 
 const KNOWN_FIELDS = ['emitted_vars', 'terminate_reason', 'final_message'] as const
 
-/** Reports each known field that the output of a completed task has under a similar name; once for each field and registry. */
+/** Reports each misspelt known field in the output of a completed task, once for each field and registry. */
 export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEntry): void {
   if (record.status !== 'completed' || registry.isDisposed) return
   for (const [given, known] of misnamedFields(record.output)) {
@@ -20,7 +20,7 @@ export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEnt
   }
 }
 
-/** The known fields that were reported. */
+/** The known fields that were already reported. */
 const misnamedFieldReports = (): Feature & { readonly reported: Set<string> } => ({ reported: new Set() })
 
 function misnamedFields(output: OutputObject): [given: string, known: string][] {
@@ -31,5 +31,5 @@ function misnamedFields(output: OutputObject): [given: string, known: string][] 
   })
 }
 
-/** `finalMessage`, `final-message` and `final_message` are the same letters. Longer names than any known one are not read. */
+/** Removes case and separators, so that `finalMessage` and `final-message` equal `final_message`. Names longer than any known one are skipped. */
 const lettersOf = (name: string): string => (name.length > 40 ? name : name.toLowerCase().replace(/[^a-z]/g, ''))

@@ -1,25 +1,25 @@
-/** Notes: texts that are owed to an owner and that no run has produced. A note is a task that has completed at once, so that it is delivered as a result is. */
+/** Notes: texts to an owner that are not the result of a run. A note is a task that has completed at once, so that it is delivered like a result. */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { freshId } from '../kernel/ids.js'
 import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
 
-/** The most notes that an owner is owed at a time. */
+/** The maximum of undelivered notes of an owner. */
 export const MAX_OWED_NOTES = 100
 
 export interface Note {
   readonly owner: string
-  /** What tells it, as the name of its subagent, such as `schedule`. */
+  /** What has created it, such as `schedule`. The subagent name of the note. */
   readonly source: string
-  /** What it is about, as its goal. */
+  /** What it is about. The goal of the note. */
   readonly title: string
   readonly text: string
-  /** It is owed even if the owner is owed too many: nothing that comes later can tell the same. */
+  /** Whether it is added even beyond the maximum, because no later note can replace it. */
   readonly isFinal?: boolean
 }
 
 export class Notes implements Feature {
-  /** What ends when a note comes, to this owner or to any. */
+  /** The waits that end when a note arrives for this owner, or for any owner. */
   readonly #waits = new Set<{ readonly owner: string | undefined; readonly end: () => void }>()
   readonly #registry: TaskRegistry
 
@@ -27,7 +27,7 @@ export class Notes implements Feature {
     this.#registry = registry
   }
 
-  /** Whether a note is owed that no message carries. */
+  /** Whether a note is owed and not in a message. */
   isOwed(owner: string | undefined): boolean {
     return this.owed(owner) > 0
   }
@@ -36,7 +36,7 @@ export class Notes implements Feature {
     return this.#registry.ledger.owed(owner).filter(({ record }) => record.isNote === true).length
   }
 
-  /** Calls `end` when a note comes. Returns what ends that. */
+  /** Calls `end` when a note arrives. Returns an unsubscribe function. */
   onNote(owner: string | undefined, end: () => void): () => void {
     const wait = { owner, end }
     this.#waits.add(wait)
@@ -52,8 +52,8 @@ export class Notes implements Feature {
 export const notes = (registry: TaskRegistry): Notes => new Notes(registry)
 
 /**
- * Owes an owner a text, in one change and one write.
- * @returns undefined when the owner is owed too many notes, or the registry is disposed: nothing has changed then
+ * Adds a note for an owner, in one change and one write.
+ * @returns undefined if the owner is owed too many notes, or the registry is disposed
  */
 export function addNote(
   registry: TaskRegistry,

@@ -1,17 +1,17 @@
 /**
- * The registry's actor as the host sees it. Observers are notified after a transition: inside one, the methods that they call could
- * not return an answer, because XState defers events to an actor that is processing one.
+ * The registry's actor for the host. Observers are notified after a transition. Inside one, manager methods could not return an answer, because
+ * XState defers events to an actor that is processing another one.
  */
 import type { Observer, Subscription } from 'rxjs'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 import type { TaskRegistry } from './registry.js'
 
-/** Reads and observes the registry's snapshots, as an XState actor does. */
+/** Reads and observes the registry's snapshots, like an XState actor. */
 export interface RegistryActor {
-  /** Returns the current snapshot, which is frozen. It has counts, no records. */
+  /** Returns the current frozen snapshot. It contains counts but no records. */
   getSnapshot(): RegistrySnapshot
-  /** Notifies the observer of each new snapshot, after its transition; completes on `dispose`. */
+  /** Notifies the observer of each new snapshot, after its transition. Completes on `dispose`. */
   subscribe(observer: Partial<Observer<RegistrySnapshot>> | ((snapshot: RegistrySnapshot) => void)): Subscription
 }
 

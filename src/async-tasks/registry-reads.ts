@@ -1,4 +1,4 @@
-/** What tools, commands, hosts, the page and MCP see of a registry: they read it, and change tasks through the manager alone. */
+/** The part of a registry that tools, commands, hosts, the page and MCP read. They change tasks only through the manager. */
 import type { Observable } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { Ledger } from '../../machines/ledger.js'
@@ -12,18 +12,18 @@ import type { Feature, FeatureMaker } from './feature.js'
 import type { Persistence } from './recovery/persistence.js'
 import type { TaskRegistry } from './registry.js'
 
-/** The slots and the queue of a pool, to look at. */
+/** Read access to the slots and queue of a pool. */
 type SlotReads = Readonly<Pick<Slots, 'countOf' | 'hasRoom' | 'max' | 'queue'>>
 
 export interface RegistryReads {
   readonly clock: Clock
   readonly report: OnError
   readonly isDisposed: boolean
-  /** Every notification, in order; completes on disposal. */
+  /** All notifications in order. Completes on disposal. */
   readonly notifications$: Observable<RegistryNotification>
-  /** What is owed, leased and runs, by owner. */
+  /** What is owed, leased and running, by owner. */
   readonly ledger: Pick<Ledger, 'countOf' | 'isDelivering' | 'isOwing' | 'lease' | 'owed' | 'questions' | 'running'>
-  /** The entries of the retained tasks, by id. */
+  /** The entries of kept tasks, by id. */
   readonly history: Pick<History, 'get'>
   readonly pools: {
     readonly task: SlotReads
@@ -33,10 +33,9 @@ export interface RegistryReads {
   }
   readonly pauses: Pick<Pauses, 'concern' | 'list' | 'of'>
   readonly limits: Pick<TaskLimits, 'holdersOf' | 'rateOpensAt' | 'takenOf'>
-  /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
-  /** A feature of the registry; it is made at the first call. */
+  /** Returns a feature of the registry, and creates it on the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
-  /** Runs several calls of the manager as one change: notifications follow the last of them. */
+  /** Runs several manager calls as one change. Notifications follow the last of them. */
   batch<T>(change: () => T): T
 }

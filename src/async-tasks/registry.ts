@@ -1,8 +1,8 @@
 /**
- * The registry actor of one manager, and the one way to change it.
+ * The registry actor of one manager. All changes go through this class.
  *
- * `batch` runs a change to its end, then the effects of its transitions (`RegistryEffect`), and then notifies the host, in transition order and never
- * from inside a transition (A2). A change made by a handler is answered at once; its own notifications wait their turn.
+ * `batch` completes a change, then performs the effects of its transitions (`RegistryEffect`), and then notifies the host, in order and never inside
+ * a transition (A2). A change made by a handler is answered at once; its notifications are queued.
  */
 import { Subject } from 'rxjs'
 import { createActor } from 'xstate'
@@ -52,7 +52,7 @@ export interface TaskRegistryOptions {
   readonly maxForegroundTasks: number
   readonly families: FamilyLimits
   readonly queue: QueueLimits
-  /** How many tasks with the same key may run at once, where that is not one. */
+  /** How many tasks with the same key may run at once, for keys whose limit is not one. */
   readonly keyLimits: Readonly<Record<string, number>>
   readonly notifyCancelled: boolean
   readonly createId: (prefix: string) => string
@@ -64,26 +64,26 @@ export interface TaskRegistryOptions {
   readonly store: Store | undefined
   /** The features, in the order of their hooks. */
   readonly features: readonly FeatureMaker<TaskRegistry, Feature>[]
-  /** To whom the questions of a task are delivered. */
+  /** Returns who receives the questions of a task. */
   readonly addresseeOf: (registry: TaskRegistry, entry: TaskEntry) => string
-  /** What the record of a task that ends keeps of its output. */
+  /** Returns the output that the record of an ended task keeps. */
   readonly tailOf: NonNullable<LedgerOptions['tailOf']>
 }
 
-/** The number of ended records that are kept although they owe nothing. */
+/** How many ended records with nothing owed are kept. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
-/** About how much the texts of a record take, in bytes: a character has at most two. */
+/** The approximate size of a record's texts, in bytes. A character has at most two. */
 const textBytes = ({ record }: TaskEntry): number =>
   2 *
   estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
-/** The code of a task whose launch could not be stored. */
+/** The error code of a task whose launch could not be stored. */
 const NOT_STORED = 'NOT_STORED'
 
 type Notification = RegistryNotification | { readonly type: 'disposal' }
 
-/** What the package's own classes, tools and hosts use of a manager; not a part of the public API. */
+/** The part of a manager for the package's own classes, tools and hosts. Not public. */
 export class TaskRegistry {
   readonly clock: Clock
   readonly createId: (prefix: string) => string
@@ -96,17 +96,16 @@ export class TaskRegistry {
   readonly families: Families
   readonly pauses = new Pauses()
   readonly active = new ActiveTimes()
-  /** The actor: parent of the actors of tasks and deliveries. Send to it through the methods of this class alone. */
+  /** The parent of the actors of tasks and deliveries. Send events only through the methods of this class. */
   readonly actor: RegistryRef
-  /** Every notification, in order; completes on disposal. Its subscribers must not throw. */
+  /** All notifications in order. Completes on disposal. Subscribers must not throw. */
   readonly notifications$ = new Subject<RegistryNotification>()
-  /** After each change, once its notifications were delivered. */
+  /** Emits after each change, when its notifications were delivered. */
   readonly drained$ = new Subject<void>()
-  /** How often features have done something, by the name of the metric. */
+  /** Counters of features, by the name of the metric. */
   readonly totals = new Map<string, number>()
-  /** Only with a store. */
   readonly persistence: Persistence | undefined
-  /** Runs a change and everything that must follow it. No host code runs while the registry is in a transition. */
+  /** Runs a change with its effects. No host code runs while the registry is in a transition. */
   readonly batch: ManagerOutbox<Notification>['batch']
   readonly #outbox: ManagerOutbox<Notification>
   readonly #features = new Features<TaskRegistry>()
@@ -164,7 +163,7 @@ export class TaskRegistry {
       foreground: options.maxForegroundTasks,
     }
     this.pools = new SlotPools(
-      // A task in the foreground waits only for named slots, for as long as its caller does.
+      // A foreground task waits only for named slots, while its caller waits.
       (pool) =>
         new Slots(
           limits[pool],
@@ -202,7 +201,7 @@ export class TaskRegistry {
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
       expiry: {
-        error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, the longest that it may.`,
+        error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, which is the limit.`,
         errorCode: 'QUEUE_TIMEOUT',
       },
       onEnded: (entry, apply) => this.#features.run('ending', entry, apply),
@@ -233,7 +232,7 @@ export class TaskRegistry {
     return this.actor.getSnapshot()
   }
 
-  /** A feature of this registry; it is made at the first call. */
+  /** Returns a feature of this registry, and creates it on the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F {
     return this.#features.use(this, make)
   }
@@ -242,7 +241,7 @@ export class TaskRegistry {
     this.totals.set(total, (this.totals.get(total) ?? 0) + by)
   }
 
-  /** Gives the features what an earlier process has stored for them: before the tasks are restored, or then. */
+  /** Passes the stored data of features to them, before the tasks are restored or when they are. */
   restoreStates(states: readonly StoredFeatureState[], when: 'prepare' | 'restore' = 'restore'): void {
     for (const { feature, [when]: take } of this.#features.states()) {
       const own = states.filter((state) => state.feature === feature)
@@ -250,12 +249,12 @@ export class TaskRegistry {
     }
   }
 
-  /** The run of a task has failed, and the next one is about to be queued. */
+  /** Notes that the run of a task has failed and the next one will be queued. */
   repeated(entry: TaskEntry, isInterrupted: boolean): void {
     this.#features.run('repeated', entry, isInterrupted)
   }
 
-  /** Sends an event that has no answer; a disposed registry ignores it. */
+  /** Sends an event without an answer. A disposed registry ignores it. */
   send(event: Exclude<RegistryEvent, RegistryQuestion>): void {
     this.batch(() => {
       if (!this.#isDisposed) this.#process(event)
@@ -263,8 +262,8 @@ export class TaskRegistry {
   }
 
   /**
-   * Sends an event that has an answer. Inside a transition XState would defer it: there would be no answer in time.
-   * @returns undefined when the registry is disposed
+   * Sends an event with an answer. Not possible inside a transition, because XState would defer the event.
+   * @returns undefined if the registry is disposed
    * @throws AgentTasksError `REENTRANT_CALL`
    */
   ask<Q extends RegistryQuestion>(question: Q): RegistryAnswers[Q['type']] | undefined {
@@ -282,9 +281,9 @@ export class TaskRegistry {
   }
 
   /**
-   * Starts the run of a task that has just been admitted, when its launch is stored (K1): without a store at once. When the launch cannot be stored, the
-   * task fails, unless it has ended before: its end is written later.
-   * @param past whether the history has the id: then the task is not started either
+   * Starts the run of an admitted task when its launch is stored (K1); without a store at once. If the launch cannot be stored, the task fails,
+   * unless it has already ended; that end is written later.
+   * @param past the check whether the history has the id; if it does, the task is not started either
    */
   afterLaunch(entry: TaskEntry, start: () => void, past?: PastIdCheck): void {
     const { persistence } = this
@@ -301,7 +300,7 @@ export class TaskRegistry {
       onRefused: ({ message }) => {
         if (entry.ref === undefined) return
         persistence.withdraw(entry)
-        const error = `The task could not be stored, and was not started: ${message}`
+        const error = `The task could not be stored and was not started: ${message}`
         this.#withdraw(entry, { message: error, code: NOT_STORED })
       },
     })
@@ -315,7 +314,7 @@ export class TaskRegistry {
     }
   }
 
-  /** Ends a task that was not started: nothing is owed for it. */
+  /** Ends a task that was not started. No result is owed. */
   #withdraw(entry: TaskEntry, { message, code }: { readonly message: string; readonly code: string }): void {
     this.send({ type: 'task.withdraw', entry, error: message, errorCode: code })
     this.send({ type: 'slot.release', entry })
@@ -323,22 +322,22 @@ export class TaskRegistry {
   }
 
   /**
-   * Cancels a task that runs, and those that its run has launched. The aborts that this calls for have happened when it returns; with a store they
-   * happen when it was tried to store the cancellation.
+   * Cancels an active task and the tasks that its run has launched. Without a store their runs were aborted when it returns. With a store the aborts
+   * follow the attempt to store the cancellation.
    */
   cancel(entry: TaskEntry, reason?: string): boolean {
     return this.cancelAll([entry], reason).length > 0
   }
 
-  /** The same for several tasks. Returns all that were cancelled, a task before those that its run has launched. */
+  /** Does the same for several tasks. Returns all cancelled tasks, parents before children. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
     return this.batch(() => entries.flatMap((entry) => this.#cancelFamily(entry, reason)))
   }
 
-  /** Cancels a task, then its children, and theirs. */
+  /** Cancels a task and then its descendants. */
   #cancelFamily(entry: TaskEntry, reason: string | undefined): TaskEntry[] {
     if (entry.ref === undefined) return []
-    // When it has ended, they are no longer its own.
+    // Read first, because they no longer belong to the task after its end.
     const children = this.families.liveChildren(entry)
     entry.ref.send({ type: 'task.cancel', ...defined({ reason }) })
     if (entry.record.status !== 'cancelled') return []
@@ -346,11 +345,11 @@ export class TaskRegistry {
     return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
   }
 
-  /** Ends the registry: no notification is delivered from now on. */
+  /** Disposes the registry. No notification is delivered from now on. */
   dispose(): void {
     this.batch(() => {
       this.persistence?.keepSent()
-      // The deliveries end with the streams, while their parent can still receive their ends.
+      // Deliveries end with the streams, while their parent can still receive their ends.
       this.#features.run('closing')
       this.notifications$.complete()
       this.drained$.complete()
@@ -380,7 +379,10 @@ export class TaskRegistry {
     })
   }
 
-  /** Notes a change for the store, in the transition that makes it. A record that is pruned goes to the history there: it is never in neither. */
+  /**
+   * Records a change for the store, inside its transition. A pruned record goes to the history at the same time, so that it is always in one of the
+   * two.
+   */
   #note(notification: RegistryNotification): void {
     const { persistence } = this
     if (notification.type === 'transition' && notification.transition.kind === 'history') {
@@ -391,11 +393,11 @@ export class TaskRegistry {
       notification.type === 'transition' &&
       notification.transition.kind === 'status' &&
       notification.transition.from === null
-    // `onLaunched` notes a launch, with what is stored besides its record.
+    // `onLaunched` stores a launch, because it has more data than the record.
     if (!isLaunch) persistence.note(notification)
   }
 
-  /** A message was confirmed: the results that it carried may be pruned. */
+  /** After a message was confirmed, its results may be pruned. */
   #offer(entries: readonly TaskEntry[]): void {
     for (const entry of entries) this.history.offer(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
@@ -434,7 +436,7 @@ export class TaskRegistry {
         this.#afterWrite(() => this.#features.run('abort', entry, toAbortReason(effect.reason)))
         return
       case 'stopping': {
-        // No code of the host runs before its children are cancelled, too.
+        // No host code may run before its children are cancelled too.
         const children = this.families.liveChildren(entry)
         if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
         this.#features.run('abort', entry, stopReason(entry.record, effect.excess))
@@ -442,13 +444,13 @@ export class TaskRegistry {
     }
   }
 
-  /** A start counts also when this process dies: it is stored first. */
+  /** Stores a start before the run begins, so that it counts even if the process dies. */
   #afterStart(start: () => void): void {
     if (this.persistence === undefined) start()
     else this.persistence.after({ onStored: start })
   }
 
-  /** A cancellation counts also when this process dies: its abort follows the first attempt to store it, also when that fails. */
+  /** Aborts after the first attempt to store a cancellation, even if that fails, so that the cancellation counts if the process dies. */
   #afterWrite(abort: () => void): void {
     if (this.persistence === undefined) abort()
     else this.persistence.afterWrite(abort)
@@ -465,7 +467,7 @@ export class TaskRegistry {
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
-  /** The streams have been notified of a transition: the rest of its effects follow. */
+  /** Performs the remaining effects of a transition, after the streams were notified. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
     if (transition.kind === 'history') entry.kept = undefined
     if (transition.kind !== 'status') return
@@ -482,7 +484,7 @@ export class TaskRegistry {
     this.#setTimers()
     if (!this.drained$.observed) return
     this.drained$.next()
-    // An observer may have reserved a slot, of which nobody is notified.
+    // An observer may have reserved a slot, which causes no notification.
     this.#setTimers()
   }
 

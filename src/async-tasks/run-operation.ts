@@ -1,11 +1,11 @@
-/** The run of a task as an operation of telemetry. */
+/** The telemetry operation of a task's run. */
 import { PerTask } from '../../machines/per-task.js'
 import type { FailedTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Outcome } from '../engine/engine.js'
 import { errorTypeOf, type Operation, type Telemetry, type TraceContext } from '../protocol/telemetry.js'
 
-/** Begins it, as a part of what launched the task. */
+/** Begins the operation, as a child of the operation that launched the task. */
 export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: TraceContext | undefined): Operation {
   const { id, subagentName, goalPrompt, attempt = 1, kind, command } = entry.record
   const work =
@@ -15,7 +15,7 @@ export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: T
   return telemetry.start({ ...work, name: subagentName, taskId: id, attempt, parent })
 }
 
-/** Ends it as its task has ended; if its task goes on with another run, as the run has. */
+/** Ends the operation with the end of its task, or of the run if another one follows. */
 export function endOperation(operation: Operation, { record }: TaskEntry, outcome: Outcome): void {
   if (record.status === 'completed') operation.end({ output: record.output })
   else if (record.status === 'cancelled') operation.end({ errorType: 'cancelled' })
@@ -23,7 +23,7 @@ export function endOperation(operation: Operation, { record }: TaskEntry, outcom
   else operation.end({ errorType: outcome.type === 'threw' ? errorTypeOf(outcome.reason) : '_OTHER' })
 }
 
-/** A low number of kinds, as metrics need them. */
+/** A small set of values, because metrics need low cardinality. */
 function failureType({
   launchedAt,
   startedAt = launchedAt,

@@ -1,4 +1,4 @@
-/** How the runs of a task start. */
+/** The data with which the runs of a task start. */
 import { PerTask } from '../../machines/per-task.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
@@ -9,16 +9,16 @@ import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
 
-/** A run that is to be started. */
+/** A run to start. */
 export interface RunStart {
   readonly runner: FlatRunner
   /** How long it may take to stop after an abort, in ms. */
   readonly graceMs: number
   /** Its further input. */
   readonly params?: RunInput['params'] | undefined
-  /** What it continues. */
+  /** The task that it continues. */
   readonly previous?: PreviousTask | undefined
-  /** An earlier process started it, and it goes on. */
+  /** Whether an earlier process started it and it continues. */
   readonly isResumed?: boolean
 }
 
@@ -29,27 +29,27 @@ export interface RunPlan {
   readonly retry: RetryPolicy | undefined
 }
 
-/** What a task was launched with: another one can be launched with the same. */
+/** The launch of a task, for launching another one like it. */
 export interface LaunchedTask {
-  /** What belongs to that task alone is not used again: its id, its controller, its parent. */
+  /** Without the fields that belong to that task only: id, controller and parent. */
   readonly input: Omit<LaunchTaskInput, 'params'>
-  /** A copy that nobody changes. */
+  /** A copy that is not modified. */
   readonly params: RunInput['params'] | undefined
   readonly runner: Runner
 }
 
-/** The present run of a task. */
+/** The current run of a task. */
 export const currentRuns = new PerTask<Run>()
 
-/** What runs when a slot is free, or again; only of tasks that may wait or be repeated. */
+/** How to start a run when a slot is free. Only for tasks that may wait or be retried. */
 export const plans = new PerTask<RunPlan>()
 
-/** What a task was launched with; absent for a task that the host runs, and for a run that is unique. */
+/** The launch of a task. Absent for a task that the host runs, and for a unique run. */
 export const launches = new PerTask<LaunchedTask>()
 
-/** The runs of the tasks of a registry. */
+/** The runs of a registry's tasks. */
 export class Runs implements Feature {
-  /** Those that have not settled: the run of a cancelled task outlives it. */
+  /** Runs that have not settled. The run of a cancelled task outlives it. */
   readonly unsettled = new Set<Run>()
   readonly #report: TaskRegistry['report']
 
@@ -72,5 +72,4 @@ export class Runs implements Feature {
   }
 }
 
-/** The runs of a registry. */
 export const runs = (registry: TaskRegistry): Runs => new Runs(registry)

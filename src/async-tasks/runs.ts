@@ -1,4 +1,4 @@
-/** The runs of launched tasks: each starts through the engine, and can end only its own registration (A1). */
+/** The runs of launched tasks. Each starts through the engine and can end only its own registration (A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -40,11 +40,11 @@ export interface RunHost {
   readonly outputBytes: number
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
-  /** Makes the controller of a task. */
+  /** Creates the controller of a task. */
   newController(taskId: string): AbortController
 }
 
-/** Starts the run of a task that has just been admitted, or goes on with the one that an earlier process started. */
+/** Starts the run of an admitted task, or continues the run of an earlier process. */
 export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
   const { runner, graceMs, params, previous, isResumed = false } = start
   const { registry, engine } = host
@@ -53,7 +53,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
-      // Its files go when its run has settled and its end has been stored, whichever is later.
+      // Its files are removed when its run has settled and its end was stored, whichever is later.
       storedEnds.set(entry, () => files.setStored())
       return files.folder
     },
@@ -71,7 +71,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
   let own: StepsOfRun | undefined
   const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
-    // It would take what the present run waits for.
+    // It would take events or messages of the current run.
     if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
     return (own ??= new StepsOfRun(registry, entry, {
       signal: abort.signal,
@@ -153,7 +153,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     currentRuns.set(entry, run)
     unsettled.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
-    // The registered controller had aborted: the task is cancelled already.
+    // The registered controller had aborted, so the task is already cancelled.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
     const outcome: Outcome = { type: 'threw', reason }
@@ -169,7 +169,7 @@ export function startPlanned(host: RunHost, entry: TaskEntry): void {
   else startStored(host, entry, plan.start)
 }
 
-/** Starts the run of a task whose start has been stored: it may have ended, or reached a limit, meanwhile. */
+/** Starts the run of a task after the start was stored. The task may have ended or reached a limit in the meantime. */
 export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): void {
   const { registry } = host
   if (entry.ref === undefined || registry.isDisposed) registry.send({ type: 'slot.release', entry })
@@ -180,7 +180,7 @@ export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): v
 
 const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean => ref.getSnapshot().matches({ active: 'stopping' })
 
-/** Whether this run of a task is its present one: what an earlier one reports changes nothing. */
+/** Whether this is the current run of a task. Reports of an earlier run have no effect. */
 const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
 
 interface EndedRun {
@@ -193,7 +193,7 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
   const { registry } = host
   const { outcome } = ended
   if (repeat(host, entry, ended)) return
-  // Reading the returned value may call code of the run, which may end the task: read it first.
+  // Read the returned value first, because that may call code of the run, which may end the task.
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
       ? { type: 'task.complete', output: toOutput(outcome.value) }
@@ -207,7 +207,7 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
   reportMisnamedFields(registry, entry)
 }
 
-/** Has the task run again, if its policy says so. */
+/** Queues the task again, if its policy says so. Returns whether it did. */
 function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   const { registry } = host
   const plan = plans.get(entry)

@@ -1,10 +1,10 @@
-/** The settings of async tasks, as people and configuration files write them. */
+/** The settings of async tasks, as used by people and configuration files. */
 import { InvalidSettingError } from '../errors.js'
 import type { OptionType } from '../protocol/option-checks.js'
 
-/** The meaning and the range of a setting. */
+/** The description and range of a setting. */
 export interface SettingDefinition {
-  /** What it means, in words. */
+  /** Its meaning, in words. */
   readonly description: string
   /** The default value. */
   readonly default: number
@@ -14,7 +14,7 @@ export interface SettingDefinition {
   readonly max: number
 }
 
-/** All settings by name. -1 means no limit. */
+/** All settings by name. */
 export const settingDefinitions = {
   'task-max-async': {
     description: 'How many background tasks may run at once; -1 for no limit.',
@@ -41,7 +41,7 @@ export type SettingName = keyof typeof settingDefinitions
 
 /**
  * Parses the value of a setting: a number, or text with an integer.
- * @throws InvalidSettingError for an unknown setting or a value out of its range
+ * @throws InvalidSettingError for an unknown setting or a value out of range
  */
 export function parseSetting(name: SettingName, value: unknown): number {
   if (!Object.hasOwn(settingDefinitions, name)) {
@@ -49,7 +49,7 @@ export function parseSetting(name: SettingName, value: unknown): number {
   }
   const { min, max } = settingDefinitions[name]
   const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value
-  // A timeout of 0 seconds would fail every task; a limit of 0 tasks is useful.
+  // A timeout of 0 seconds would fail every task, but a limit of 0 tasks is useful.
   const isZeroTimeout = number === 0 && name !== 'task-max-async'
   if (typeof number !== 'number' || !Number.isInteger(number) || number < min || number > max || isZeroTimeout) {
     const expected = `an integer from ${min} to ${max}${name === 'task-max-async' ? ' (-1: no limit)' : ' other than 0 (-1: none)'}`
@@ -65,7 +65,10 @@ export const taskLimit: OptionType = {
   isNumber: true,
 }
 
-/** The manager's option accepts any integer >= 0, or -1. Returns the value, or throws `InvalidSettingError`. */
+/**
+ * Validates the manager's option: an integer >= 0, or -1.
+ * @throws InvalidSettingError
+ */
 export function checkMaxAsyncTasks(max: number, setting: string): number {
   if (!taskLimit.accepts(max)) throw new InvalidSettingError(setting, max, taskLimit.expected)
   return max

@@ -4,8 +4,8 @@
 export const MIN_SHORT_ID = 8
 
 /**
- * The shortest prefix of each id that is unique among the given ids, at least eight characters long. It never ends inside a
- * surrogate pair. An id that is a prefix of another is shown whole: an exact id takes precedence over a prefix.
+ * Returns for each id its shortest prefix that is unique among the given ids, with at least eight characters. A prefix never ends inside a surrogate
+ * pair. An id that is a prefix of another is returned in full, because an exact id takes precedence.
  */
 export function shortIds(ids: Iterable<string>): Map<string, string> {
   const sorted = [...new Set(ids)].sort()

@@ -1,4 +1,4 @@
-/** The host's handlers and streams. Every callback is isolated (A2). */
+/** The host's handlers and streams. All callbacks are isolated (A2). */
 import { filter, map, type Observable, type Subscriber } from 'rxjs'
 import type {
   AsyncTaskInfo,
@@ -18,14 +18,12 @@ import { callIsolated } from '../callbacks/isolated-call.js'
 import type { TaskRegistry } from './registry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
-/** How many tasks each owner has; owners that have none are absent. */
+/** The number of tasks of each owner. Owners without tasks are absent. */
 export type OwnerCounts = ReadonlyMap<string, number>
 
-/** A report of a task's progress. */
+/** A progress report of a task. */
 export interface TaskProgressEvent {
-  /** The task whose run reported. */
   readonly taskId: string
-  /** The owner of the task. */
   readonly owner: string
   /** The progress as reported. */
   readonly progress: TaskProgress
@@ -37,13 +35,13 @@ export interface TaskQuestionsEvent {
   readonly taskId: string
   /** The owner of the task. */
   readonly owner: string
-  /** The open questions; empty when none is left. */
+  /** The open questions; empty if there are none. */
   readonly questions: readonly TaskQuestion[]
 }
 
 interface Registration {
   readonly handler: (task: never) => unknown
-  /** The handler is notified of later changes only. */
+  /** The handler is only notified of later changes. */
   readonly since: number
   isActive: boolean
 }
@@ -103,7 +101,7 @@ export class TaskEvents implements Feature {
     )
   }
 
-  /** Calls `handler` once for each task that ends with this status; returns an unsubscribe function. */
+  /** Calls `handler` once for each task that ends with this status. Returns an unsubscribe function. */
   on<S extends TerminalStatus>(status: S, handler: (task: HandledTasks[S]) => void): () => void {
     if (typeof handler !== 'function') throw new InvalidInputError('handler', handler, 'a function')
     const registration: Registration = { handler, since: this.#registry.seq, isActive: true }
@@ -114,7 +112,7 @@ export class TaskEvents implements Feature {
     }
   }
 
-  /** Emits progress. It is not a transition and has no place in their order. */
+  /** Emits progress, which is not a transition and has no order among them. */
   emitProgress(record: AsyncTaskInfo, progress: TaskProgress): void {
     for (const subscriber of [...this.#progressSubscribers]) {
       subscriber.next({ taskId: record.id, owner: record.owner, progress })
@@ -148,7 +146,7 @@ export class TaskEvents implements Feature {
         subscriber.complete()
         return undefined
       }
-      // Subscribed before the first counts are emitted, so that changes made by their subscriber are emitted too.
+      // Subscribes before emitting the first counts, so that changes made by the subscriber are emitted too.
       const subscription = registry.notifications$.subscribe({
         next: ({ type }) => {
           if (type === 'transition') emitIfChanged()

@@ -1,4 +1,4 @@
-/** Finds tasks by an id or a prefix of one, as models and people write them. */
+/** Finds tasks by an id or a prefix, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
 import { toOneLine } from '../text/control-characters.js'
@@ -17,16 +17,15 @@ interface TaskSource {
   readonly registry: TaskRegistry
 }
 
-/** The result of a lookup. */
 export type TaskLookup =
   | { readonly type: 'found'; readonly task: AsyncTaskInfo }
   | { readonly type: 'ambiguous'; readonly candidates: readonly AsyncTaskInfo[] }
-  /** `pruned`: the task that had this id, of which no record is left. */
+  /** `pruned`: the task that had this id, if its record was pruned. */
   | { readonly type: 'unknown'; readonly pruned?: PrunedTask }
 
 /**
- * The task whose id is or starts with `idOrPrefix`, among those that one owner sees, or all. An exact id takes precedence over longer ones.
- * @param canBeMeant of several tasks, only these are candidates; if there are none of these, all are
+ * Finds the task whose id equals or starts with `idOrPrefix`, among the tasks that one owner sees, or all tasks. An exact id takes precedence.
+ * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
  */
 export function lookUpTask(
   manager: TaskSource,
@@ -48,7 +47,7 @@ export function lookUpTask(
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
 }
 
-/** The items that can be meant; all of them if none can. */
+/** The items that can be meant, or all items if there are none. */
 export function meantOf<Item>(
   items: readonly Item[],
   canBeMeant: (item: Item) => boolean = () => true,
@@ -57,26 +56,26 @@ export function meantOf<Item>(
   return meant.length === 0 ? items : meant
 }
 
-/** What a call that ends a task, or sends it a message, can mean. */
+/** Whether a task can be ended or sent a message. */
 export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
 
-/** What an answer can mean. */
+/** Whether a task can be answered. */
 export const asks = ({ questions }: AsyncTaskInfo): boolean => questions !== undefined
 
-/** The items whose id starts with a prefix. An empty prefix matches none. */
+/** The items whose id starts with a prefix. An empty prefix matches nothing. */
 export function lookUpPrefix<Item extends { readonly id: string }>(items: readonly Item[], prefix: string): Item[] {
   return prefix === '' ? [] : items.filter(({ id }) => id.startsWith(prefix))
 }
 
-/** The retained tasks of one owner with those that their runs have launched, or of all, in the order of registration. */
+/** The kept tasks of one owner with those that their runs have launched, or all kept tasks, in the order of registration. */
 export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo[] {
   const all = manager.getAllTasks()
   return owner === undefined ? all : all.filter((task) => isSeenBy(manager, task, owner))
 }
 
 /**
- * Short ids that are unique among all retained tasks, of every owner. A task keeps the one that it was shown under, so that it means
- * no other task while its record is kept; only a later task whose whole id is that text takes it over.
+ * Returns short ids that are unique among all kept tasks. A task keeps its displayed short id while its record is kept. Only a later task whose whole
+ * id is that text takes it over.
  */
 export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'id'>) => string {
   const listed = manager.registry.use(listedIds)
@@ -91,12 +90,12 @@ export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'i
   }
 }
 
-/** Whether a name means a task for certain: its whole id, or a prefix of a task that a list has shown. */
+/** Whether a name identifies a task with certainty: it is the whole id, or a prefix that a list has displayed. */
 export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTaskInfo): boolean {
   return idOrPrefix === task.id || manager.registry.use(listedIds).shortOf(task.id) !== undefined
 }
 
-/** Says what became of a task that was pruned. */
+/** Describes a task that was pruned. */
 export function prunedText({ id, subagentName, prunedAt }: PrunedTask): string {
   return `Task ${id} (${toOneLine(subagentName)}) has ended, and its record was pruned at ${isoTime(prunedAt)}.`
 }

@@ -1,15 +1,14 @@
-/** Waits for tasks, by task: a change of one task costs nothing for those who wait for others (A10). */
+/** Watches single tasks. A change of one task has no cost for the watchers of others (A10). */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
-/** Called after the status of a task, its open questions or its place have changed, or when everything is disposed. It must not throw. */
+/** Called when the status, the open questions or the place of a task have changed, or everything is disposed. Must not throw. */
 export type TaskWatcher = () => void
 
 export class TaskWatchers implements Feature {
   readonly #byTask = new Map<TaskEntry, Set<TaskWatcher>>()
   #isClosed = false
 
-  /** Whether everything is disposed. */
   get isClosed(): boolean {
     return this.#isClosed
   }

@@ -17,26 +17,25 @@ import type { TaskRegistry } from './registry.js'
 /** Options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
-   * Called with the tasks that have ended and those that run, just before the former are acknowledged and while their records cannot be
-   * pruned. Returns the tasks whose text the result has: the others are owed again. If it throws, the wait rejects and nothing is
-   * acknowledged.
+   * Called with the ended and the active tasks, before the former are acknowledged and while their records cannot be pruned. Returns the tasks whose
+   * text the result contains; the others are owed again. If it throws, the wait rejects and acknowledges nothing.
    */
   readonly onSettled?: (
     settled: readonly SettledTaskInfo[],
     pending: readonly AsyncTaskInfo[],
   ) => readonly SettledTaskInfo[]
   /**
-   * Takes the lease on what has ended, instead of its acknowledgement at the end of the wait: the caller ends it when it knows whether
+   * Takes over the lease of the ended tasks, which are then not acknowledged at the end of the wait. The caller ends the lease when it knows whether
    * the result has arrived.
    */
   readonly hold?: HoldLease | undefined
-  /** The wait also ends when one of the tasks asks a question, which the caller may have to answer. */
+  /** Whether the wait also ends when one of the tasks asks a question. */
   readonly endsOnQuestion?: boolean
-  /** The wait also ends when one of the tasks is in the background. */
+  /** Whether the wait also ends when one of the tasks is in the background. */
   readonly endsInBackground?: boolean
-  /** The wait also ends when a note is owed: to this owner, or to any. Default: it does not. */
+  /** Whether the wait also ends when a note is owed to this owner, or to any owner. Default: no. */
   readonly endsOnNote?: { readonly owner: string | undefined } | undefined
-  /** Asks a person the questions of the tasks. The wait does not end on a question while it is asked. */
+  /** Asks a person the questions of the tasks. Meanwhile a question does not end the wait. */
   readonly asker?: QuestionAsker | undefined
 }
 
@@ -58,8 +57,8 @@ const optionsSchema = lazily(() =>
 )
 
 /**
- * Waits until the tasks have ended. Each end is leased as it comes, so that no reminder carries it meanwhile; what is returned is
- * acknowledged, and an aborted wait releases everything.
+ * Waits until the tasks have ended. Each result is leased when its task ends, so that no reminder contains it. Returned results are acknowledged; an
+ * aborted wait releases all of them.
  */
 export async function waitForTasks(
   registry: TaskRegistry,
@@ -103,9 +102,9 @@ export async function waitForTasks(
     }
     asking?.end()
     if (registry.persistence !== undefined) await endsStored(registry.persistence, found)
-    // The signal may also have aborted after the last of them ended and before this resumed.
+    // The signal may also have aborted after the last task ended and before this line.
     signal?.throwIfAborted()
-    // Read and acknowledged in one batch: a task that ended meanwhile is in the result, or is not acknowledged.
+    // Read and acknowledged in one batch, so that a task that ends meanwhile is either in the result or not acknowledged.
     return registry.batch(() => {
       const ended = found.filter(isEnded)
       const pending = found.filter((entry) => !isEnded(entry)).map((entry) => entry.record)
@@ -115,7 +114,7 @@ export async function waitForTasks(
       const delivers = registry.persistence !== undefined && carried.some(isOutstanding)
       const acknowledge = (): void => {
         registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
-        // The result has them also where another message holds the lease: if that one is refused, they are not owed again.
+        // The result also contains tasks that another message has leased. If that message is refused, they are not owed again.
         registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
       }
       if (hold === undefined) {
@@ -135,7 +134,7 @@ export async function waitForTasks(
   }
 }
 
-/** What is returned is stored first: the ends, and that this lease has them (K3). A task may end while the others are stored. */
+/** Waits until the ends, and the lease on them, are stored (K3). Further tasks may end meanwhile. */
 async function endsStored(persistence: Persistence, found: readonly TaskEntry[]): Promise<void> {
   const isUnstored = (entry: TaskEntry): boolean => isEnded(entry) && persistence.isPending(entry)
   while (found.some(isUnstored)) await persistence.stored()
@@ -149,8 +148,8 @@ const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undef
 const isAsked = ({ record }: TaskEntry, asking: Asking | undefined): boolean => asking?.ask(record) === true
 
 /**
- * Whether a wait is over after a change of one of its tasks. A wait for many tasks looks at each of them once in all, not at each end
- * (A10).
+ * Returns a check whether a wait is over, to be called after each change of one of its tasks. A wait for many tasks examines each of them once,
+ * rather than all at each end (A10).
  */
 function overWhen(
   found: readonly TaskEntry[],
@@ -173,7 +172,7 @@ interface Wait {
   readonly endsOnNote: WordedWaitOptions['endsOnNote']
 }
 
-/** Resolves when the tasks have ended, a note has come, the time is up, the signal aborts or everything is disposed. */
+/** Resolves when the tasks have ended, a note has arrived, the time is up, the signal aborts or everything is disposed. */
 function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
   const { isOver, found, timeoutMs, signal, endsOnNote } = wait
   const all = registry.use(taskWatchers)
@@ -193,7 +192,7 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
         return [entry, onChange]
       }),
     )
-    // First: a signal may throw, and then nothing has to be taken back.
+    // First, because a signal may throw, and there is nothing to undo yet.
     signal?.addEventListener('abort', end, { once: true })
     const label = {
       name: `time limit of a wait for ${found.map(({ record }) => record.id).join(', ')}`,

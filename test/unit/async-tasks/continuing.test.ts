@@ -257,7 +257,7 @@ describe('the owner of a continuation', () => {
     onTestFinished(() => restored.dispose())
     const past = { ...record, status: 'completed', output: {} } as never
     expect(refusal(() => restored.continueTask(past, 'm')).message).toContain(
-      'task "gone", whose run owned it, is not known any more',
+      'task "gone", whose run owned it, is no longer known',
     )
     expect(restored.getAllTasks()).toEqual([])
     expect(manager.getAllTasks()).toEqual([])

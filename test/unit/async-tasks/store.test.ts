@@ -73,7 +73,7 @@ describe('a launch', () => {
     expect(manager.getTask('a')).toMatchObject({
       status: 'failed',
       errorCode: 'NOT_STORED',
-      error: 'The task could not be stored, and was not started: the disk is full',
+      error: 'The task could not be stored and was not started: the disk is full',
       delivery: 'none',
     })
     expect(errors).toMatchObject([['store', { code: 'STORE_FULL' }]])

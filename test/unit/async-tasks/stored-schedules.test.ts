@@ -258,7 +258,7 @@ describe('a store that cannot be written', () => {
     state.isBroken = true
     await pass(MINUTE)
     expect(notes()).toEqual([
-      'The scheduled task was not launched (scout: look around): The task could not be stored, and was not started: the disk is full',
+      'The scheduled task was not launched (scout: look around): The task could not be stored and was not started: the disk is full',
     ])
     state.isBroken = false
     state.writes = 0

@@ -242,7 +242,7 @@ it('what waits for a history is limited in bytes, and what is not in it is repor
   expect(await past.find('command task', 'first')).toBeUndefined()
   for (let at = 0; at < 70; at += 1) past.add(task(`t${at}`), onAdded)
   expect(onError.mock.calls.length).toBe(7)
-  expect(String(onError.mock.calls[0]?.[0])).toContain('Task t63 is not in the history')
+  expect(String(onError.mock.calls[0]?.[0])).toContain('Task t63 was not added to the history')
   release()
   await past.flush()
   expect(added).toHaveLength(64)

@@ -97,7 +97,7 @@ describe('a row that the store cannot hold', () => {
     expect(manager.getTask('a')).toMatchObject({
       status: 'failed',
       errorCode: 'NOT_STORED',
-      error: 'The task could not be stored, and was not started: the row a is too long',
+      error: 'The task could not be stored and was not started: the row a is too long',
     })
     expect(memory.contents().tasks.map(({ id }) => id)).toEqual(['b', 'c'])
     expect([run.mock.calls.length, batches.length, clock.pending]).toEqual([2, 1, 0])
