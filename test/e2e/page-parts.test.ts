@@ -85,7 +85,7 @@ describe('a live page', () => {
     const key = await host.launch('sleeper', 'Guard the door')
     await page.getByRole('treeitem', { name: /^Guard the door, Running/ }).waitFor()
     expect(
-      await page.getByRole('treeitem', { name: 'main, 1 of 1 task live, owner' }).getAttribute('aria-expanded'),
+      await page.getByRole('treeitem', { name: 'main, owner, 1 task', exact: true }).getAttribute('aria-expanded'),
     ).toBe('true')
 
     await goTo(page, '/tasks')
@@ -204,7 +204,7 @@ describe('a live page', () => {
     await host.launch('sleeper', 'Not seen yet')
     await page.getByRole('link', { name: 'Tasks', exact: true }).waitFor()
     await page.waitForTimeout(300)
-    expect(await page.getByRole('treeitem').count()).toBe(2)
+    expect(await page.getByRole('treeitem').count()).toBe(3)
     await page.keyboard.press('p')
     await page.getByRole('treeitem', { name: /^Not seen yet/ }).waitFor()
     const drawn = () => page.evaluate(`document.querySelector('canvas.bars').toDataURL()`)

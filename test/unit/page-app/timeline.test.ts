@@ -1,7 +1,9 @@
 /** The time scale, the rows and the view of the timeline. */
 import { describe, expect, it } from 'vitest'
+import { placeOfText } from '../../../src/page/app/timeline/bar-text.js'
+import { legendMemory } from '../../../src/page/app/timeline/legend-memory.js'
 import { rowText } from '../../../src/page/app/timeline/row-text.js'
-import { indexAbove, indexOfRow, levelOf, rowsOf } from '../../../src/page/app/timeline/rows.js'
+import { indexAbove, indexOfRow, levelOf, rowsOf, type Row } from '../../../src/page/app/timeline/rows.js'
 import { changedView, viewChangeOf, windowOf } from '../../../src/page/app/timeline/timeline-view.js'
 import { fittingLength, panned, ticksOf, windowAt, xOf, zoomed } from '../../../src/page/app/timeline/time-window.js'
 import { pageTask } from './page-tasks.js'
@@ -67,30 +69,60 @@ describe('the view of the timeline', () => {
   })
 })
 
+const NOTHING = new Map<string, boolean>()
+const tree = (rows: readonly Row[]): string[] => rows.map((row) => `${' '.repeat(levelOf(row) - 1)}${row.key}`)
+
 describe('the rows of the timeline', () => {
   const tasks = [
-    pageTask({ id: 'c', group: 'b', createdAt: 3, endedAt: 5, state: 'completed' }),
-    pageTask({ id: 'b', key: 'command:b', kind: 'command', group: 'b', createdAt: 2 }),
-    pageTask({ id: 'a', group: 'b', createdAt: 1 }),
+    pageTask({ id: 'c', group: 'b', createdAt: 6, endedAt: 8, state: 'completed' }),
+    pageTask({ id: 'last', key: 'command:last', kind: 'command', group: 'desk', createdAt: 5, state: 'queued' }),
+    pageTask({ id: 'next', key: 'command:next', kind: 'command', group: 'desk', createdAt: 4, state: 'queued' }),
+    pageTask({ id: 'd', key: 'command:d', kind: 'command', group: 'desk', createdAt: 3 }),
+    pageTask({ id: 'b', group: 'b', createdAt: 2, state: 'asking' }),
+    pageTask({ id: 'a', group: 'a', createdAt: 1 }),
   ]
 
-  it('are groups by name, async tasks first, and under each its tasks', () => {
-    expect(rowsOf(tasks, new Set()).map(({ key }) => key)).toEqual([
-      ...['group:async:b', 'async:c', 'async:a'],
-      ...['group:command:b', 'command:b'],
+  it('begin with what runs, then have what waits, the next one first, and then what has ended', () => {
+    expect(tree(rowsOf(tasks, NOTHING))).toEqual([
+      ...['phase:running', ' running:async:a', '  async:a', ' running:async:b', '  async:b'],
+      ...[' running:command:desk', '  command:d'],
+      ...['phase:waiting', ' waiting:command:desk', '  command:next', '  command:last'],
+      ...['phase:ended', ' ended:async:b', '  async:c'],
     ])
   })
 
-  it('are only the group while it is closed, which knows what is in it', () => {
-    const rows = rowsOf(tasks, new Set(['group:async:b']))
-    expect(rows.map(({ key }) => key)).toEqual(['group:async:b', 'group:command:b', 'command:b'])
-    expect(rows[0]).toMatchObject({ isOpen: false, live: 1, tasks: [{ id: 'c' }, { id: 'a' }] })
-    expect([indexOfRow(rows, 'command:b'), indexOfRow(rows, 'x'), indexOfRow(rows, undefined)]).toEqual([2, -1, -1])
+  it('leave out a phase in which there is no task', () => {
+    expect(rowsOf(tasks.slice(0, 1), NOTHING)).toHaveLength(3)
+    expect(rowsOf([], NOTHING)).toEqual([])
   })
 
-  it('have what a task has launched under it, in order, whoever owns it now', () => {
+  it('are only the head of a group or a phase that is closed, which has its tasks', () => {
+    const rows = rowsOf(tasks, new Map([...['running:async:b', 'phase:ended'].map((key) => [key, false] as const)]))
+    expect(tree(rows)).toEqual([
+      ...['phase:running', ' running:async:a', '  async:a', ' running:async:b', ' running:command:desk', '  command:d'],
+      ...['phase:waiting', ' waiting:command:desk', '  command:next', '  command:last', 'phase:ended'],
+    ])
+    expect(rows[3]).toMatchObject({ isOpen: false, count: 1, tasks: [{ id: 'b' }] })
+    expect(rows.at(-1)).toMatchObject({ isOpen: false, count: 1, tasks: [{ id: 'c' }] })
+    expect([indexOfRow(rows, 'command:d'), indexOfRow(rows, 'x'), indexOfRow(rows, undefined)]).toEqual([5, -1, -1])
+  })
+
+  it.each([20, 21, 1500])('fold %i tasks that wait into one row when these are more than 20', (many) => {
+    const waiting = Array.from({ length: many }, (_, index) =>
+      pageTask({ id: `w${index}`, state: 'queued', createdAt: 1000 - index }),
+    )
+    const all = [...waiting, pageTask({ id: 'runs', createdAt: 0 })]
+    const isFolded = many > 20
+    const rows = rowsOf(all, NOTHING)
+    expect(rows).toHaveLength(isFolded ? 4 : many + 5)
+    expect(rows[3]).toMatchObject({ key: 'phase:waiting', isOpen: !isFolded, count: many })
+    expect(rowsOf(all, new Map([['phase:waiting', true]]))).toHaveLength(many + 5)
+    expect(rowsOf(all, new Map([['phase:waiting', false]]))).toHaveLength(4)
+  })
+
+  it('have what a task has launched below it, in order, whichever owner has it now', () => {
     const family = [
-      pageTask({ id: 'later', createdAt: 9 }),
+      pageTask({ id: 'later', createdAt: 9, endedAt: 10, state: 'completed' }),
       pageTask({ id: 'grandchild', group: 'run:second', parentKey: 'async:second', createdAt: 8 }),
       pageTask({
         id: 'commands',
@@ -100,19 +132,21 @@ describe('the rows of the timeline', () => {
         parentKey: 'async:second',
         createdAt: 7,
       }),
-      // One still runs, the other has ended and its parent as well.
       pageTask({ id: 'second', group: 'run:parent', parentKey: 'async:parent', createdAt: 5 }),
-      pageTask({ id: 'first', parentKey: 'async:parent', createdAt: 5 }),
-      pageTask({ id: 'parent', createdAt: 5 }),
+      pageTask({ id: 'first', parentKey: 'async:parent', createdAt: 5, state: 'queued' }),
+      // It has ended, and its family goes on.
+      pageTask({ id: 'parent', createdAt: 5, endedAt: 6, state: 'failed' }),
       pageTask({ id: 'orphan', group: 'run:gone', parentKey: 'async:gone', createdAt: 1 }),
     ]
-    const rows = rowsOf(family, new Set())
-    expect(rows.map((row) => `${' '.repeat(levelOf(row))}${row.key}`)).toEqual([
-      ...[' group:async:main', '  async:later', '  async:parent', '   async:first', '   async:second'],
-      ...['    async:grandchild', ' group:async:run:gone', '  async:orphan', ' group:command:desk', '  command:c'],
+    const rows = rowsOf(family, NOTHING)
+    expect(tree(rows)).toEqual([
+      ...['phase:running', ' running:async:main', '  async:parent', '   async:first', '   async:second'],
+      ...['    async:grandchild', ' running:async:run:gone', '  async:orphan', ' running:command:desk', '  command:c'],
+      ...['phase:ended', ' ended:async:main', '  async:later'],
     ])
-    expect(rows[0]).toMatchObject({ name: 'main', kind: 'async', live: 5 })
-    expect([5, 4, 3, 1].map((index) => indexAbove(rows, index))).toEqual([4, 2, 2, 0])
+    expect(rows[0]).toMatchObject({ count: 4 })
+    expect(rows[1]).toMatchObject({ name: 'main', kind: 'async', count: 2 })
+    expect([5, 4, 3, 2, 1].map((index) => indexAbove(rows, index))).toEqual([4, 2, 2, 1, 0])
     expect(indexAbove(rows, 0)).toBe(-1)
   })
 
@@ -122,21 +156,78 @@ describe('the rows of the timeline', () => {
       pageTask({ id: 'b', parentKey: 'async:a', createdAt: 2 }),
       pageTask({ id: 'self', parentKey: 'async:self', createdAt: 1 }),
     ]
-    expect(
-      rowsOf(circle, new Set())
-        .map(({ key }) => key)
-        .sort(),
-    ).toEqual(['async:a', 'async:b', 'async:self', 'group:async:main'])
+    const keys = rowsOf(circle, NOTHING).map(({ key }) => key)
+    expect(keys.sort()).toEqual(['async:a', 'async:b', 'async:self', 'phase:running', 'running:async:main'])
   })
 
   it('say in words what is drawn', () => {
     const rows = rowsOf(
-      [pageTask({ id: 'a', title: 'Paint\u202e', createdAt: 1000, startedAt: 3000, questions: 1, state: 'asking' })],
-      new Set(),
+      [
+        pageTask({
+          id: 'x',
+          createdAt: 1000,
+          startedAt: 1000,
+          endedAt: 2500,
+          state: 'completed',
+          parentKey: 'async:a',
+        }),
+        pageTask({ id: 'a', title: 'Paint\u202e', createdAt: 1000, startedAt: 3000, questions: 1, state: 'asking' }),
+        pageTask({ id: 'q', key: 'command:q', kind: 'command', group: 'desk', createdAt: 1, state: 'queued' }),
+      ],
+      NOTHING,
     )
-    expect(rowText(rows[0]!, 9000)).toBe('main, 1 of 1 task live, owner')
-    expect(rowText(rows[1]!, 9000)).toMatch(
+    const texts = rows.map((row) => rowText(row, 9000))
+    expect(texts.filter((_, index) => index !== 2 && index !== 6)).toEqual([
+      ...['Running, 1 task', 'main, owner, 1 of 2 tasks'],
+      expect.stringMatching(/^Task x, Completed, created at [\d:]+, took 1\.5 s$/),
+      ...['Waiting, 1 task', 'desk, instance, 1 task'],
+    ])
+    expect(texts[2]).toMatch(
       /^Paint\\u202e, Asking, created at [\d:]+, queued for 2\.0 s, for 8\.0 s so far, 1 open question$/,
     )
+  })
+})
+
+describe('the length of a task', () => {
+  const bar = { start: 100, end: 300, width: 400, marks: [] }
+
+  it('is written at the end of its bar', () => {
+    expect(placeOfText(bar, 40)).toEqual({ x: 254, isOnBar: true })
+    expect(placeOfText({ ...bar, start: -500 }, 40)).toEqual({ x: 254, isOnBar: true })
+    expect(placeOfText({ ...bar, end: 900 }, 40)).toEqual({ x: 354, isOnBar: true })
+  })
+
+  it('makes room for marks', () => {
+    expect(placeOfText({ ...bar, marks: [280] }, 40)).toEqual({ x: 106, isOnBar: true })
+    expect(placeOfText({ ...bar, start: -500, marks: [250] }, 40)).toEqual({ x: 6, isOnBar: true })
+    expect(placeOfText({ ...bar, marks: [110, 280, 308] }, 40)).toEqual({ x: 318, isOnBar: false })
+  })
+
+  it('is beside a bar that is too short for it, or left out where there is no room', () => {
+    expect(placeOfText({ ...bar, start: 260 }, 40)).toEqual({ x: 310, isOnBar: false })
+    expect(placeOfText({ ...bar, start: 360, end: 380 }, 40)).toBeUndefined()
+    expect(placeOfText({ ...bar, start: -90, end: -60 }, 40)).toBeUndefined()
+  })
+})
+
+describe('the legend', () => {
+  it('stays closed once it was closed', () => {
+    const kept = new Map<string, string>()
+    const storage = {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+    }
+    const memory = legendMemory(() => storage)
+    expect(memory.wasClosed()).toBe(false)
+    memory.keepClosed()
+    expect(legendMemory(() => storage).wasClosed()).toBe(true)
+  })
+
+  it('is open where the browser keeps nothing', () => {
+    const memory = legendMemory(() => {
+      throw new Error('forbidden')
+    })
+    memory.keepClosed()
+    expect(memory.wasClosed()).toBe(false)
   })
 })

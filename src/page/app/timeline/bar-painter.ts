@@ -1,8 +1,9 @@
-/** Draws the bar of a task: hollow while it was queued, then filled; its commands inside; questions and deliveries as marks. */
+/** Draws the bar of a task: hollow while it was queued, then filled; with its commands, marks and length. */
 import type { PageTask, TaskMark } from '../../wire.js'
 import { duration, growing } from '../text/format.js'
 import { STATE_OF_COMMAND } from '../text/command-states.js'
 import { lengthOf } from '../text/states.js'
+import { placeOfText } from './bar-text.js'
 import { drawMark } from './mark-painter.js'
 import type { Palette } from './palette.js'
 import { xOf, type TimeWindow } from './time-window.js'
@@ -17,7 +18,7 @@ export interface Scene {
 
 const LEAST_WIDTH = 3
 const MARK_WIDTH = 9
-/** A narrower pattern cannot be told. */
+/** A narrower pattern cannot be recognised. */
 const LEAST_PATTERN = 8
 
 /** @param y the middle of the row @param height of the bar */
@@ -44,15 +45,18 @@ export function drawBar(scene: Scene, task: PageTask, y: number, height: number,
   for (const mark of marks) {
     if (mark.x >= -6 && mark.x <= width + 6) drawMark(context, palette, mark.kind, mark.x, y)
   }
-  if (withText && end < width) drawLength(scene, task, Math.max(end, marks.at(-1)?.x ?? end), y)
+  if (withText) {
+    const bar = { start: isQueued ? start : filledFrom, end, width, marks: marks.map((mark) => mark.x) }
+    drawLength(scene, task, bar, y, height)
+  }
 }
 
-/** A delivery begins with the end: its mark stands beside the bar, not on it. */
+/** A delivery begins when the task has ended, so its mark is beside the bar. */
 function isOfDelivery(kind: TaskMark['kind']): boolean {
   return kind === 'owed' || kind === 'leased' || kind === 'delivered'
 }
 
-/** Of marks that would lie on each other, the last: it says how things stand. */
+/** Of marks that would overlap, the last one: it is the latest. */
 function apart<Mark extends { readonly x: number }>(marks: readonly Mark[]): readonly Mark[] {
   return marks.filter(({ x }, index) => (marks[index + 1]?.x ?? Infinity) - x >= MARK_WIDTH)
 }
@@ -77,7 +81,7 @@ function drawRun(
   const rounded = isLive ? [3, 0, 0, 3] : 3
   const pattern = palette.patterns[task.state]
   context.fillStyle = palette.states[task.state]
-  // The commands are what is drawn firmly.
+  // The commands are drawn on top in the full colour.
   context.globalAlpha = (task.commands?.length ?? 0) > 1 ? 0.35 : 1
   context.beginPath()
   context.roundRect(from, top, Math.max(LEAST_WIDTH, to - from), height, rounded)
@@ -88,7 +92,7 @@ function drawRun(
   }
   context.globalAlpha = 1
   if (!isLive) return
-  // An open end: it goes on.
+  // An open end means that the task goes on.
   context.fillStyle = palette.states[task.state]
   context.fillRect(to + 2, top, 2, height)
 }
@@ -116,10 +120,25 @@ function drawCommands(
   }
 }
 
-function drawLength({ context, palette, width, now }: Scene, task: PageTask, end: number, y: number): void {
+function drawLength(
+  { context, palette, now }: Scene,
+  task: PageTask,
+  bar: Parameters<typeof placeOfText>[0],
+  y: number,
+  height: number,
+): void {
   const length = lengthOf(task, now)
   const text = task.endedAt === undefined ? growing(length) : duration(length)
-  if (end + 60 > width) return
-  context.fillStyle = palette.muted
-  context.fillText(text, end + 10, y + 0.5)
+  const textWidth = context.measureText(text).width
+  const place = placeOfText(bar, textWidth)
+  if (place === undefined) return
+  const { x, isOnBar } = place
+  const isOnColor = isOnBar && task.state !== 'queued'
+  if (isOnColor) {
+    // Covers the pattern and the commands, which would make the text hard to read.
+    context.fillStyle = palette.states[task.state]
+    context.fillRect(x - 3, y - height / 2 + 1, textWidth + 6, height - 2)
+  }
+  context.fillStyle = isOnColor ? palette.surface : palette.muted
+  context.fillText(text, x, y + 0.5)
 }

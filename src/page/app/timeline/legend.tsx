@@ -1,14 +1,26 @@
-/** What the signs mean. */
+/** The meaning of the signs, and the keys. */
+import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskMark } from '../../wire.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { STATES, LOOKS } from '../text/states.js'
+import { legendMemory } from './legend-memory.js'
 import { drawMark, MARKS } from './mark-painter.js'
 import { readPalette } from './palette.js'
 
+const memory = legendMemory(() => localStorage)
+
 export function Legend() {
+  const isOpen = useSignal(!memory.wasClosed())
   return (
-    <details class="legend">
+    <details
+      class="legend"
+      open={isOpen.value}
+      onToggle={({ currentTarget }) => {
+        isOpen.value = currentTarget.open
+        if (!currentTarget.open) memory.keepClosed()
+      }}
+    >
       <summary>Legend and keys</summary>
       <ul>
         {STATES.map((state) => (
@@ -23,8 +35,8 @@ export function Legend() {
         ))}
       </ul>
       <p class="hint">
-        Arrows move · Enter opens · + and − or Ctrl and the wheel zoom · [ and ] or dragging move in time · 0 fits · f
-        follows · p pauses
+        / filters · Arrows move · Enter opens · + and − or Ctrl and the wheel zoom · [ and ] or dragging move in time ·
+        0 fits · f follows · p pauses
       </p>
     </details>
   )

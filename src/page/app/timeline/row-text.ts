@@ -1,15 +1,20 @@
-/** A row of the timeline in words, for those who do not see the bars. */
+/** A row of the timeline in words, for screen readers and as its tooltip. */
+import type { PageTaskKind } from '../../wire.js'
 import { count, counted, duration, timeOfDay } from '../text/format.js'
 import { LOOKS, lengthOf } from '../text/states.js'
 import { visible } from '../text/visible.js'
-import type { Row } from './rows.js'
+import type { Phase, Row } from './rows.js'
+
+export const PHASE_WORDS: Readonly<Record<Phase, string>> = { running: 'Running', waiting: 'Waiting', ended: 'Ended' }
+
+export const GROUP_WORDS: Readonly<Record<PageTaskKind, string>> = { async: 'owner', command: 'instance' }
 
 export function rowText(row: Row, now: number): string {
+  if (row.type === 'phase') return `${PHASE_WORDS[row.phase]}, ${counted(row.count, 'task')}`
   if (row.type === 'group') {
-    const { kind, name, tasks, live } = row
-    const what = kind === 'async' ? 'owner' : 'instance'
+    const { kind, name, count: inPhase, tasks } = row
     const all = counted(tasks.length, 'task')
-    return `${visible(name)}, ${live > 0 ? `${count(live)} of ${all} live` : all}, ${what}`
+    return `${visible(name)}, ${GROUP_WORDS[kind]}, ${inPhase < tasks.length ? `${count(inPhase)} of ${all}` : all}`
   }
   const { task } = row
   const { title, state, createdAt, startedAt, endedAt, questions = 0, commandCount = 0 } = task

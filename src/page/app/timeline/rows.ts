@@ -1,114 +1,138 @@
 /**
- * The rows of the timeline: a line for each owner and each instance, and under it one for each of its tasks, the newest first. What a task has
- * launched is under it, in the order of its launch, whoever owns that now.
+ * The rows of the timeline, as a tree of three levels and more: what runs, what waits and what has ended; in each of them the owners and the
+ * instances; and below those their tasks.
+ *
+ * A task that another one launched is below that one, whichever owner has it now. A family is among what runs while one of its tasks runs.
  */
 import type { PageTask, PageTaskKind } from '../../wire.js'
+import { familiesOf, type Families } from './families.js'
 
-export interface GroupRow {
-  readonly type: 'group'
+export type Phase = 'running' | 'waiting' | 'ended'
+
+/** In the order in which they are shown. */
+const PHASES: readonly Phase[] = ['running', 'waiting', 'ended']
+
+/** With more tasks than this, what waits is one row until a person opens it. */
+const MAX_WAITING = 20
+
+interface HeadRow {
   /** Unique among rows. */
   readonly key: string
+  readonly isOpen: boolean
+  /** How many of its tasks are in this phase; others belong to the same families. */
+  readonly count: number
+  /** All of its tasks, the newest first. Their bars are drawn in this row while it is closed. */
+  readonly tasks: readonly PageTask[]
+}
+
+export interface PhaseRow extends HeadRow {
+  readonly type: 'phase'
+  readonly phase: Phase
+}
+
+export interface GroupRow extends HeadRow {
+  readonly type: 'group'
   readonly kind: PageTaskKind
   readonly name: string
-  readonly isOpen: boolean
-  /** How many have not ended. */
-  readonly live: number
-  /** Drawn in the group's own row while it is closed. */
-  readonly tasks: readonly PageTask[]
 }
 
 export interface TaskRow {
   readonly type: 'task'
   readonly key: string
   readonly task: PageTask
-  /** 0 for a task that is under no other. */
+  /** 0 for a task that is below no other. */
   readonly depth: number
 }
 
-export type Row = GroupRow | TaskRow
+export type Row = PhaseRow | GroupRow | TaskRow
 
-/** @param tasks the newest first @param closed the keys of the groups that are closed */
-export function rowsOf(tasks: readonly PageTask[], closed: ReadonlySet<string>): readonly Row[] {
+/** Which phases and groups a person has opened or closed, by key. */
+export type Toggled = ReadonlyMap<string, boolean>
+
+/** @param tasks the newest first */
+export function rowsOf(tasks: readonly PageTask[], toggled: Toggled): readonly Row[] {
   const families = familiesOf(tasks)
-  const groups = new Map<string, PageTask[]>()
-  for (const task of tasks) {
-    const key = groupKey(families.rootOf(task))
-    const group = groups.get(key)
-    if (group) group.push(task)
-    else groups.set(key, [task])
-  }
-  const rows: Row[] = []
+  const phases = familyPhases(tasks, families)
+  const inPhase: Readonly<Record<Phase, PageTask[]>> = { running: [], waiting: [], ended: [] }
+  for (const task of tasks) inPhase[phases(task)].push(task)
+  return PHASES.flatMap((phase) => phaseRows(phase, inPhase[phase], families, toggled))
+}
+
+function phaseRows(phase: Phase, tasks: readonly PageTask[], families: Families, toggled: Toggled): Row[] {
+  if (tasks.length === 0) return []
+  const key = `phase:${phase}`
+  const count = countIn(phase, tasks)
+  const isOpen = toggled.get(key) ?? (phase !== 'waiting' || count <= MAX_WAITING)
+  const rows: Row[] = [{ type: 'phase', key, phase, isOpen, count, tasks }]
+  if (!isOpen) return rows
   const push = (task: PageTask, depth: number): void => {
     rows.push({ type: 'task', key: task.key, task, depth })
     for (const child of families.childrenOf(task)) push(child, depth + 1)
   }
-  // By name, so that a group stays where it is while others come and go.
-  for (const [key, members] of [...groups].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const [first] = members
-    if (first === undefined) continue
-    const { kind, group: name } = families.rootOf(first)
-    const isOpen = !closed.has(key)
-    const live = members.reduce((sum, { endedAt }) => sum + (endedAt === undefined ? 1 : 0), 0)
-    rows.push({ type: 'group', key, kind, name, isOpen, live, tasks: members })
-    if (!isOpen) continue
+  for (const group of groupsOf(phase, tasks, families, toggled)) {
+    rows.push(group)
+    if (!group.isOpen) continue
+    // Of what waits, the oldest is likely to start next.
+    const members = phase === 'waiting' ? group.tasks.toReversed() : group.tasks
     for (const task of members) if (families.rootOf(task) === task) push(task, 0)
   }
   return rows
 }
 
-interface Families {
-  /** The task above all others that have led to it, as far as they are known. */
-  rootOf(task: PageTask): PageTask
-  /** The oldest first. */
-  childrenOf(task: PageTask): readonly PageTask[]
+/** Sorted by kind and name, so that a group keeps its place while tasks come and go. */
+function groupsOf(phase: Phase, tasks: readonly PageTask[], families: Families, toggled: Toggled): GroupRow[] {
+  const groups = new Map<string, PageTask[]>()
+  for (const task of tasks) {
+    const { kind, group: name } = families.rootOf(task)
+    const key = `${phase}:${kind}:${name}`
+    const members = groups.get(key)
+    if (members) members.push(task)
+    else groups.set(key, [task])
+  }
+  return [...groups]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([key, members]): GroupRow[] => {
+      const [first] = members
+      if (first === undefined) return []
+      const { kind, group: name } = families.rootOf(first)
+      const count = countIn(phase, members)
+      return [{ type: 'group', key, kind, name, isOpen: toggled.get(key) ?? true, count, tasks: members }]
+    })
 }
 
-function familiesOf(tasks: readonly PageTask[]): Families {
-  if (tasks.every(({ parentKey }) => parentKey === undefined)) return { rootOf: (task) => task, childrenOf: () => [] }
-  const byKey = new Map(tasks.map((task) => [task.key, task]))
-  const roots = new Map<string, PageTask>()
-  const children = new Map<string, PageTask[]>()
-  const parentOf = ({ parentKey, kind }: PageTask): PageTask | undefined => {
-    const parent = parentKey === undefined ? undefined : byKey.get(parentKey)
-    // A command task stays in the lane of its instance.
-    return parent?.kind === kind ? parent : undefined
+/** The phase of the family of each task: the first one that any of its tasks is in. */
+function familyPhases(tasks: readonly PageTask[], families: Families): (task: PageTask) => Phase {
+  const phases = new Map<PageTask, Phase>()
+  for (const task of tasks) {
+    const root = families.rootOf(task)
+    const [phase, before] = [phaseOf(task), phases.get(root)]
+    if (before === undefined || PHASES.indexOf(phase) < PHASES.indexOf(before)) phases.set(root, phase)
   }
-  const rootOf = (task: PageTask): PageTask => {
-    const known = roots.get(task.key)
-    if (known) return known
-    // Tasks that claim to have launched each other end here.
-    roots.set(task.key, task)
-    const parent = parentOf(task)
-    const root = parent ? rootOf(parent) : task
-    roots.set(task.key, root)
-    return root
-  }
-  for (const task of tasks.toReversed()) {
-    const parent = parentOf(task)
-    if (!parent || rootOf(task) === task) continue
-    const siblings = children.get(parent.key)
-    if (siblings) siblings.push(task)
-    else children.set(parent.key, [task])
-  }
-  return { rootOf, childrenOf: ({ key }) => children.get(key) ?? [] }
+  return (task) => phases.get(families.rootOf(task)) ?? phaseOf(task)
 }
 
-function groupKey({ kind, group }: PageTask): string {
-  return `group:${kind}:${group}`
+function phaseOf({ state, endedAt }: PageTask): Phase {
+  if (endedAt !== undefined) return 'ended'
+  return state === 'queued' ? 'waiting' : 'running'
 }
 
-/** The row that keys move to, and where it lies. */
+function countIn(phase: Phase, tasks: readonly PageTask[]): number {
+  return tasks.reduce((sum, task) => (phaseOf(task) === phase ? sum + 1 : sum), 0)
+}
+
+/** -1 when there is no such row. */
 export function indexOfRow(rows: readonly Row[], key: string | undefined): number {
   return key === undefined ? -1 : rows.findIndex((row) => row.key === key)
 }
 
-/** Where the row above it in the tree is; -1 for a group. */
+/** The index of the row above it in the tree; -1 for a phase. */
 export function indexAbove(rows: readonly Row[], index: number): number {
   const level = levelOf(rows[index])
   return rows.findLastIndex((row, at) => at < index && levelOf(row) < level)
 }
 
-/** 1 for a group. */
+/** The level in the tree; a phase has 1. */
 export function levelOf(row: Row | undefined): number {
-  return row?.type === 'task' ? row.depth + 2 : 1
+  if (row?.type === 'task') return row.depth + 3
+  return row?.type === 'group' ? 2 : 1
 }

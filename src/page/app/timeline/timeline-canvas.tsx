@@ -1,4 +1,4 @@
-/** The bars and the axis: canvases that are drawn again in a frame only when that would show. */
+/** The bars and the axis: canvases that are drawn again in a frame only when the difference is visible. */
 import { useEffect, useRef } from 'preact/hooks'
 import { onFrame } from '../browser-clock.js'
 import type { ListWindow } from '../list-window.js'
@@ -14,12 +14,12 @@ export interface CanvasProps {
   /** In px. */
   readonly left: number
   readonly width: number
-  /** Both are asked for at each frame. */
+  /** Both are read at each frame. */
   readonly window: () => TimeWindow
   readonly now: () => number
 }
 
-/** Less than this is not seen, in px. */
+/** A smaller difference is not visible, in px. */
 const SEEN_PX = 0.5
 
 export function TimelineCanvas(props: CanvasProps) {
@@ -68,7 +68,9 @@ function keepDrawn(bars: HTMLCanvasElement, axis: HTMLCanvasElement, latest: () 
       drawn?.props === props &&
       !isSeen(drawn.window.from, window.from) &&
       !isSeen(drawn.window.to, window.to) &&
-      !isSeen(drawn.now, now)
+      !isSeen(drawn.now, now) &&
+      // The lengths on the bars are in seconds.
+      Math.floor(drawn.now / 1000) === Math.floor(now / 1000)
     ) {
       return
     }
@@ -90,7 +92,7 @@ function keepDrawn(bars: HTMLCanvasElement, axis: HTMLCanvasElement, latest: () 
   }
 }
 
-/** Gives a canvas the pixels of the screen. Setting a size clears it, so that happens only when it changes. */
+/** Gives a canvas the pixels of the screen. It is resized only when its size changes, because resizing clears it. */
 function fitted(context: CanvasRenderingContext2D, width: number, height: number): void {
   const scale = devicePixelRatio
   const [w, h] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))]

@@ -1,12 +1,12 @@
 /** Draws the rows that are on the screen, and the axis above them. */
 import { preciseTime, timeOfDay } from '../text/format.js'
 import { drawBar, type Scene } from './bar-painter.js'
-import type { GroupRow, Row } from './rows.js'
+import type { GroupRow, Row, PhaseRow } from './rows.js'
 import { ticksOf, xOf, type Ticks } from './time-window.js'
 
 export const ROW = 26
 export const AXIS = 32
-const BAR = 12
+const BAR = 16
 
 /** @param first the index of the first row on the canvas */
 export function drawRows(scene: Scene, rows: readonly Row[], height: number): void {
@@ -46,8 +46,8 @@ export function drawAxis(scene: Scene): void {
   context.fill()
 }
 
-/** All the tasks of a group in one row. Those that would fall on the same pixels are drawn once. */
-function drawClosed(scene: Scene, { tasks }: GroupRow, y: number): void {
+/** All the tasks of a phase or a group in one row. Of tasks that cover the same pixels, one is drawn. */
+function drawClosed(scene: Scene, { tasks }: PhaseRow | GroupRow, y: number): void {
   const { window, width, now } = scene
   let covered = -1
   // The oldest first.

@@ -2,8 +2,8 @@
 import { StateIcon } from '../shell/state-icon.js'
 import { count } from '../text/format.js'
 import { visible } from '../text/visible.js'
-import { rowText } from './row-text.js'
-import { levelOf, type Row } from './rows.js'
+import { GROUP_WORDS, PHASE_WORDS, rowText } from './row-text.js'
+import { levelOf, type GroupRow, type Row, type PhaseRow } from './rows.js'
 import { ROW } from './timeline-painter.js'
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
   readonly onPress: (row: Row) => void
 }
 
-/** Of a level, in px. */
+/** In px for each level. */
 const INDENT = 14
 
 export function timelineRowId(index: number): string {
@@ -24,14 +24,13 @@ export function timelineRowId(index: number): string {
 
 export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: Props) {
   const text = rowText(row, now)
-  const isGroup = row.type === 'group'
   return (
     <div
       id={timelineRowId(index)}
       role="treeitem"
       class={`timeline-row ${row.type}`}
       aria-level={levelOf(row)}
-      aria-expanded={isGroup ? row.isOpen : undefined}
+      aria-expanded={row.type === 'task' ? undefined : row.isOpen}
       aria-selected={isActive}
       aria-label={text}
       title={text}
@@ -40,17 +39,7 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
       onClick={() => onPress(row)}
     >
       <span class="row-label" style={{ width: `${labelWidth}px` }}>
-        {isGroup ? (
-          <>
-            <span class="twist" aria-hidden="true">
-              {row.isOpen ? '▾' : '▸'}
-            </span>
-            <span class="text">{visible(row.name)}</span>{' '}
-            <span class="number hint">
-              {row.live > 0 ? `${count(row.live)} of ${count(row.tasks.length)}` : count(row.tasks.length)}
-            </span>
-          </>
-        ) : (
+        {row.type === 'task' ? (
           <>
             {row.depth > 0 && (
               <span class="branch" aria-hidden="true" style={{ marginLeft: `${indentOf(row.depth, labelWidth)}px` }} />
@@ -58,13 +47,39 @@ export function TimelineRow({ row, index, isActive, now, labelWidth, onPress }: 
             <StateIcon state={row.task.state} />
             <span class="text">{visible(row.task.title)}</span>
           </>
+        ) : (
+          <Head row={row} />
         )}
       </span>
+      {row.type === 'phase' && !row.isOpen && (
+        <span class="unfold" style={{ left: `${labelWidth + 8}px` }}>
+          Show all
+        </span>
+      )}
     </div>
   )
 }
 
-/** A deep family leaves room for its names. */
+function Head({ row }: { readonly row: PhaseRow | GroupRow }) {
+  const { isOpen, count: inPhase, tasks } = row
+  const isPhase = row.type === 'phase'
+  return (
+    <>
+      <span class="twist" aria-hidden="true">
+        {isOpen ? '▾' : '▸'}
+      </span>
+      <span class="text">
+        {isPhase ? PHASE_WORDS[row.phase] : visible(row.name)}
+        {!isPhase && <span class="hint"> {GROUP_WORDS[row.kind]}</span>}
+      </span>{' '}
+      <span class="number hint">
+        {isPhase || inPhase === tasks.length ? count(inPhase) : `${count(inPhase)} of ${count(tasks.length)}`}
+      </span>
+    </>
+  )
+}
+
+/** A deep family leaves room for the titles. */
 function indentOf(depth: number, labelWidth: number): number {
   return Math.min((depth - 1) * INDENT, labelWidth / 4)
 }

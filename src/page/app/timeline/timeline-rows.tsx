@@ -1,11 +1,12 @@
-/** The rows: a tree of groups and tasks for the keyboard and for screen readers, over the canvas with the bars. */
+/** The rows: a tree of phases, groups and tasks for the keyboard and for screen readers, over the canvas with the bars. */
 import { useMemo } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
+import type { PageTask } from '../../wire.js'
 import { movedTo } from '../list-window.js'
 import { usePage } from '../page-state.js'
 import type { Choosing } from '../task/with-task-panel.js'
 import { useListWindow } from '../use-list-window.js'
-import { indexAbove, indexOfRow, rowsOf, type Row } from './rows.js'
+import { indexAbove, indexOfRow, rowsOf, type Row, type Toggled } from './rows.js'
 import { TimelineCanvas } from './timeline-canvas.js'
 import { AXIS, ROW } from './timeline-painter.js'
 import { TimelineRow, timelineRowId } from './timeline-row.js'
@@ -15,15 +16,16 @@ import type { Timeline } from './use-timeline-view.js'
 
 interface Props {
   readonly timeline: Timeline
-  readonly closed: ReadonlySet<string>
-  readonly onClosed: (closed: ReadonlySet<string>) => void
+  /** The tasks that match the filter, the newest first. */
+  readonly tasks: readonly PageTask[]
+  readonly toggled: Toggled
+  readonly onToggled: (toggled: Toggled) => void
   readonly choosing: Choosing
 }
 
-export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
+export function TimelineRows({ timeline, tasks, toggled, onToggled, choosing }: Props) {
   const { second } = usePage()
-  const { tasks } = timeline
-  const rows = useMemo(() => rowsOf(tasks, closed), [tasks, closed])
+  const rows = useMemo(() => rowsOf(tasks, toggled), [tasks, toggled])
   const list = useListWindow(rows.length, ROW, AXIS)
   const left = labelWidth(list.width)
   const width = Math.max(80, list.width - left)
@@ -31,10 +33,7 @@ export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
   const activeKey = useSignal<string | undefined>(undefined)
   const active = indexOfRow(rows, activeKey.value ?? choosing.chosen)
 
-  const toggle = (key: string, isOpen: boolean): void => {
-    const others = [...closed].filter((one) => one !== key)
-    onClosed(new Set(isOpen ? others : [...others, key]))
-  }
+  const toggle = (key: string, isOpen: boolean): void => onToggled(new Map([...toggled, [key, isOpen]]))
   const goTo = (index: number): void => {
     const row = rows[index]
     if (!row) return
@@ -44,8 +43,8 @@ export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
   }
   const press = (row: Row): void => {
     activeKey.value = row.key
-    if (row.type === 'group') toggle(row.key, !row.isOpen)
-    else choosing.open(row.key)
+    if (row.type === 'task') choosing.open(row.key)
+    else toggle(row.key, !row.isOpen)
   }
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return
@@ -58,10 +57,10 @@ export function TimelineRows({ timeline, closed, onClosed, choosing }: Props) {
     else if (index !== undefined) goTo(index)
     else if (row && (event.key === 'Enter' || event.key === ' ')) press(row)
     else if (row && event.key === 'ArrowRight') {
-      if (row.type === 'group' && !row.isOpen) toggle(row.key, true)
+      if (row.type !== 'task' && !row.isOpen) toggle(row.key, true)
       else goTo(active + 1)
     } else if (row && event.key === 'ArrowLeft') {
-      if (row.type === 'group') toggle(row.key, false)
+      if (row.type !== 'task' && row.isOpen) toggle(row.key, false)
       else goTo(indexAbove(rows, active))
     } else return
     event.preventDefault()

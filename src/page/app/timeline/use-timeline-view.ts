@@ -1,4 +1,4 @@
-/** The state of the timeline: its stretch of time, and what it shows while it is paused. */
+/** The state of the timeline: the stretch of time that it shows, and the tasks that it shows while it is paused. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { PageTask } from '../../wire.js'
@@ -8,7 +8,7 @@ import { changedView, FIRST_VIEW, windowOf, type TimelineView, type ViewChange }
 
 export interface Timeline {
   readonly view: TimelineView
-  /** Newest first; as they were when it was paused. */
+  /** The newest first. While it is paused, the tasks at that time. */
   readonly tasks: readonly PageTask[]
   readonly pausedAt: number | undefined
   readonly window: () => TimeWindow
@@ -18,7 +18,7 @@ export interface Timeline {
   readonly pause: () => void
 }
 
-/** The latest tasks, which the first view shows. */
+/** The first view is long enough for this many tasks. */
 const LATEST = 40
 
 export function useTimelineView(): Timeline {
