@@ -33,8 +33,9 @@ export interface RegistryReads {
   }
   readonly pauses: Pick<Pauses, 'concern' | 'list' | 'of'>
   readonly limits: Pick<TaskLimits, 'holdersOf' | 'rateOpensAt' | 'takenOf'>
-  readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf'> | undefined
-  /** Returns a feature of the registry, and creates it on the first call. */
+  /** Undefined without a store. */
+  readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf' | 'paramsOf'> | undefined
+  /** A feature of the registry; it is made at the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
   /** Runs several manager calls as one change. Notifications follow the last of them. */
   batch<T>(change: () => T): T

@@ -1,4 +1,5 @@
-/** Checks the runners that users pass (a function, a definition, or nested definitions) and turns each into a single definition. */
+/** Checks runners, and makes one definition of what a user gives: a function, a definition, or definitions inside one another. */
+import type { z } from 'zod'
 import type { StartRate } from '../../machines/records.js'
 import { deprecate } from '../deprecation.js'
 import { InvalidInputError } from '../errors.js'
@@ -10,6 +11,7 @@ import {
   checkEntry,
   integerFrom,
   numberFrom,
+  objectWith,
   optionsOf,
   required,
   type OptionType,
@@ -19,9 +21,11 @@ import { MAX_RATE_LIMIT } from '../protocol/async-tasks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
+/** What a subagent has besides. */
 interface Named {
   readonly name?: string
   readonly description?: string
+  readonly contextSchema?: z.ZodType
 }
 
 /** The maximum depth of nested definitions. A deeper one probably contains itself. */
@@ -58,6 +62,7 @@ const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
   run: required({ expected: aRunnable.expected, accepts: aRunnable.accepts }),
   name: aString,
   description: aString,
+  contextSchema: objectWith('a zod schema', 'safeParse'),
   retry: aRetryPolicy,
   budget: aBudget,
   maxConcurrent: integerFrom(1),

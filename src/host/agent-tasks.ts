@@ -19,6 +19,7 @@ import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { SlashCommand } from '../commands/command.js'
 import { ownerOfRun } from '../../machines/families.js'
 import { createTaskCommands } from '../commands/task-commands.js'
+import { flatRunner } from '../engine/definition.js'
 import type { FindRunner } from '../engine/runner.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -27,6 +28,7 @@ import type { MonitorOptions } from '../protocol/monitors.js'
 import { checkOptions, pickOptions } from '../protocol/option-checks.js'
 import { checkCommandPolicy, commandPolicyTypes } from '../tools/command-policy.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
+import { subagentOffer } from '../tools/offered-subagents.js'
 import { definitionOf, subagentEntry } from '../tools/subagents.js'
 import { startMonitor, type MonitoredCommand } from '../tools/monitor.js'
 import { withOverdue } from '../tools/overdue-notifications.js'
@@ -275,6 +277,11 @@ function wire(options: AgentTasksOptions): AgentTasks {
     ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
       listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
     }),
+  }
+  manager.reads.use(subagentOffer).offer = {
+    owner,
+    list: () => new Map(Object.entries(subagents).map(([name, subagent]) => [name, flatRunner(subagent)])),
+    launching: (_owner, launch) => launch(),
   }
   const { telemetry } = options
   /** The tools of an owner's agent. */

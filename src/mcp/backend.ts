@@ -39,7 +39,9 @@ import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { OpenStore } from '../store/open-store.js'
 import type { SessionOfStore } from '../store/sessions/session-store.js'
 import { findCommandRunner } from '../tools/cluster-command-run.js'
+import { subagentOffer } from '../tools/offered-subagents.js'
 import { definitionOf, type FlatSubagent, type Subagent } from '../tools/subagents.js'
+import { STDIO_OWNER } from './callers.js'
 import { MAX_IN_PLACE_OF_ALL, ClientSlots, type ClientLimits } from './client-slots.js'
 import { configuredSubagents } from './configured-subagents.js'
 import type { InstanceSource } from '../tools/instance-source.js'
@@ -208,6 +210,11 @@ export function createBackend(options: McpServerOptions = {}): Backend {
   const slots = new ClientSlots(manager, clientLimits(config), session?.earlierTasks)
   manager.reads.use(schedules).launching = (owner, launch) => slots.launchScheduled(owner, launch)
   manager.reads.use(continuing).launching = (owner, launch) => slots.launchScheduled(owner, launch)
+  manager.reads.use(subagentOffer).offer = {
+    owner: STDIO_OWNER,
+    list: () => subagents,
+    launching: (owner, launch) => slots.launchScheduled(owner, launch),
+  }
   let closing: Promise<void> | undefined
   return {
     configFile: options.configFile,

@@ -6,8 +6,10 @@ import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
-import { runPastAgain } from './history.js'
-import { runAgain, submitForPage, whyNotAgain } from './run-again.js'
+import { submitForPage } from './command-again.js'
+import { launchForPage } from './launch.js'
+import { fieldsSchema, isRecord } from './named-fields.js'
+import { runAgain, type Again } from './run-again.js'
 import type { ActionDone, ActionError, CancelRequest, MessageRequest } from './wire.js'
 import { strictObject } from '../protocol/strict-object.js'
 
@@ -21,16 +23,6 @@ export interface Answer {
 const MAX_REASON = 1000
 /** The longest name that a person gives to a task, in characters. */
 const MAX_GIVEN_NAME = 1000
-
-const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Fields by name. What parses them later drops one that is called `__proto__`. */
-const fieldsSchema = lazily(() =>
-  z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
-    if (!Object.hasOwn(fields, '__proto__')) return
-    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
-  }),
-)
 
 const cancelSchema = lazily(() => strictObject({ reason: z.string().max(MAX_REASON).optional() }))
 const pauseSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
@@ -99,8 +91,7 @@ export const taskActions: Readonly<Record<string, Action>> = {
   },
   'run-again': async (sources, entry, body) => {
     parseInput(nothingSchema(), body, 'body')
-    const again = await runAgain(sources, entry)
-    return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
+    return madeTask(await runAgain(sources, entry.key))
   },
   answer: async (sources, entry, body) => {
     const { questionId, answer } = parseInput(answerSchema(), body, 'body')
@@ -134,11 +125,10 @@ export const taskActions: Readonly<Record<string, Action>> = {
 /** Runs a task again that may be in the history alone. */
 export async function runAgainOf(sources: Sources, key: string, body: unknown): Promise<Answer> {
   parseInput(nothingSchema(), body, 'body')
-  const kept = sources.state.journal.get(key)
-  const isKept = kept !== undefined && whyNotAgain(sources, kept) === undefined
-  const again = isKept ? await runAgain(sources, kept) : await runPastAgain(sources, key)
-  return 'key' in again ? done({ key: again.key }) : conflict(again.code, again.error)
+  return madeTask(await runAgain(sources, key))
 }
+
+const madeTask = (made: Again): Answer => ('key' in made ? done({ key: made.key }) : conflict(made.code, made.error))
 
 /** Submits commands to an instance. */
 export async function submit({ taskManager }: Sources, instanceId: string, body: unknown): Promise<Answer> {
@@ -174,6 +164,7 @@ const pausedOwner = (id: string): string | undefined => (id === 'all' ? undefine
 /** The actions on what is no task, by the first and the last part of their path. */
 export const rowActions: Readonly<Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>> = {
   'instances/submit': submit,
+  'subagents/launch': async (sources, name, body) => madeTask(await launchForPage(sources, name, body)),
   'instances/pause': (sources, id, body) => setPaused(sources, id, body, true),
   'instances/resume': (sources, id, body) => setPaused(sources, id, body, false),
   'schedules/cancel': onHost(nothingSchema, (manager, id) => manager.cancelSchedule(id)),

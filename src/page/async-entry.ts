@@ -8,12 +8,15 @@ import { causeText } from './cause-text.js'
 import { shownWords } from './command-words.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
+import type { FurtherInput } from './launched-input.js'
 import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { PageTask, PageTaskState } from './wire.js'
 
 /** What is kept of an ended task when its manager has forgotten it, besides its record. */
 export interface KeptEnd {
   readonly goal: KeptValue
+  /** What it was launched with besides (`FurtherInput`): JSON. */
+  readonly launch?: KeptValue
   readonly output?: KeptValue
   readonly error?: KeptValue
   readonly cause?: KeptValue
@@ -75,7 +78,7 @@ export class AsyncEntry implements JournalEntry {
   }
 
   /** Keeps what the manager may forget. */
-  keep(record: SettledTaskInfo, maxBytes: number): void {
+  keep(record: SettledTaskInfo, maxBytes: number, further: FurtherInput = {}): void {
     const { error } = record
     const facts = factsOf(record)
     // What an object takes is at most twice what its JSON does.
@@ -86,6 +89,7 @@ export class AsyncEntry implements JournalEntry {
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
       // The goal leaves room for what came of it.
       goal: room.keep(record.goalPrompt, maxBytes / 4),
+      ...(Object.keys(further).length > 0 && { launch: room.keepJson(further, maxBytes / 4) }),
       ...(output !== undefined && { output: room.keep(output) }),
       ...(record.status === 'failed' && record.cause !== undefined && { cause: room.keep(causeText(record.cause)) }),
     }

@@ -25,6 +25,7 @@ import {
 import { isLoopback } from '../protocol/server-config.js'
 import { packageVersion } from '../version.js'
 import { limitConnections } from './connection-limits.js'
+import { offerOf } from './launch.js'
 import { PageState } from './page-state.js'
 import { createRouter } from './router.js'
 import { createStaticFiles, pageFolder } from './static-files.js'
@@ -135,6 +136,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
         version: packageVersion,
         hasAsync: manager !== undefined,
         hasCommands: taskManager !== undefined,
+        canLaunch: offerOf({ manager }) !== undefined,
         maxTasks,
         hints,
         ...defined({ restUrl }),

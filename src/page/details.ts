@@ -76,7 +76,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   const [goal, result, cause] = await Promise.all(
     ['goal', 'result', 'cause'].map((name) => shown(values.get(name), VALUE_BYTES)),
   )
-  const whyNot = whyNotAgain(sources, entry)
+  const whyNot = await whyNotAgain(sources, entry)
   const answers = state.journal.answersOf(entry.key)
   const common = {
     task: state.rowOf(entry),

@@ -11,9 +11,12 @@ import type {
   TaskTransition,
 } from '../../machines/records.js'
 import { isTerminal } from '../../machines/task-entry.js'
+import { launches } from '../async-tasks/run-plan.js'
+import { defined } from '../defined.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { AsyncEntry, asyncKey } from './async-entry.js'
 import { CLOSED_WORDS, closedQuestion } from './closed-questions.js'
+import { furtherOf, type FurtherInput } from './launched-input.js'
 import type { Happening, Journal } from './journal.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageTaskState } from './wire.js'
@@ -52,8 +55,15 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     for (const id of record.after ?? []) find(id)?.addNeededBy(entry.key)
     return entry
   }
+  const inputOf = ({ id }: SettledTaskInfo): FurtherInput => {
+    const retained = reads.history.get(id)
+    const launched = retained && launches.get(retained)
+    return launched === undefined
+      ? defined({ params: retained && (reads.persistence?.paramsOf(retained) ?? undefined) })
+      : furtherOf(launched)
+  }
   const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
-    entry.keep(record, options.maxTaskBytes)
+    entry.keep(record, options.maxTaskBytes, inputOf(record))
     journal.end(entry)
   }
 

@@ -1,11 +1,7 @@
-/** The history on the page: tasks that have ended, also those that no manager keeps any longer, and the run of one of them again. */
+/** The history on the page: tasks that have ended, including those that only the store still has. */
 import { z } from 'zod'
-import { runOfOwner } from '../../machines/families.js'
 import type { SettledTaskInfo } from '../../machines/records.js'
-import { isTerminal } from '../../machines/task-entry.js'
 import { TERMINAL_STATUSES } from '../../machines/task-status.js'
-import { taskHistory } from '../async-tasks/history/past-tasks.js'
-import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { defined } from '../defined.js'
 import { toJsonText } from '../json/json-text.js'
 import type { Task } from '../protocol/command-tasks.js'
@@ -15,7 +11,6 @@ import { strictObject } from '../protocol/strict-object.js'
 import { cutText } from '../text/cut-text.js'
 import { asyncKey } from './async-entry.js'
 import { commandKey } from './command-entry.js'
-import { submissionAgain, submitForPage, type Again } from './run-again.js'
 import type { Sources } from './sources.js'
 import type { PageHistory, PastTaskRow } from './wire.js'
 
@@ -87,41 +82,4 @@ function commandRow({ taskManager }: Sources, task: Task): PastTaskRow {
     ...(error !== undefined && { error: cutText(error.message, PAGE.errorChars) }),
     canRunAgain: taskManager?.instances.get(instanceId) !== undefined,
   }
-}
-
-const NOT_KEPT = { error: 'The history does not have this task.', code: 'NOT_REPEATABLE' } as const
-
-/**
- * What the page does not know how to run again: starts a new task with the same goal for the same owner, or the same commands on the same instance.
- * @throws what the launch throws, and StoreError; nothing has changed then
- */
-export async function runPastAgain({ manager, taskManager }: Sources, key: string): Promise<Again> {
-  const [kind, id] = splitKey(key)
-  if (kind === 'async') {
-    const kept = manager?.getTask(id)
-    const task = kept !== undefined && isTerminal(kept) ? kept : await manager?.reads.use(taskHistory).find(id)
-    if (task === undefined || manager === undefined) return NOT_KEPT
-    const { subagentName, goalPrompt, owner } = task
-    const runner = manager.findRunner(subagentName)
-    if (runner === undefined) {
-      return { error: `Its host has no subagent ${JSON.stringify(subagentName)} any longer.`, code: 'NOT_REPEATABLE' }
-    }
-    // A run that has ended owns nothing.
-    const same = { subagentName, goalPrompt, owner: runOfOwner(owner) === undefined ? owner : DEFAULT_OWNER }
-    const launched = manager.launch(same, runner)
-    await manager.stored()
-    return { key: asyncKey(launched.id) }
-  }
-  if (kind !== 'command' || taskManager === undefined) return NOT_KEPT
-  const kept = taskManager.getTask(id)
-  const past = kept === undefined ? await taskManager.findPast(id) : { task: kept, isCut: false }
-  if (past === undefined) return NOT_KEPT
-  if (past.isCut) return { error: 'Its arguments were too large for the history.', code: 'NOT_REPEATABLE' }
-  return submitForPage(taskManager, submissionAgain(past.task))
-}
-
-/** The kind and the id of `async:abc`. */
-function splitKey(key: string): [string, string] {
-  const at = key.indexOf(':')
-  return [key.slice(0, at), key.slice(at + 1)]
 }

@@ -37,8 +37,8 @@ export class Allowance {
   }
 
   /** Keeps the JSON of a value. */
-  keepJson(value: unknown): KeptValue {
-    return this.#keep({ type: 'json', pieces: () => jsonPieces(value) }, Infinity)
+  keepJson(value: unknown, most = Infinity): KeptValue {
+    return this.#keep({ type: 'json', pieces: () => jsonPieces(value) }, most)
   }
 
   #keep({ type, pieces }: Pick<ShownValue, 'type' | 'pieces'>, most: number): KeptValue {

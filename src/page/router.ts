@@ -9,6 +9,7 @@ import { parseJson } from '../json/parse-json.js'
 import { refusalOf, rowActions, runAgainOf, taskActions, type Answer } from './actions.js'
 import type { ConnectionLimits } from './connection-limits.js'
 import { historyPage } from './history.js'
+import { listSubagents } from './launch.js'
 import { detailOf, imagesOf, valuesOf } from './details.js'
 import type { Sources } from './sources.js'
 import type { PageEntry } from './page-entry.js'
@@ -113,6 +114,11 @@ export function createRouter({ access, sources, streams, connections, files, onF
   ): Promise<Failure | undefined> => {
     const [kind, key = '', part, name = ''] = path
     if (kind === 'history' && path.length === 1) return readHistory(url.searchParams, response)
+    if (kind === 'subagents' && path.length === 1) {
+      const misused = unknownParameter(url)
+      if (misused === undefined) sendJson(response, 200, listSubagents(sources))
+      return misused
+    }
     const length = kind === 'events' ? 1 : part === undefined ? 2 : NAMED.has(part) ? 4 : 3
     if (path.length !== length) return notFound('such address')
     const { searchParams } = url

@@ -299,6 +299,23 @@ export interface HealthPoint {
   readonly owed: number
 }
 
+/** A subagent that a person can launch. */
+export interface PageSubagent {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of `context`; absent for a subagent that has none. */
+  readonly contextSchema?: Readonly<Record<string, unknown>>
+}
+
+/** `GET /api/subagents`. */
+export interface PageSubagents {
+  /** The owner of a task whose launch names none. */
+  readonly owner: string
+  readonly subagents: readonly PageSubagent[]
+  /** JSON Schema of `options`. */
+  readonly optionsSchema: Readonly<Record<string, unknown>>
+}
+
 /** The first event. */
 export interface Hello {
   readonly version: string
@@ -306,6 +323,8 @@ export interface Hello {
   readonly now: number
   readonly hasAsync: boolean
   readonly hasCommands: boolean
+  /** Whether the host has subagents that a person can launch. */
+  readonly canLaunch: boolean
   /** How many tasks the journal keeps. */
   readonly maxTasks: number
   /** Whether the changes since `Last-Event-ID` follow, instead of a snapshot. */
@@ -355,11 +374,11 @@ export interface ChangesEvent {
 /**
  * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
  * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
- * (`MessageRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`,
+ * (`MessageRequest`), `/api/subagents/:name/launch` (`LaunchRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`,
  * `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`, `/api/pauses/:id/pause` (with `deliveries`), `/api/pauses/:id/resume`.
  */
 export interface ActionDone {
-  /** The key of the task that was made, for `run-again` and `submit`. */
+  /** The key of the task that was made, for `launch`, `run-again` and `submit`. */
   readonly key?: string
 }
 
@@ -388,6 +407,17 @@ export interface AnswerRequest {
 /** Sends a message to a run. */
 export interface MessageRequest {
   readonly message: string
+}
+
+/** Launches a task of a subagent: `POST /api/subagents/:name/launch`. */
+export interface LaunchRequest {
+  readonly goal: string
+  /** Default: that of the host. */
+  readonly owner?: string
+  /** Fits `contextSchema` of the subagent. */
+  readonly context?: Readonly<Record<string, unknown>>
+  /** Fits `optionsSchema`. */
+  readonly options?: Readonly<Record<string, unknown>>
 }
 
 /** Submits a command task. */

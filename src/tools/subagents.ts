@@ -1,4 +1,5 @@
 /** Subagents as the task tool uses them: a name, and a function that runs a request. */
+import type { z } from 'zod'
 import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { flatRunner, toFlatRunner } from '../engine/definition.js'
 import type { FlatRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
@@ -35,6 +36,11 @@ export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
   readonly name?: string
   /** What it is good at, for the description of the tool. */
   readonly description?: string
+  /**
+   * The schema of an object: what the page asks for when a person launches it, and what it checks. The run gets what the schema returns as `context`.
+   * The tool `task` does not check `context`.
+   */
+  readonly contextSchema?: z.ZodType
 }
 
 /** A subagent whose `run` is a function. */

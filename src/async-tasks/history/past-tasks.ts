@@ -6,7 +6,8 @@ import { PastTasks, readTaskQuery, type HistoryPage, type TaskHistoryQuery } fro
 import type { PastTask } from '../../store/history/task-history.js'
 import type { Feature } from '../feature.js'
 import type { PastIdCheck } from './past-id-check.js'
-import { pastRecord } from '../recovery/stored-records.js'
+import { defined } from '../../defined.js'
+import { pastParams, pastRecord } from '../recovery/stored-records.js'
 import type { TaskRegistry } from '../registry.js'
 
 export class AsyncTaskHistory implements Feature {
@@ -24,8 +25,11 @@ export class AsyncTaskHistory implements Feature {
     if (persistence === undefined) return
     const { id, status } = entry.record
     if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
-      // The callback must not capture the entry, or it would be kept in memory.
-      this.#past.add(toPastTask(entry.record, pastRecord(entry.record)), () => persistence.forget(id))
+      // What V8 keeps for the callback must not have the entry.
+      const record = pastRecord(entry.record)
+      const params = pastParams(record, persistence.paramsOf(entry))
+      const past = { ...toPastTask(entry.record, record), ...defined({ params }) }
+      this.#past.add(past, () => persistence.forget(id))
     } else persistence.forget(id)
   }
 
@@ -47,10 +51,15 @@ export class AsyncTaskHistory implements Feature {
     return found
   }
 
-  /**
-   * Returns a pruned task as it ended; undefined if the owner may not see it.
-   * @throws StoreError
-   */
+  /** A pruned task as it ended, with the params that it was launched with (`PastTask.params`). @throws StoreError */
+  async findWithParams(
+    id: string,
+  ): Promise<(Pick<PastTask, 'params'> & { readonly record: SettledTaskInfo }) | undefined> {
+    const task = await this.#past.find('task', id)
+    return task && { record: toRecord(task), params: task.params }
+  }
+
+  /** A pruned task, as it ended; undefined unless it is one that the owner may see. @throws StoreError */
   async find(id: string, owner?: string): Promise<SettledTaskInfo | undefined> {
     const task = await this.#past.find('task', id)
     return task === undefined || (owner !== undefined && task.owner !== owner) ? undefined : toRecord(task)

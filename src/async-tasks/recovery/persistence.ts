@@ -17,7 +17,7 @@ import { toStartedProgram, type StartedProgram } from '../../engine/reap.js'
 import { isPossibleRepeat } from '../delivery/notifications.js'
 import { useStore, type ContentsOf } from '../../store/shared-opening.js'
 import { folderName, type RunName } from '../output/run-files.js'
-import { programIn, reducedRecord, storedRecord } from './stored-records.js'
+import { endedRun, reducedRecord, storedRecord } from './stored-records.js'
 import type { Store, StoredDelivery, StoredFeatureState, StoredJson, StoredTask } from '../../store/store.js'
 import { PastTasks } from '../../kernel/past-tasks.js'
 import { StoreSync } from '../../kernel/store-sync.js'
@@ -177,6 +177,12 @@ export class Persistence implements DeliveryObserver {
   keyOf(entry: TaskEntry): string | undefined {
     const { key } = this.#storageOf(entry).run
     return typeof key === 'string' ? key : undefined
+  }
+
+  /** The params that a task was launched with; null when they were too large to be stored, undefined when there are none. */
+  paramsOf(entry: TaskEntry): StoredJson | null | undefined {
+    const { params } = this.#storageOf(entry).run
+    return params as StoredJson | null | undefined
   }
 
   setRun(entry: TaskEntry, fields: StoredJson): void {
@@ -448,7 +454,7 @@ export class Persistence implements DeliveryObserver {
         ...(delivery === 'delivered' && entry.lease && { [DELIVERED_BY]: entry.lease.id }),
       },
       ...(hasEnded(status)
-        ? programIn(run)
+        ? endedRun(run, isReduced)
         : { run: { ...run, ...this.#questionsOf(entry), ...(isReduced && { params: null }) } }),
     }
   }

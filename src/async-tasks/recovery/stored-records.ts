@@ -1,5 +1,6 @@
 /** The stored form of a task's record and run. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
+import { defined } from '../../defined.js'
 import { cutText } from '../../text/cut-text.js'
 import { jsonBytes } from '../../json/json-size.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
@@ -11,9 +12,12 @@ const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD
 
 const UNSTORABLE = 'The store could not hold the output.'
 
-/** The program that the next process may have to end. */
-export const programIn = ({ program }: StoredJson): Pick<StoredTask, 'run'> =>
-  program === undefined ? {} : { run: { program } }
+/** What is stored of the run of a task that has ended: the next process may have to end its program, and a person may launch it again with its params. */
+export function endedRun({ program, params }: StoredJson, isReduced: boolean): Pick<StoredTask, 'run'> {
+  const hasParams = params !== undefined && JSON.stringify(params) !== '{}'
+  const run = { ...defined({ program }), ...(hasParams && { params: isReduced ? null : params }) }
+  return Object.keys(run).length === 0 ? {} : { run }
+}
 
 /**
  * The stored form of a record: without the parts that end with this process, such as waiting callers, and without an output that JSON cannot
@@ -47,7 +51,13 @@ export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskI
 /** The maximum that the history keeps of a task, in bytes of JSON, and of the result of a larger one, in UTF-16 units. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
 
-/** The form of a record in the history. */
+/** The params that the history keeps beside a record; null for those that are too large. */
+export function pastParams(record: StoredJson, params: StoredJson | null | undefined): StoredJson | null | undefined {
+  if (params === undefined || params === null) return params
+  return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
+}
+
+/** What the history keeps of a record. */
 export function pastRecord(record: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole

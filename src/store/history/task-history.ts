@@ -19,6 +19,8 @@ export interface PastTask {
   readonly isCut?: boolean
   /** The record of the task. */
   readonly record: Readonly<Record<string, unknown>>
+  /** The params that it was launched with; null when they were too large, absent when there were none. */
+  readonly params?: Readonly<Record<string, unknown>> | null | undefined
 }
 
 /** A place in the history, which is sorted from the latest end to the earliest. */

@@ -285,7 +285,7 @@ describe('run again', () => {
     expect(await post(`tasks/${key}/run-again`)).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
   })
 
-  it('says why it cannot: its manager has forgotten the task, and the page holds no function', async () => {
+  it('says why it cannot: its manager has forgotten the task, and no subagent has its name', async () => {
     const { manager, get, post } = await withHost(1)
     const launch = async (id: string): Promise<void> => {
       manager.launch({ id, subagentName: 'helper', goalPrompt: 'x' }, () => ({}))
@@ -297,7 +297,7 @@ describe('run again', () => {
     for (let index = 0; manager.getTask('a') !== undefined; index += 1) await launch(`b${index}`)
     expect((await get('tasks/async:a')).body['can']).toMatchObject({
       runAgain: false,
-      whyNot: expect.stringContaining('has forgotten this one') as unknown,
+      whyNot: expect.stringContaining('has no subagent "helper"') as unknown,
     })
     expect(await post('tasks/async:a/run-again')).toMatchObject({ status: 409, body: { code: 'NOT_REPEATABLE' } })
     // Another task has its id now.
@@ -387,7 +387,7 @@ describe('run again', () => {
       commands: [{ tool_name: 'note', intention: 'because', timeout: 5000 }],
     })
     expect((await get(`tasks/command:${large}`)).body).toMatchObject({
-      can: { runAgain: false, whyNot: expect.stringContaining('no longer kept') as unknown },
+      can: { runAgain: false, whyNot: expect.stringContaining('too large to be kept') as unknown },
       commands: [{ args: { isCut: true } }],
     })
     expect(await post(`tasks/command:${large}/run-again`)).toMatchObject({

@@ -30,7 +30,7 @@ async function withStreams(manager: AsyncTaskManager, clock: ManualClock, maxTas
   const streams = new Streams({
     state,
     clock,
-    hello: () => ({ version: '0', hasAsync: true, hasCommands: false, maxTasks: 1, hints: 'code' }),
+    hello: () => ({ version: '0', hasAsync: true, hasCommands: false, canLaunch: false, maxTasks: 1, hints: 'code' }),
     onFailure: (error) => failures.push(error),
   })
   /** What is written, and what is waiting with it for the reader, in bytes. */

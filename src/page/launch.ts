@@ -1,0 +1,112 @@
+/** Launches a task for a person, and describes what can be launched. */
+import type { z } from 'zod'
+import { defined } from '../defined.js'
+import { InvalidInputError } from '../errors.js'
+import { jsonBytes } from '../json/json-size.js'
+import { jsonSchemaOf } from '../protocol/json-schema.js'
+import { lazily } from '../protocol/lazily.js'
+import { ownerName } from '../protocol/async-tasks.js'
+import { parseInput } from '../protocol/parse.js'
+import { strictObject } from '../protocol/strict-object.js'
+import { subagentOffer, type SubagentOffer } from '../tools/offered-subagents.js'
+import { definitionOf, type FlatSubagent } from '../tools/subagents.js'
+import { taskSchema } from '../tools/task-tool.js'
+import { cutText } from '../text/cut-text.js'
+import { asyncKey } from './async-entry.js'
+import { fieldsSchema } from './named-fields.js'
+import type { Again } from './run-again.js'
+import type { Sources } from './sources.js'
+import type { PageSubagent, PageSubagents } from './wire.js'
+
+/** The most subagents that are listed, the most bytes of all their schemas as JSON, and the longest description, in characters. */
+const LISTED = { subagents: 500, schemaBytes: 1024 * 1024, descriptionChars: 2000, namesChars: 1000 } as const
+
+/** What a person can say besides the subagent, the goal and the context. */
+const optionsSchema = lazily(() =>
+  taskSchema().pick({
+    behaviour_prompts: true,
+    tool_whitelist: true,
+    expected_outputs: true,
+    timeout_seconds: true,
+    concurrency_key: true,
+  }),
+)
+
+const launchSchema = lazily(() =>
+  strictObject({
+    goal: taskSchema().shape.goal_prompt,
+    owner: ownerName().optional(),
+    context: fieldsSchema().optional(),
+    options: optionsSchema().optional(),
+  }),
+)
+
+/** What the host of the page offers; undefined where there is nothing to launch. */
+export function offerOf({ manager }: Pick<Sources, 'manager'>): SubagentOffer | undefined {
+  const offer = manager?.reads.use(subagentOffer).offer
+  return offer === undefined || offer.list().size === 0 ? undefined : offer
+}
+
+/** The subagents that a person can launch. A schema for which there is no room is left out: its context is then a field for JSON. */
+export function listSubagents(sources: Sources): PageSubagents {
+  const offer = offerOf(sources)
+  let room: number = LISTED.schemaBytes
+  const subagents = [...(offer?.list() ?? [])]
+    .slice(0, LISTED.subagents)
+    .map(([name, { description, contextSchema }]) => {
+      const listed: PageSubagent = {
+        name,
+        ...(description !== undefined && { description: cutText(description, LISTED.descriptionChars) }),
+      }
+      const schema = contextSchema && jsonSchemaOf(contextSchema)
+      const bytes = schema === undefined ? 0 : jsonBytes(schema, room)
+      if (schema === undefined || bytes > room) return listed
+      room -= bytes
+      return { ...listed, contextSchema: schema }
+    })
+  return { owner: offer?.owner ?? '', subagents, optionsSchema: jsonSchemaOf(optionsSchema()) }
+}
+
+/**
+ * Launches a task of a subagent.
+ * @throws InvalidInputError for an unknown subagent or a wrong field, TaskLimitError, and StoreError when the launch cannot be stored
+ */
+export async function launchForPage(sources: Sources, name: string, body: unknown): Promise<Again> {
+  const { manager } = sources
+  const offer = offerOf(sources)
+  if (manager === undefined || offer === undefined) {
+    return { error: 'The host of this page has no subagents.', code: 'NO_SUBAGENTS' }
+  }
+  const known = offer.list()
+  const subagent = known.get(name)
+  if (subagent === undefined) {
+    throw new InvalidInputError(
+      'body.subagent',
+      name,
+      `one of ${cutText([...known.keys()].join(', '), LISTED.namesChars)}`,
+    )
+  }
+  const { goal, owner = offer.owner, options = {}, ...given } = parseInput(launchSchema(), body, 'body')
+  const { timeout_seconds = -1, concurrency_key: concurrencyKey, ...further } = options
+  const context = contextOf(subagent, given.context)
+  const params = { ...further, ...defined({ context }) }
+  const input = {
+    subagentName: name,
+    goalPrompt: goal,
+    owner,
+    ...(Object.keys(params).length > 0 && { params }),
+    ...(timeout_seconds !== -1 && { timeoutMs: timeout_seconds * 1000 }),
+    ...defined({ concurrencyKey }),
+  }
+  const { id } = offer.launching(owner, () => manager.launch(input, definitionOf(subagent)))
+  await manager.stored()
+  return { key: asyncKey(id) }
+}
+
+function contextOf(
+  { contextSchema }: FlatSubagent,
+  given: Readonly<Record<string, unknown>> | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  if (contextSchema === undefined) return given
+  return parseInput(contextSchema as z.ZodType<Readonly<Record<string, unknown>>>, given ?? {}, 'body.context')
+}

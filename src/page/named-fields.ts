@@ -1,0 +1,14 @@
+/** Objects whose fields are passed on by name, such as the arguments of a tool. */
+import { z } from 'zod'
+import { lazily } from '../protocol/lazily.js'
+
+export const isRecord = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Refuses a field that is called `__proto__`: what parses the object later would drop it without a word. */
+export const fieldsSchema = lazily(() =>
+  z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
+    if (!Object.hasOwn(fields, '__proto__')) return
+    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
+  }),
+)
