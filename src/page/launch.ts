@@ -64,7 +64,22 @@ export function listSubagents(sources: Sources): PageSubagents {
       room -= bytes
       return { ...listed, contextSchema: schema }
     })
-  return { owner: offer?.owner ?? '', subagents, optionsSchema: jsonSchemaOf(optionsSchema()) }
+  return { owner: offer?.owner ?? '', subagents, optionsSchema: titled(jsonSchemaOf(optionsSchema())) }
+}
+
+/** The labels of the options, for people. */
+const TITLES: Readonly<Record<string, string>> = {
+  behaviour_prompts: 'Instructions',
+  tool_whitelist: 'Tools',
+  expected_outputs: 'Outputs',
+  timeout_seconds: 'Deadline in seconds',
+  concurrency_key: 'Concurrency key',
+}
+
+function titled(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const fields = Object.entries(schema['properties'] as Readonly<Record<string, object>>)
+  const properties = fields.map(([name, field]) => [name, { title: TITLES[name], ...field }] as const)
+  return { ...schema, properties: Object.fromEntries(properties) }
 }
 
 /**

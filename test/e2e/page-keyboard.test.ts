@@ -1,35 +1,9 @@
 /** The page without a mouse, in Chromium: every action by keyboard alone. */
-import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { isLive, startHost, usePageBrowser } from '../support/page-browser.js'
+import { activeRow, focused, tabTo } from '../support/page-keyboard.js'
 
 const open = usePageBrowser()
-
-/** The role and the name of what has the focus, nearly as a screen reader says them. */
-const focused = (page: Page): Promise<string> =>
-  page.evaluate(`(() => {
-    const { ariaLabel, labels, textContent, role, localName } = document.activeElement
-    return (role ?? localName) + ' ' + (ariaLabel ?? labels?.[0]?.textContent ?? textContent).trim()
-  })()`)
-
-/** The row that a list or a tree has chosen, in words. */
-const activeRow = (page: Page): Promise<string | null> =>
-  page.evaluate(`(() => {
-    const id = document.activeElement.getAttribute('aria-activedescendant')
-    return id === null ? null : document.getElementById(id)?.getAttribute('aria-label') ?? null
-  })()`)
-
-/** Presses Tab until something has the focus. */
-async function tabTo(page: Page, wanted: RegExp): Promise<void> {
-  const passed: string[] = []
-  for (let presses = 0; presses < 60; presses += 1) {
-    await page.keyboard.press('Tab')
-    const at = await focused(page)
-    if (wanted.test(at)) return
-    passed.push(at)
-  }
-  throw new Error(`No ${String(wanted)} among:\n${passed.join('\n')}`)
-}
 
 describe('the page by keyboard', () => {
   it('cancels a task from the timeline', async () => {

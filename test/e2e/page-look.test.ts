@@ -24,7 +24,7 @@ import {
 } from '../support/page-look.js'
 
 const sizes = [
-  { width: 400, height: 800 },
+  { width: 390, height: 800 },
   { width: 1280, height: 800 },
   { width: 3840, height: 2160 },
 ] as const

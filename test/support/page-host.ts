@@ -10,6 +10,7 @@ import { localInstance } from '../../src/instances/local-instance.js'
 import { createTaskPage, type TaskPageOptions } from '../../src/page/create-task-page.js'
 import { instanceTool } from '../../src/protocol/instance-tools.js'
 import type { RunContext, RunInput } from '../../src/engine/runner.js'
+import type { SubagentRequest } from '../../src/tools/subagents.js'
 
 /** What the asker asks: a field of each kind. */
 export const QUESTION = {
@@ -77,6 +78,19 @@ const subagents = {
       return {}
     },
     takesMessages: true,
+  },
+  /** Has a schema, of which its result is what it got. */
+  shipper: {
+    description: 'Ships what it is given.',
+    contextSchema: z.object({
+      region: z.enum(['eu', 'us']).describe('Where it goes.'),
+      copies: z.number().int().min(1).max(9).default(2),
+      label: z
+        .string()
+        .regex(/^[A-Z]/)
+        .optional(),
+    }),
+    run: async ({ context = {} }: SubagentRequest) => ({ ...context }),
   },
   talker: async (_input: RunInput, context: RunContext) => {
     for (let line = 1; ; line += 1) {

@@ -85,6 +85,12 @@ export const VIEWS = {
     await showPart(page, 'task', `#/task/${encodeURIComponent(launched.talking)}`)
     await page.getByRole('button', { name: 'Run again …' }).click()
   },
+  'a launch with what is wrong with it': async (page) => {
+    await showPart(page, 'launch', '#/launch/shipper')
+    await page.locator('main summary').click()
+    await page.getByLabel('Deadline in seconds').fill('soon')
+    await page.getByRole('button', { name: 'Launch', exact: true }).click()
+  },
 } as const satisfies Readonly<Record<string, (page: Page, host: BusyHost) => Promise<void>>>
 
 /** The address of a part, as the fragment; that of the task that asks for `task`. */

@@ -5,6 +5,7 @@ export const PART_NAMES = {
   timeline: 'Timeline',
   tasks: 'Tasks',
   task: 'Task',
+  launch: 'Launch',
   history: 'History',
   delivery: 'Delivery',
   host: 'Host',

@@ -8,6 +8,7 @@ import { HistoryPart } from '../history/history-part.js'
 import { HealthPart } from '../health/health-part.js'
 import { HostPart } from '../host/host-part.js'
 import { InstancesPart } from '../instances/instances-part.js'
+import { LaunchPart } from '../launch/launch-part.js'
 import { MachinesPart } from '../machines-part.js'
 import { usePage } from '../page-state.js'
 import { TaskPart } from '../task/task-part.js'
@@ -24,6 +25,7 @@ const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   timeline: TimelinePart,
   tasks: TasksPart,
   task: TaskPart,
+  launch: LaunchPart,
   history: HistoryPart,
   delivery: DeliveryPart,
   host: HostPart,

@@ -4,14 +4,14 @@ import { PARTS, PART_NAMES, addressOf, type Part } from '../addresses.js'
 import { usePage } from '../page-state.js'
 
 export function Navigation({ current }: { readonly current: Part }) {
-  const { host } = usePage().view.value
+  const { host, hello } = usePage().view.value
   const list = useRef<HTMLUListElement>(null)
   // On a narrow screen it scrolls.
   useEffect(() => list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [current])
   return (
     <nav aria-label="Parts">
       <ul ref={list}>
-        {PARTS.map((part) => (
+        {PARTS.filter((part) => part !== 'launch' || hello?.canLaunch === true).map((part) => (
           <li key={part}>
             <a href={addressOf(part)} aria-current={part === current ? 'page' : undefined}>
               {PART_NAMES[part]}

@@ -20,7 +20,14 @@ export function NoTasks() {
         title="No tasks yet"
         command={"await tasks.tools.task.execute({\n  subagent_name: '…',\n  goal_prompt: '…',\n  async: true,\n})"}
       >
-        A task appears here as soon as an agent, or your code, launches one. With the name of one of your subagents:
+        A task appears here as soon as an agent, your code, or you launch one
+        {hello.canLaunch && (
+          <>
+            {' '}
+            in the part <a href="#/launch">Launch</a>
+          </>
+        )}
+        . In code, with the name of one of your subagents:
       </EmptyState>
     )
   }

@@ -1,6 +1,6 @@
 /** Tasks: a table with a filter; the chosen task is shown beside it. */
 import { useMemo, useRef } from 'preact/hooks'
-import { withParameter } from '../addresses.js'
+import { addressOf, withParameter } from '../addresses.js'
 import { replaceAddress } from '../current-address.js'
 import { usePage } from '../page-state.js'
 import type { PartProps } from '../shell/part-props.js'
@@ -29,6 +29,8 @@ export function TasksPart({ address }: PartProps) {
             <p class="hint">
               {found.length === tasks.length ? count(tasks.length) : `${count(found.length)} of ${count(tasks.length)}`}
             </p>
+            <span class="grow" />
+            {view.value.hello?.canLaunch === true && <a href={addressOf('launch')}>Launch a task</a>}
           </div>
           {tasks.length === 0 ? (
             <NoTasks />

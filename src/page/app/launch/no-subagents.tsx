@@ -1,0 +1,33 @@
+/** Why this page cannot launch tasks, and what to do about it. */
+import { usePage } from '../page-state.js'
+import { EmptyState } from '../shell/empty-state.js'
+
+const TITLE = 'This page cannot launch tasks'
+
+export function NoSubagents() {
+  const { hello } = usePage().view.value
+  if (hello?.hints === 'mcp') {
+    return (
+      <EmptyState title={TITLE} command="npx agent-tasks mcp --init">
+        This server has no subagents. Add them to agent-tasks.config.json, and start the server again. This command
+        writes an example:
+      </EmptyState>
+    )
+  }
+  if (hello?.hasAsync !== true) {
+    return (
+      <EmptyState title={TITLE}>
+        It has no agent host, whose subagents could be launched. Commands can be submitted in{' '}
+        <a href="#/instances">Instances</a>.
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState
+      title={TITLE}
+      command={'const tasks = createAgentTasks({ subagents: { … } })\nawait createTaskPage({ tasks })'}
+    >
+      The page offers the subagents that createAgentTasks has, and this host has none. Pass them to it:
+    </EmptyState>
+  )
+}
