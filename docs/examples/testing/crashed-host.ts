@@ -1,13 +1,13 @@
-/** A host of your own that loses a result when it crashes, and one that does not. Nothing else of this package is involved. */
+/** A host of your own that loses a result when it crashes, and a version that does not. It uses only the race kit. */
 import type { Race, RaceOptions } from 'agent-tasks/testing'
 
-/** The files of the host, and what the worker was told: all of it survives a crash. */
+/** The files of the host, and what the worker knows. All of it survives a crash. */
 interface Files {
   /** Results that the agent has not read. */
   readonly inbox: string[]
   /** What the agent has read. */
   readonly transcript: string[]
-  /** Results of which the worker knows that they are safe. */
+  /** Results that the worker knows are safe. */
   readonly safe: string[]
 }
 

@@ -1,4 +1,4 @@
-/** A machine of your own that loses an edit, and one that does not. Nothing else of this package is involved. */
+/** A machine of your own that loses an edit, and a version that does not. It uses only the race kit. */
 import type { Race, RaceOptions } from 'agent-tasks/testing'
 import { assign, createActor, fromPromise, setup } from 'xstate'
 
