@@ -82,7 +82,7 @@ describe('a host', () => {
     expect(host.lines).toEqual([])
   })
 
-  it('N7: cancels commands that are queued, and commands that run, and is told when others cancel them', async () => {
+  it('N7: cancels commands that are queued, and commands that run, and is notified when others cancel them', async () => {
     const cluster = await startNearCluster(2)
     const worker = await connectWatched(cluster.url, 'w')
     const host = startHost(cluster)
@@ -122,7 +122,7 @@ describe('a host', () => {
     await host.settled(first.id)
   })
 
-  it('N4: is told of commands whose node died, and of those behind them, which run elsewhere', async () => {
+  it('N4: receives the failure of commands whose node died, and the results of those behind them, which run elsewhere', async () => {
     const cluster = await startMortalCluster(2)
     const { nodes, url } = cluster
     const worker = await connectWatched(url, 'w', 500)

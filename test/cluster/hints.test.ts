@@ -46,7 +46,7 @@ async function outputOf(manager: AsyncTaskManager, id: string): Promise<unknown>
 }
 
 describe('the end of a run', () => {
-  it('W2: is told with its output when it has said nothing, and is read with what it said otherwise', async () => {
+  it('W2: is sent with its output when the run has said nothing, and is read with what the run said otherwise', async () => {
     const fleet = await startFleet()
     await fleet.worker(
       ({ goalPrompt }, context) => {
@@ -94,7 +94,7 @@ describe('the end of a run', () => {
 })
 
 describe('a run', () => {
-  it('W2: finds what it was told before a worker had it', async () => {
+  it('W2: finds what was sent to it before a worker had it', async () => {
     const fleet = await startFleet()
     const manager = fleet.manager()
     const { id } = manager.launch(launch, fleet.runnerOf({ takesMessages: true, lockMs }))

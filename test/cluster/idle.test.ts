@@ -48,7 +48,7 @@ function openRedis(url: string, name: string) {
 }
 
 describe('a node', () => {
-  it('N1: finds a task that it was not told of when it says that it lives', async () => {
+  it('N1: finds a task whose message it missed when it renews its lock', async () => {
     const cluster = await startMortalCluster(1)
     const worker = await connectWatched(cluster.url, 'w')
     const { addUntold } = openRedis(cluster.redis.url, 'agent-tasks')

@@ -46,7 +46,7 @@ const holding = (mark: string, more = {}) => ({
   ...more,
 })
 
-it('N3, N7: MCP submits to an instance of any node, waits and cancels, and the next server of the session tells what a killed one left', async () => {
+it('N3, N7: MCP submits to an instance of any node, waits and cancels, and the next server of the session delivers what a killed one left', async () => {
   const { url, redis } = await startNearCluster(2)
   const worker = await connectWatched(url, 'w')
   const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-mcp-'))

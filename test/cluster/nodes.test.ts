@@ -50,7 +50,7 @@ describe('several nodes', () => {
     expect([...(page.body['tasks'] as []), ...(rest.body['tasks'] as [])]).toEqual(lists[0]?.body['tasks'])
   })
 
-  it('N3: tells each subscriber each event once, in order, complete last, on every node', async () => {
+  it('N3: sends each subscriber each event once, in order, complete last, on every node', async () => {
     const { url, nodes } = await startCluster(2)
     const worker = await connectWatched(url, 'w')
     const clients = await Promise.all([...nodes, ...nodes].map(open))

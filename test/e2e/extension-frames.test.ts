@@ -60,7 +60,7 @@ async function showPdf(): Promise<string> {
 }
 
 describe('the PDF viewer, which may do what an extension may', () => {
-  it('E1: none of its elements is in a snapshot, and nothing runs in it', async () => {
+  it('E1: its elements are not in a snapshot, and nothing runs in it', async () => {
     const snapshot = await showPdf()
     expect(snapshot).not.toMatch(/Zoom|sidebar|Download/)
     const refs = [...snapshot.matchAll(/\[ref=(e\d+)\]/g)].map(([, ref]) => ref)

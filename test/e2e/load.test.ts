@@ -4,7 +4,7 @@ import { seed } from '../support/property.js'
 import { runLoad } from './load/run.js'
 
 it(
-  'S1, S2, S3, S7, S8, S9: every task ends once, and each subscriber is told each event once and in order',
+  'S1, S2, S3, S7, S8, S9: every task ends once, and each subscriber receives each event once and in order',
   { timeout: 180_000 },
   async () => {
     const { faults, leftovers, figures, byStatus } = await runLoad({ seed, tasks: 2000, clients: 50, instances: 20 })

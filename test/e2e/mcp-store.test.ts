@@ -181,7 +181,7 @@ it('K9: two servers of one session have a file each; when one is killed, the nex
   expect(readdirSync(store).filter((name) => name.endsWith('.db'))).toHaveLength(1)
 })
 
-it('K5: an answer that was written before the server was killed is told again, as a possible repeat', async () => {
+it('K5: an answer that was written before the server was killed is delivered again, as a possible repeat', async () => {
   const { open, start } = setUp()
   const first = await start('repeat')
   const id = await first.launch('plain', 'mine')

@@ -28,11 +28,11 @@ describe('the registry, against its model', () => {
     await checkProperty('ledger', ledgerProperty(createSubject()))
   })
 
-  it('F6, F7, F8, F9, F10: queues, repeats, stops, asks and tells as the model does after every action', async () => {
+  it('F6, F7, F8, F9, F10: queues, repeats, stops, asks and notifies as the model does after every action', async () => {
     await checkProperty('waiting', waitingProperty(createSubject()))
   })
 
-  it('F6, F7: tells and answers each question once, and each message, whatever else is asked', async () => {
+  it('F6, F7: delivers and answers each question once, and each message, whatever else is asked', async () => {
     await checkProperty('talking', talkingProperty(createSubject()))
   })
 })

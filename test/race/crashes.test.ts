@@ -17,7 +17,7 @@ const failureOf = async (exploration: Promise<unknown>): Promise<RaceError> => {
 }
 
 describe('any race with crashes', () => {
-  it('K1, K2, K3, K4, K5, K6, K7, K10: all lives together tell every end once, and lose nothing', async () => {
+  it('K1, K2, K3, K4, K5, K6, K7, K10: all lives together deliver every end once, and lose nothing', async () => {
     const { numRuns, seed, path } = propertyParameters()
     const { runs, orders } = await exploreRaces({ ...crashRace(), numRuns, seed, ...(path !== undefined && { path }) })
     console.info(`crashes: ${runs} runs, ${orders} different orders, seed ${seed}`)

@@ -6,7 +6,7 @@ import { familyRace, type FamilyScript, type FamilyWorld } from './families.prop
 import { familyFaults } from './family-faults.js'
 
 describe('any race of a family', () => {
-  it('F5: nothing of a cancelled family runs, and every end is told once', async () => {
+  it('F5: nothing of a cancelled family runs, and every end is delivered once', async () => {
     const { numRuns, seed, path } = propertyParameters()
     await exploreRaces({ ...familyRace(), numRuns, seed, ...(path !== undefined && { path }) })
   })

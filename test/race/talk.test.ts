@@ -6,7 +6,7 @@ import { talkFaults } from './talk-faults.js'
 import { talkRace } from './talk.property.js'
 
 describe('any race of answers, follow-ups and repeats, with crashes', () => {
-  it('F6, F7, F11: each question is told and answered once, and each message taken at most once, in order', async () => {
+  it('F6, F7, F11: each question is delivered and answered once, and each message taken at most once, in order', async () => {
     const { numRuns, seed, path } = propertyParameters()
     const { runs, orders } = await exploreRaces({ ...talkRace(), numRuns, seed, ...(path !== undefined && { path }) })
     console.info(`talk: ${runs} runs, ${orders} different orders, seed ${seed}`)

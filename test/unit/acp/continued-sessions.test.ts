@@ -44,7 +44,7 @@ describe('the session of an agent', () => {
     expect(context.sessions).toEqual([{ id: 's-7', cwd: folder }])
   })
 
-  it('U2: tells nothing again of what the agent replays when it loads it', async () => {
+  it('U2: reports nothing again that the agent replays when it loads it', async () => {
     const replay = [
       { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'the old answer' } },
       { sessionUpdate: 'tool_call', toolCallId: 'old', title: 'An old tool', kind: 'read' },

@@ -71,7 +71,7 @@ describe('a run that launches a task', () => {
     expect(manager.getRunningTasks('main').map(({ id }) => id)).toEqual(['p'])
   })
 
-  it('F5: waits for it, and is told its result', async () => {
+  it('F5: waits for it, and receives its result', async () => {
     const { launch, manager } = setUp()
     const parent = await launch('p')
     const child = await launch('c', 'p')
@@ -93,7 +93,7 @@ describe('a run that launches a task', () => {
     expect(reminders.leaseReminder({ owner: ownerOfRun('p') })?.text).toContain('found')
   })
 
-  it('F5, F11: is told of it again while it lasts, and then nobody is', async () => {
+  it('F5, F11: receives it again while it lasts, and then nobody does', async () => {
     const { launch, manager, task } = setUp()
     const parent = await launch('p')
     ;(await launch('c', 'p')).end('found')
@@ -234,7 +234,7 @@ describe('a run that launches a task', () => {
     await manager.dispose()
   })
 
-  it('F5: takes a slot of its own kind, of which there are maxChildTasks', async () => {
+  it('F5: takes one of the maxChildTasks slots for children', async () => {
     const { launch, open, manager } = setUp({ maxAsyncTasks: 2, maxChildTasks: 1 })
     await launch('p')
     const child = await launch('c', 'p')
@@ -562,7 +562,7 @@ describe('a cancellation', () => {
     expect(manager.cancelAll({ owner: 'boss' })).toEqual(['q', 'd'])
   })
 
-  it('F5: is told to the owner of the parent where cancelled tasks are', async () => {
+  it('F5: is delivered to the owner of the parent where cancelled tasks are', async () => {
     const { launch, manager } = setUp({ notifyCancelled: true })
     await launch('p')
     await launch('c', 'p')

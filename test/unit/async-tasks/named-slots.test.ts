@@ -108,7 +108,7 @@ describe('tasks with the same key', () => {
     expect(started()).toEqual(['b'])
   })
 
-  it('F18: are told apart from other kinds of task: a command and a child may have to wait for a task', async () => {
+  it('F18: are distinguished from other kinds of task: a command and a child may have to wait for a task', async () => {
     const { keyed, launch, child, run, started, status } = keyedTasks()
     await launch('parent')
     await keyed('a', 'k')

@@ -196,7 +196,7 @@ describe('the owner of a schedule', () => {
     expect(() => schedule({ in: 1, owner: 'run:a', ...wake })).toThrow(/input\.owner: got "run:a"/)
   })
 
-  it('F16: that is a run passes them on also when it has had nothing else', () => {
+  it('F16: that is a run passes them on also when it has had only schedules', () => {
     const { schedule, manager } = scheduledTasks()
     manager.registerTask({ id: 'a', subagentName: 'scout', goalPrompt: 'g', owner: 'ada' })
     schedule({ in: HOUR, owner: 'run:a', ...wake })

@@ -27,7 +27,7 @@ it('A7: take no place of the records that end later', () => {
   expect(manager.redeliver(deliveryId)).toBe(true)
 })
 
-it('A7: have at most 64 MiB, of which the newest are kept', () => {
+it('A7: have at most 64 MiB, and the newest are kept', () => {
   const { end, ids } = setUp()
   // A character is counted as two bytes.
   for (const id of ['long-1', 'long-2', 'long-3']) end(id, 15_000_000)

@@ -464,7 +464,7 @@ describe('a cancel', () => {
     checkCompletes()
   })
 
-  it('S4: of a running task aborts its call, and none of its commands starts after that', async () => {
+  it('S4: of a running task aborts its call, and no command of it starts after that', async () => {
     const id = host.submit(['a', 'b'])
     await host.settle()
     expect(host.tasks.cancelTask(id)).toBe(true)

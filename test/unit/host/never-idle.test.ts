@@ -95,7 +95,7 @@ describe('an agent that is never idle', () => {
     expect(() => createAgentTasks({ maxDelayMs: -1 })).toThrow('maxDelayMs')
   })
 
-  it('F11: is told the delivery id in the metadata of the result', async () => {
+  it('F11: receives the delivery id in the metadata of the result', async () => {
     const { clock, end, tasks } = setUp({ maxDelayMs: 0 })
     end('a')
     clock.advance(1)
@@ -136,7 +136,7 @@ describe('an agent that is never idle', () => {
 })
 
 describe('a message that was removed from the context', () => {
-  it('F11: is told again while its records live, marked as a repeat', () => {
+  it('F11: is delivered again while its records live, marked as a repeat', () => {
     const { tasks, manager, end, deliveryOf } = setUp()
     end('a')
     const { reminder } = tasks.beforeTurn()
@@ -178,7 +178,7 @@ describe('a message that was removed from the context', () => {
     expect(tasks.redeliver(second)).toBe(false)
   })
 
-  it('F11: is told again by the next process, where there is a store', async () => {
+  it('F11: is delivered again by the next process, where there is a store', async () => {
     const store = memoryStore()
     const clock = createManualClock()
     const first = new AsyncTaskManager({ store, clock })

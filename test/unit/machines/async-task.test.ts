@@ -127,7 +127,7 @@ describe('a task', () => {
     expect(actor.getSnapshot().value).toBe('failed')
   })
 
-  it('T7: a task that waits starts, fails or is cancelled, and nothing else', () => {
+  it('T7: a task that waits can only start, fail or be cancelled', () => {
     const queued = () => {
       const { actor, ask } = start(500)
       ask('Which one?')

@@ -66,7 +66,7 @@ describe('a server on a cluster', () => {
     expect(textOf(await use('list_instances'))).toContain('Redis is away')
   })
 
-  it('N7: cancels its commands when it ends, which the next server of its session tells', async () => {
+  it('N7: cancels its commands when it ends, which the next server of its session reports', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-mcp-cluster-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const { serve, commands } = setUp()

@@ -12,7 +12,7 @@ function setUp() {
 }
 
 describe('the prompt', () => {
-  it('F12: tells a model when to use which of its tools', async () => {
+  it('F12: explains to a model when to use which of its tools', async () => {
     const { app } = setUp()
     const { prompts } = (await send(app, ALICE, 'prompts/list')).result as { prompts: { name: string }[] }
     expect(prompts).toEqual([

@@ -58,7 +58,7 @@ const marksOf = ({ structuredContent = {} }: Called) =>
   Object.fromEntries(MARKS.flatMap((name) => (name in structuredContent ? [[name, structuredContent[name]]] : [])))
 
 describe('the next server of a session', () => {
-  it('K4: tells what was owed once, and says that an earlier session left it', async () => {
+  it('K4: delivers what was owed once, and says that an earlier session left it', async () => {
     const folder = newFolder()
     const first = serve(folder)
     const id = await first.launch()
@@ -74,7 +74,7 @@ describe('the next server of a session', () => {
     expect(textOf(await next.use('list_instances'))).not.toContain('the answer')
   })
 
-  it('K7: tells that what ran was interrupted, whether the server was killed or ended', async () => {
+  it('K7: reports that what ran was interrupted, whether the server was killed or ended', async () => {
     const folder = newFolder()
     const first = serve(folder)
     const id = await first.launch()
@@ -223,7 +223,7 @@ describe('an answer with results', () => {
     expect(contents().deliveries).toEqual([])
   })
 
-  it('K10: keeps its own result when nothing else can be stored as sent, which stays owed', async () => {
+  it('K10: keeps its own result when no other result can be stored as sent, and these stay owed', async () => {
     const folder = newFolder()
     const { use, launch, end, logged, manager } = serve(folder)
     const id = await launch()

@@ -130,7 +130,7 @@ describe('a task', () => {
     expect(await get('tasks/async:a/value/nothing?offset=0')).toMatchObject({ status: 404 })
   })
 
-  it('G2: of 100 MB is shown as far as it is read, and neither copied nor kept whole by the journal', async () => {
+  it('G2: of 100 MB is shown up to the part that was read, and neither copied nor kept whole by the journal', async () => {
     const { manager, detail, get } = await withTasks()
     manager.registerTask(task('a'))
     manager.completeTask('a', { text: 'x'.repeat(100 * MIB) })
@@ -151,7 +151,7 @@ describe('a task', () => {
     expect(kept.result?.bytes).toBeLessThanOrEqual(MIB)
   })
 
-  it('G2: whose parts are shared a million million times is shown as far as it is read', async () => {
+  it('G2: whose parts are shared a million million times is shown up to the part that was read', async () => {
     const { manager, detail, get, call } = await withTasks()
     let many: unknown = [1]
     for (let level = 0; level < 40; level += 1) many = [many, many]

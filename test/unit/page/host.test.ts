@@ -177,7 +177,7 @@ describe('the page of a host', () => {
     expect(clock.now()).toBe(START + 50)
   })
 
-  it('F17: cancels a monitor, of which its owner is notified', async () => {
+  it('F17: cancels a monitor, and its owner is notified', async () => {
     const { manager, launch, post } = await onPage()
     launch('a')
     const [one, other] = [1, 2].map(() => manager.monitor({ taskId: 'a' }, { match: 'x' }))

@@ -111,7 +111,7 @@ describe.runIf(process.platform === 'linux')('a process that is no program of th
     },
   )
 
-  it('K8: is not signalled when it has the token of another run, or a token of which the first part fits', async () => {
+  it('K8: is not signalled when it has the token of another run, or a token whose first part fits', async () => {
     const identity = await startBystander({ ...process.env, [RUN_TOKEN]: 'token-of-another' })
     for (const token of ['token', 'token-of-another-run', '']) {
       const program = { identity, token }

@@ -82,7 +82,7 @@ describe('POST /instances/:id/pause and /resume', () => {
 })
 
 describe('clients', () => {
-  it('S11: that are subscribed to an instance are told, and no others', async () => {
+  it('S11: that are subscribed to an instance are notified, and no others', async () => {
     const server = await startTestServer()
     const [told, other] = [await server.client(), await server.client()]
     await told.ask({ type: 'subscribe_instance', instanceId: 'calc' })
@@ -99,7 +99,7 @@ describe('clients', () => {
     expect([told.takeAll(), other.takeAll()]).toEqual([[], []])
   })
 
-  it('S11: are not told any longer when their hub is disposed, which listens no more', () => {
+  it('S11: are not notified any longer when their hub is disposed, which listens no more', () => {
     const tasks = new TaskManager({ instances: new InstanceManager() })
     onTestFinished(() => tasks.dispose())
     const off = vi.spyOn(tasks, 'off')

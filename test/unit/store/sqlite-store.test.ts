@@ -268,7 +268,7 @@ describe('a store refuses, and leaves as it is,', () => {
     expect(codeOf(() => sqliteStore(file).open())).toBe('STORE_INVALID')
   })
 
-  it('K11: a store of which one byte of a text has changed', async () => {
+  it('K11: a store in which one byte of a text has changed', async () => {
     await createStore(task('a', 1, { text: 'the original text' }))
     const bytes = readFileSync(file)
     bytes.write('0', bytes.indexOf('original'))
@@ -287,7 +287,7 @@ describe('a store refuses, and leaves as it is,', () => {
     },
   )
 
-  it('K11: a store of which a page is torn', async () => {
+  it('K11: a store with a torn page', async () => {
     await createStore(...Array.from({ length: 300 }, (_, at) => task(`task-${at}`, at, { text: 'x'.repeat(100) })))
     const bytes = readFileSync(file)
     bytes.fill(0, 3 * 4096, 3 * 4096 + 2048)

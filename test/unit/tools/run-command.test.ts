@@ -156,7 +156,7 @@ describe('a command in the background', () => {
 })
 
 describe('the limit of commands', () => {
-  it('F1: is their own: tasks take none of their slots, and calls in place take one', async () => {
+  it('F1: is their own: tasks take no slot of theirs, and calls in place take one', async () => {
     const { launch, sh, manager } = setUp({ maxCommands: 1, maxAsyncTasks: 0 })
     const id = await launch('exec sleep 60')
     for (const async of [true, false]) {

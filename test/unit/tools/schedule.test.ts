@@ -186,7 +186,7 @@ describe('schedule over MCP', () => {
     expect(manager.schedules()).toEqual([])
   })
 
-  it('F16: refuses a client that cannot be told from others', async () => {
+  it('F16: refuses a client that cannot be distinguished from others', async () => {
     const { call, manager } = setUpApp({}, config)
     expect(textOf(await call('schedule', { in_seconds: 60, message: 'x' }, {}, ANONYMOUS))).toContain('anonymous')
     expect(manager.schedules()).toEqual([])

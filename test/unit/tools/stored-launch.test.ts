@@ -63,7 +63,7 @@ describe.each(['task', 'run_command', 'submit_commands', 'submit_commands in pla
   },
 )
 
-it('K1: a launch is in the store when the model is told of it', async () => {
+it('K1: a launch is in the store when the model learns of it', async () => {
   const { calls, memory } = setUp()
   const { metadata } = await calls.task()
   expect(memory.contents().tasks).toMatchObject([{ id: metadata?.['agentId'] }])

@@ -313,7 +313,7 @@ describe('a question of a durable task', () => {
     expect(first.task()).toMatchObject({ status: 'completed' })
   })
 
-  it('F20: a model is told of its answer when that is stored, or that it is not yet', async () => {
+  it('F20: a model learns that its answer is stored, or that it is not yet', async () => {
     const store = memoryStore()
     let write: MemoryStore['write'] = (changes) => store.write(changes)
     const slow = { ...store, write: (changes: readonly StoreChange[]) => write(changes) }
@@ -420,7 +420,7 @@ describe('the message that asks a question of a durable task', () => {
   it.each([
     [true, false],
     [false, true],
-  ])('F20: of which the host says that it was delivered (%s) is owed again: %s', async (wasDelivered, isOwing) => {
+  ])('F20: that the host says was delivered (%s) is owed again: %s', async (wasDelivered, isOwing) => {
     const first = durableProcess(askTwice)
     await first.launch()
     await reminders(first.manager).leaseReminder()?.stored

@@ -47,7 +47,7 @@ describe('a durable task whose process dies', () => {
     expect(seen).toEqual([{ at: '1970-01-01T00:00:00.000Z' }, undefined])
   })
 
-  it('F20: throws the failure of a step again, with what code tells it apart by, until the task is repeated for another reason', async () => {
+  it('F20: throws the failure of a step again, with the fields by which code recognises it, until the task is repeated for another reason', async () => {
     let calls = 0
     const caught: unknown[] = []
     const run = async ({ step }: RunContext): Promise<unknown> => {

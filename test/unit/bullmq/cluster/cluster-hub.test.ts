@@ -177,7 +177,7 @@ describe('a gap', () => {
     expect(missed()).toBe(0)
   })
 
-  it('N3: is told to the subscribers of instances alone: what they have missed cannot be read', async () => {
+  it('N3: is sent to the subscribers of instances alone: what they have missed cannot be read', async () => {
     const { hub, subscriptions, missed, reads, errors } = open()
     subscriptions.addTask('t', 2)
     await reads[0]?.answer([])

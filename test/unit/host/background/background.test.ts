@@ -46,7 +46,7 @@ const mcpOf = ({ work }: Host, more: object = {}): McpTool => ({
 })
 
 describe('background()', () => {
-  it('F21: returns the tool as it is with the mode never, and leaves the tool that it wraps as it is', () => {
+  it('F21: returns the same tool with the mode never, and does not change the tool that it wraps', () => {
     const host = setUp()
     const search = mcpOf(host)
     const before = { ...search }
@@ -573,7 +573,7 @@ describe('the output', () => {
     expect(host.last()).toMatchObject({ status: 'failed', error: 'no index' })
   })
 
-  it('F21: of MCP that is an error fails the task, and is returned as it is in the foreground', async () => {
+  it('F21: of MCP that is an error fails the task, and is returned unchanged in the foreground', async () => {
     const host = setUp()
     const result = {
       isError: true,
@@ -612,7 +612,7 @@ describe('the progress', () => {
     return result
   }
 
-  it('F21: of the AI SDK is what its tool yields, of which the last is the result', async () => {
+  it('F21: of the AI SDK is what its tool yields, and the last value is the result', async () => {
     const host = setUp()
     const reported: unknown[] = []
     host.manager.progress$.subscribe(({ progress }) => reported.push(progress))
