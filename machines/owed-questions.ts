@@ -4,6 +4,7 @@
  */
 import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 
+/** Identifies a question. */
 export interface QuestionRef {
   /** The task that asks. */
   readonly taskId: string

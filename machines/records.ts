@@ -273,8 +273,10 @@ export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
 /** A frozen snapshot of one task, discriminated by `status`. Only `abortController` and `cause` are the original objects. */
 export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
 
+/** The error of a failed task. */
 export type TaskFailure = Pick<FailedTaskInfo, 'error' | 'errorName' | 'errorCode' | 'cause'>
 
+/** How a task ended. */
 export type Settlement =
   | { readonly status: 'completed'; readonly output: OutputObject }
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)

@@ -17,6 +17,7 @@ export class AgentTasksError extends Error {
 /** The id is in use by a task in memory or in the store's history. No change was made. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
+  /** The id in use. */
   readonly taskId: string
 
   constructor(taskId: string) {

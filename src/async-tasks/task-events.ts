@@ -23,7 +23,9 @@ export type OwnerCounts = ReadonlyMap<string, number>
 
 /** A progress report of a task. */
 export interface TaskProgressEvent {
+  /** The task that reports. */
   readonly taskId: string
+  /** The task's owner. */
   readonly owner: string
   /** The progress as reported. */
   readonly progress: TaskProgress

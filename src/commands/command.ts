@@ -9,6 +9,7 @@ export interface CommandResult {
   readonly text: string
 }
 
+/** A command or subcommand. */
 export interface SlashCommand {
   /** Without the slash. */
   readonly name: string

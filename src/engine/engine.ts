@@ -20,6 +20,7 @@ export interface WorkContext {
   readonly aborted?: boolean
 }
 
+/** Work for an engine. */
 export interface Work {
   /** The name of the work in reports. Need not be unique. */
   readonly id: string
@@ -39,6 +40,7 @@ export interface Run {
   abort(reason?: unknown): void
 }
 
+/** Starts work. */
 export interface Engine {
   /** Accepts work. It begins in a later microtask, or never if it is aborted before. */
   start(work: Work): Run

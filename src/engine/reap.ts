@@ -8,7 +8,9 @@ export const RUN_TOKEN = 'AGENT_TASKS_RUN'
 
 /** A program that was started as the leader of a process group, with `RUN_TOKEN` in its environment. */
 export interface StartedProgram {
+  /** The leader of its group. */
   readonly identity: ProgramIdentity
+  /** The value of `RUN_TOKEN`. */
   readonly token: string
 }
 

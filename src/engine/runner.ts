@@ -27,6 +27,7 @@ import type { StartedProgram } from './reap.js'
 export interface RunContext extends RunSteps {
   /** Aborts when the task is cancelled or its deadline passes. Exceptions of listeners are reported. */
   readonly signal: AbortSignal
+  /** The id of the task. */
   readonly taskId: string
   /** The owner that receives the result. It may change while the task runs. */
   readonly owner: string

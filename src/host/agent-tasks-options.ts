@@ -37,6 +37,7 @@ export interface CommandsOptions extends CommandPolicy {
   readonly maxCommands?: number
 }
 
+/** Options of `createAgentTasks`, including those of the manager. */
 export interface AgentTasksOptions<
   Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,

@@ -131,6 +131,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly schedules: (owner?: string) => ScheduleInfo[]
   /** Cancels a schedule (`AsyncTaskManager.cancelSchedule`). */
   readonly cancelSchedule: (id: string) => boolean
+  /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
    * Returns ended tasks, newest first. Includes tasks that are no longer in memory if the store has a history. Default: the tasks of all owners.

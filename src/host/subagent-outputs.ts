@@ -18,8 +18,10 @@ export type OutputOf<Runnable> = Runnable extends
     : OutputOfResult<Awaited<Result>>
   : OutputObject
 
+/** A function with this result. */
 export type RunReturning<Result> = (...args: never) => Result
 
+/** The output of a task whose run returns this. */
 export type OutputOfResult<Result> = Result extends string
   ? { readonly final_message: string }
   : Result extends object

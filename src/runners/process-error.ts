@@ -7,6 +7,7 @@ import type { ProgramEnd, ProgramStop } from './supervision.js'
 /** How much of a program's output an error includes, in UTF-16 units. */
 const TAIL_CHARS = 2000
 
+/** How a program failed. */
 export interface ProcessFailure {
   /** The path or name of the program. */
   readonly command: string

@@ -3,6 +3,7 @@ import { aName, anObject, optionsOf, required } from '../../protocol/option-chec
 
 /** A tool and the parameters that select one of its modes. For hosts that offer the tool under another name. */
 export interface FollowUpCall {
+  /** The tool's name. */
   readonly tool: string
   /** The parameters that select the mode. */
   readonly params: Readonly<Record<string, unknown>>

@@ -8,6 +8,7 @@ import { ByteTail, isContinuation } from '../../engine/byte-tail.js'
 /** The default limit of a task's output, in bytes. */
 export const DEFAULT_OUTPUT_BYTES = 64 * 1024
 
+/** A part of a text. */
 export interface OutputChunk {
   /** The text. It starts and ends with whole characters. */
   readonly text: string

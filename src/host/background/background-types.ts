@@ -29,6 +29,7 @@ export type BackgroundTask = z.output<ReturnType<typeof referenceSchema>>
 
 /** A tool of an MCP server: its definition from a client's `listTools`, and a function that calls it. */
 export interface McpTool {
+  /** The tool's name. */
   readonly name: string
   /** JSON Schema of the arguments. */
   readonly inputSchema: object
