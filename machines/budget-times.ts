@@ -2,7 +2,6 @@
 import { DueTimes } from './due-times.js'
 import type { TaskEntry } from './task-entry.js'
 
-/** The time limits of a budget. */
 export interface TimeBudget {
   /** How long all runs of the task may take together, in ms; undefined for no limit. */
   readonly runMs: number | undefined
@@ -27,7 +26,6 @@ export class BudgetTimes {
     this.#accounts.set(entry, { runMs, wrapUpMs, ranMs, startedAt: undefined, isWrapping: false })
   }
 
-  /** Starts a run. */
   start(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account === undefined) return

@@ -38,12 +38,10 @@ export class Journal {
     return this.#seq
   }
 
-  /** The number of the next change. */
   next(): number {
     return ++this.#seq
   }
 
-  /** Continues the numbers after this one. */
   continueAfter(seq: number): void {
     this.#seq = Math.max(this.#seq, seq)
   }
@@ -84,7 +82,6 @@ export class Journal {
     this.#publish({ type: 'questions', entry })
   }
 
-  /** Publishes the answer to a question. */
   answer(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
     this.#publish({ type: 'answer', entry, questionId, answer })
   }

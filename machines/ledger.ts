@@ -33,7 +33,6 @@ export interface LeaseRequest {
   readonly questions?: readonly QuestionRef[]
 }
 
-/** The parts of an owner's account. */
 export type AccountPart = ReturnType<typeof accountOf> | 'owed' | 'leased'
 
 interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
@@ -60,7 +59,6 @@ export interface LedgerOptions {
 
 /** Observes the messages that carry results and questions. */
 export interface DeliveryObserver {
-  /** A message carries an entry or one of its questions. */
   onCarried(deliveryId: string, entry: TaskEntry, question?: OwedQuestion): void
   /** The delivery state of an entry's questions has changed. */
   onAsked(entry: TaskEntry): void
@@ -92,7 +90,6 @@ export class Ledger {
     })
   }
 
-  /** An open lease. */
   lease(deliveryId: string): Lease | undefined {
     return this.#leases.get(deliveryId)
   }

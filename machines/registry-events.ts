@@ -118,7 +118,6 @@ export type RegistryEvent =
   /** Adds to the usage of a task. */
   | { readonly type: 'task.spend'; readonly entry: TaskEntry; readonly amount: Spending }
   | {
-      /** An open question is answered. */
       readonly type: 'question.answer'
       readonly entry: TaskEntry
       readonly questionId: string
@@ -184,7 +183,6 @@ export type TaskReport =
   | { readonly type: 'task.wrapping'; readonly taskId: string; readonly excess: string }
   | { readonly type: 'task.stopping'; readonly taskId: string; readonly excess: string | undefined }
 
-/** An event with an answer. */
 export type RegistryQuestion = Extract<RegistryEvent, { type: keyof RegistryAnswers }>
 
 /** An effect that follows a transition and may run host code. Effects run one after another, in order. */

@@ -26,7 +26,6 @@ export class SlotPools {
     this.foreground = newSlots('foreground')
   }
 
-  /** The slots that a task takes. */
   of(pool: SlotPool = 'task', depth = 1): Slots {
     if (pool !== 'child') return this[pool]
     while (this.#children.length < depth) this.#children.push(this.#newSlots('child'))

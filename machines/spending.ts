@@ -9,7 +9,6 @@ const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
 /** Adds without reaching Infinity. */
 const plus = (a: number | undefined, b: number): number => Math.min((a ?? 0) + b, Number.MAX_VALUE)
 
-/** Adds two amounts. */
 export function addSpent(spent: SpentTotals | undefined, amount: Spending): SpentTotals {
   const sum: Record<string, number> = { ...spent }
   for (const kind of KINDS) {

@@ -30,7 +30,6 @@ export interface TaskEntry {
 export interface OwedQuestion {
   readonly entry: TaskEntry
   readonly id: string
-  /** The receiver. */
   owner: string
   delivery: 'none' | 'owed' | 'leased' | 'delivered'
   /** The last message that carried it. */
@@ -43,7 +42,6 @@ export interface OwedQuestion {
 
 /** The stored delivery state of an open question. */
 export interface QuestionStanding {
-  /** The message that delivered it. */
   readonly deliveredBy?: string | undefined
   readonly isRepeat?: boolean | undefined
 }

@@ -6,7 +6,6 @@ import { BinaryHeap } from './binary-heap.js'
 import type { QueueTicket } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
-/** The limits of the queue. */
 export interface QueueLimits {
   /** The maximum of tasks. */
   readonly max: number

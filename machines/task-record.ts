@@ -15,7 +15,6 @@ import type {
   TaskSession,
 } from './records.js'
 
-/** The record of a new task. */
 export function admittedRecord<S extends ActiveTaskInfo['status']>(
   admission: TaskAdmission,
   { status, seq, launchedAt }: { readonly status: S; readonly seq: number; readonly launchedAt: number },
@@ -63,7 +62,6 @@ export function admittedRecord<S extends ActiveTaskInfo['status']>(
   }) as ActiveTaskInfo & { readonly status: S }
 }
 
-/** The record of a waiting task that has started. */
 export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: number): RunningTaskInfo {
   return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
 }
@@ -281,7 +279,6 @@ export function withQuestions(record: AsyncTaskInfo, questions: readonly TaskQue
   return Object.freeze(questions.length === 0 ? fields : { ...fields, questions }) as AsyncTaskInfo
 }
 
-/** The record of a task that moved to the background. */
 export function backgroundRecord({ isForeground: _, ...record }: AsyncTaskInfo): AsyncTaskInfo {
   return Object.freeze(record)
 }

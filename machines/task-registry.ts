@@ -76,7 +76,6 @@ export interface RegistryParts {
   /** How long durable tasks have worked. */
   readonly active: ActiveTimes
   readonly journal: Journal
-  /** The machine that each task runs. */
   readonly task: AsyncTaskMachine
   /** The clock of deadlines, in ms. It is never set back. */
   readonly elapsed: () => number
@@ -98,7 +97,6 @@ export interface RegistryParts {
   readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean
   /** Called when a start was counted and the windows of these subagents have changed. */
   readonly onCounted?: (rate: StartRate, names: readonly string[]) => void
-  /** Describes the error of a task's actor. */
   readonly describeError: (error: unknown) => TaskFailure
 }
 
@@ -111,14 +109,11 @@ export interface RegistryCore {
   readonly takeAnswer: () => unknown
 }
 
-/** The logic of the registry's actor. */
 export type RegistryLogic = ActorLogic<RegistrySnapshot, RegistryEvent | ChildEnd>
-/** The registry's actor. */
 export type RegistryRef = ActorRefFrom<RegistryLogic>
 
 const TASK_ACTOR_PREFIX = 'task.'
 
-/** Creates the logic of one registry. */
 export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const { ledger, history, families, pauses, active, journal, task, elapsed, limits } = parts
   const effects: RegistryEffect[] = []
@@ -848,7 +843,6 @@ type TaskRef = NonNullable<TaskEntry['ref']>
 
 type EnqueueOptions = Partial<Pick<EventOf<'task.resume'>, 'delayMs' | 'waitedMs' | 'isHeld' | 'isWaiting'>>
 
-/** The questions of a durable task. */
 type AskedBefore = Pick<AsyncTaskInput, 'isDurable' | 'questions' | 'asked'>
 
 /** What a waiting run has given back, and how it waits for it. */

@@ -82,7 +82,6 @@ export type FeatureMaker<Registry, F extends Feature> = (registry: Registry) => 
 
 type Hook = Exclude<keyof Feature, 'states'>
 
-/** The features of one registry. */
 export class Features<Registry> {
   readonly #made = new Map<FeatureMaker<Registry, Feature>, Feature>()
   readonly #byHook = new Map<Hook, Feature[]>()
@@ -116,7 +115,6 @@ export class Features<Registry> {
     return this.#byHook.get('leadsTo')?.some((feature) => feature.leadsTo?.(entry, other)) === true
   }
 
-  /** Runs all hooks of one kind. */
   run<H extends Hook>(hook: H, ...args: Parameters<NonNullable<Feature[H]>>): void {
     for (const feature of this.#byHook.get(hook) ?? []) {
       ;(feature[hook] as (...args: unknown[]) => void)(...args)

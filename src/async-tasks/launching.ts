@@ -206,7 +206,6 @@ export class Launcher implements RunHost {
     if (abortController !== undefined) listen(this.registry, abortController).link(entry)
   }
 
-  /** Creates the controller of a task. */
   newController(taskId: string): IsolatedController {
     return new IsolatedController((error) => this.registry.report(error, { source: 'abort-listener', taskId }))
   }

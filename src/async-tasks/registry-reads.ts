@@ -21,7 +21,6 @@ export interface RegistryReads {
   readonly isDisposed: boolean
   /** All notifications in order. Completes on disposal. */
   readonly notifications$: Observable<RegistryNotification>
-  /** What is owed, leased and running, by owner. */
   readonly ledger: Pick<Ledger, 'countOf' | 'isDelivering' | 'isOwing' | 'lease' | 'owed' | 'questions' | 'running'>
   /** The entries of kept tasks, by id. */
   readonly history: Pick<History, 'get'>

@@ -60,7 +60,6 @@ export interface TaskRegistryOptions {
   readonly report: OnError
   readonly inspect: Inspect | undefined
   readonly taskMachine: AsyncTaskMachine | undefined
-  /** An open store. */
   readonly store: Store | undefined
   /** The features, in the order of their hooks. */
   readonly features: readonly FeatureMaker<TaskRegistry, Feature>[]

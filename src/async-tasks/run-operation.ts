@@ -35,5 +35,4 @@ function failureType({
   return failure.errorCode ?? failure.errorName ?? '_OTHER'
 }
 
-/** The span that launched a task. */
 export const launchTraces = new PerTask<TraceContext>()

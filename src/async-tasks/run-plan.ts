@@ -9,14 +9,11 @@ import type { RetryPolicy } from '../protocol/retry-policy.js'
 import type { Feature } from './feature.js'
 import type { TaskRegistry } from './registry.js'
 
-/** A run to start. */
 export interface RunStart {
   readonly runner: FlatRunner
   /** How long it may take to stop after an abort, in ms. */
   readonly graceMs: number
-  /** Its further input. */
   readonly params?: RunInput['params'] | undefined
-  /** The task that it continues. */
   readonly previous?: PreviousTask | undefined
   /** Whether an earlier process started it and it continues. */
   readonly isResumed?: boolean
@@ -38,7 +35,6 @@ export interface LaunchedTask {
   readonly runner: Runner
 }
 
-/** The current run of a task. */
 export const currentRuns = new PerTask<Run>()
 
 /** How to start a run when a slot is free. Only for tasks that may wait or be retried. */

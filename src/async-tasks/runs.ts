@@ -40,7 +40,6 @@ export interface RunHost {
   readonly outputBytes: number
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner | undefined): ActiveTaskInfo
   childrenOf(parent: TaskEntry, run: CurrentRun): RunChildren
-  /** Creates the controller of a task. */
   newController(taskId: string): AbortController
 }
 
@@ -162,7 +161,6 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   }
 }
 
-/** Starts the run of a task that has waited. */
 export function startPlanned(host: RunHost, entry: TaskEntry): void {
   const plan = plans.get(entry)
   if (plan === undefined) host.registry.send({ type: 'slot.release', entry })

@@ -59,7 +59,6 @@ export function meantOf<Item>(
 /** Whether a task can be ended or sent a message. */
 export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
 
-/** Whether a task can be answered. */
 export const asks = ({ questions }: AsyncTaskInfo): boolean => questions !== undefined
 
 /** The items whose id starts with a prefix. An empty prefix matches nothing. */
@@ -95,7 +94,6 @@ export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTa
   return idOrPrefix === task.id || manager.registry.use(listedIds).shortOf(task.id) !== undefined
 }
 
-/** Describes a task that was pruned. */
 export function prunedText({ id, subagentName, prunedAt }: PrunedTask): string {
   return `Task ${id} (${toOneLine(subagentName)}) has ended, and its record was pruned at ${isoTime(prunedAt)}.`
 }

@@ -38,5 +38,4 @@ export class TaskWatchers implements Feature {
   }
 }
 
-/** The watchers of a registry. */
 export const taskWatchers = (): TaskWatchers => new TaskWatchers()

@@ -13,7 +13,6 @@ import { SHELL_NAME, spawnShell, type StartAttempt } from './start-error.js'
  */
 export const GATE = 'read -r go <&3 || exit 126; exec 3<&-'
 
-/** A shell that waits at its gate. */
 export interface GatedShell {
   /** If it could not be started, it has no pid and emits `error`. */
   readonly child: ChildProcess

@@ -55,7 +55,6 @@ export class DeliveryStandings implements Feature {
     return standing
   }
 
-  /** The owners that have an entry. */
   owners(): Iterable<string> {
     return this.#snapshots.keys()
   }

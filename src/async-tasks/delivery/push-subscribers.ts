@@ -39,5 +39,4 @@ export class PushSubscribers implements Feature {
   }
 }
 
-/** The push subscribers of a registry. */
 export const pushSubscribers = (): PushSubscribers => new PushSubscribers()

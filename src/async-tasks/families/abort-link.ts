@@ -7,7 +7,6 @@ import { IsolatedController } from '../../callbacks/isolated-controller.js'
 import { reasonOfAbort } from '../cancel-reason.js'
 import type { Feature } from '../feature.js'
 
-/** The effects of an abort. */
 export interface AbortHost {
   cancel(entry: TaskEntry, reason?: string): unknown
   readonly report: OnError

@@ -75,7 +75,6 @@ export class AsyncTaskHistory implements Feature {
   }
 }
 
-/** The history of a registry. */
 export const taskHistory = (registry: TaskRegistry): AsyncTaskHistory => new AsyncTaskHistory(registry)
 
 function toPastTask(task: AsyncTaskInfo, record: PastTask['record']): PastTask {

@@ -54,7 +54,6 @@ export class Monitor {
   readonly id: string
   owner: string
   hasEnded = false
-  /** Why it has ended, if it has. */
   endedBy: MonitorEnd = 'cancelled'
   /** The last scheduled check. */
   scheduledAt = Infinity

@@ -6,7 +6,6 @@ import type { StartedProgram } from '../../engine/reap.js'
 import { nodeBuiltin } from '../../node-builtins.js'
 import type { Feature } from '../feature.js'
 
-/** Identifies a run. */
 export interface RunName {
   readonly id: string
   readonly launchedAt: number
@@ -14,7 +13,6 @@ export interface RunName {
   readonly attempt?: number
 }
 
-/** The name of a run's folder. */
 export function folderName({ id, launchedAt, attempt = 1 }: RunName): string {
   // A hash, because an id may contain any character and be too long for a file name. JSON escapes lone surrogates.
   const hash = nodeBuiltin('node:crypto').createHash('sha256').update(JSON.stringify(id)).digest('hex')

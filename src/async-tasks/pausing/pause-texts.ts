@@ -24,7 +24,6 @@ export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   ]
 }
 
-/** Describes a pause in one line. */
 export function pauseLine({ owner, deliveries, since, by }: TaskPause): string {
   const whose = owner === undefined ? 'all tasks' : `the tasks of ${owner}`
   const held = deliveries === 'hold' ? '; results are held' : ''

@@ -2,7 +2,6 @@
 import { PerTask } from '../../../machines/per-task.js'
 import type { Feature } from '../feature.js'
 
-/** The maximum of waiting messages. */
 export const MAX_WAITING_MESSAGES = 100
 
 /** Their maximum total size, in bytes of UTF-8. */

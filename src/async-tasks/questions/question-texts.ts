@@ -54,7 +54,6 @@ function valuesOf(schema: unknown): readonly unknown[] | undefined {
 /** The maximum length of the description of an answer, in characters. */
 const EXPECTED_CHARS = 1000
 
-/** Describes the expected answer. */
 export function expectedAnswer(question: TaskQuestion): string {
   const [only, ...others] = Object.values(fieldsOf(question))
   const values = others.length === 0 ? valuesOf(only) : undefined

@@ -119,7 +119,6 @@ function mayRepeat(task: StoredTask, { retry, durable }: FlatRunner, steps: Step
   return retry !== undefined && retry.on.includes('interrupted') && task.attempt < retry.attempts
 }
 
-/** The stored further input of a task. */
 export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
   const { params } = run
   return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined

@@ -45,7 +45,6 @@ export interface PersistenceOptions {
 
 /** What is stored of a task besides its record. */
 export interface TaskStorage {
-  /** The number of the run. */
   readonly attempt: number
   /** When its deadline passes, in ms since the epoch. */
   readonly deadlineAt: number | undefined

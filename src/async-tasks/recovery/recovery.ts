@@ -51,7 +51,6 @@ export interface RecoveryHost {
   readonly goOn: (entry: TaskEntry, start: RunStart) => void
   /** Listens to the controller of a waiting task. */
   readonly link: (entry: TaskEntry) => void
-  /** Creates the controller of a task. */
   readonly newController: (taskId: string) => AbortController
 }
 

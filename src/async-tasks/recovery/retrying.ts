@@ -8,9 +8,7 @@ const MAX_RETRY_AFTER_MS = 86_400_000
 
 export interface FailedRun {
   readonly outcome: Outcome
-  /** The number of the run. */
   readonly attempt: number
-  /** Whether the engine could not start it. */
   readonly couldNotStart: boolean
   /** Whether it stopped after its deadline. */
   readonly isOverdue: boolean

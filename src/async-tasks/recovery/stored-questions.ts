@@ -38,5 +38,4 @@ export function storedStandings(
   )
 }
 
-/** A unique key for a question. */
 export const questionKey = ({ taskId, questionId }: QuestionRef): string => JSON.stringify([taskId, questionId])

@@ -8,7 +8,6 @@ export const MAX_FRUITLESS = 5
 
 /** The interruption of a run, as the next process finds it. */
 export interface Interruption {
-  /** The progress of its steps. */
   readonly progress: number
   /** The number of interruptions in a row without progress. */
   readonly fruitless: number

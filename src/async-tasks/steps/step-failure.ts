@@ -30,7 +30,6 @@ export function toStepFailure(reason: unknown): string {
   return JSON.stringify(failure)
 }
 
-/** Whether a stored text is that of a failure. */
 export function isStepFailure(text: string): boolean {
   try {
     const { name, message } = JSON.parse(text) as Partial<StepFailure>

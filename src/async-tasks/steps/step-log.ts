@@ -53,7 +53,6 @@ const eventSchema = lazily(() =>
 /** An event that no run has taken yet. `value` is JSON. */
 export type KeptEvent = z.output<ReturnType<typeof eventSchema>>
 
-/** The end of a step. */
 export type StepEnd = Pick<Step, 'result' | 'failure'>
 
 export type NewStep = Pick<Step, 'key' | 'kind'> & Partial<Pick<Step, 'dueAt' | 'forMs' | 'event'>>
@@ -300,7 +299,6 @@ export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
 export const resultOf = ({ result }: Pick<Step, 'result'>): unknown =>
   result === undefined ? undefined : JSON.parse(result)
 
-/** Whether a stored text is JSON. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

@@ -41,7 +41,6 @@ const FEATURE = 'steps'
 const logs = new PerTask<StepLog>()
 const waits = new PerTask<Map<string, Wait>>()
 
-/** The current run of a task that has steps. */
 export const stepRuns = new PerTask<StepRun>()
 
 export class Steps implements Feature {
