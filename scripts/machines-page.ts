@@ -8,7 +8,7 @@ const head = `# State machines
 <!-- Made by \`npm run docs:machines\` from machines/. Change the machine and run it again. -->
 
 Each machine in \`machines/\`: its input, a diagram, its states and its transitions. \`npm run docs:check\` fails when this page is out of
-date. Each file opens in the [Stately editor](https://stately.ai/editor) as it is. The registry, the parent of the async tasks, is actor
+date. You can open each file in the [Stately editor](https://stately.ai/editor). The registry, the parent of the async tasks, is actor
 logic without states: see [architecture.md](architecture.md).
 
 To run a machine by itself, give \`createActor\` the input below; the methods of \`host\` are the effects that you provide. Everything else

@@ -140,7 +140,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual((await reopened(again)).tasks, [task('a', 1), task('d', 4)], 'tasks')
   },
 
-  'keeps every text as it is': async ({ open, again }) => {
+  'keeps every text unchanged': async ({ open, again }) => {
     const texts = [
       '',
       'a\0b',

@@ -86,7 +86,7 @@ export function createWaitForAsyncTasksTool(
     name: NAME,
     description:
       'Wait until background async tasks have ended, and get their results. Without task_ids it waits for every running ' +
-      'task. Use it when you have nothing else to do: results are also delivered automatically.',
+      'task. Use it when you have no other work: results are also delivered automatically.',
     inputSchema: waitForAsyncTasksSchema(),
     describe: ({ task_ids = [], mode = 'all' }) => {
       const which = task_ids.length === 0 ? 'async tasks' : `async tasks ${task_ids.map((id) => `'${id}'`).join(', ')}`
@@ -147,10 +147,10 @@ async function wait(view: TaskView, input: WaitForAsyncTasksParams, limits: Wait
     settled.length > 0
       ? `${settled.length} of ${ids.length} async task(s) ended:`
       : asking.length > 0
-        ? `None of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
+        ? `0 of ${ids.length} async task(s) ended. ${asking.length} of them wait(s) for an answer.`
         : view.manager.reads.use(notes).isOwed(view.owner)
-          ? `None of ${ids.length} async task(s) ended. The wait has ended because a note came.`
-          : `None of ${ids.length} async task(s) ended within ${seconds} s.`
+          ? `0 of ${ids.length} async task(s) ended. The wait has ended because a note came.`
+          : `0 of ${ids.length} async task(s) ended within ${seconds} s.`
   return {
     llmContent: text.toString(header),
     returnDisplay: `${settled.length} of ${ids.length} async task(s) ended, ${pending.length} still running`,
@@ -203,7 +203,7 @@ export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyn
   name: NAME,
   title: 'Wait for background tasks',
   summary: 'Waits for results, or until a task asks a question.',
-  purpose: 'waits when you have nothing else to do. It is the way to wait: do not poll.',
+  purpose: 'waits when you have no other work. It is the way to wait: do not poll.',
   brief: 'waits for results',
   hints: { readOnlyHint: true, openWorldHint: false },
   output: lazily(() =>
@@ -216,7 +216,7 @@ export const waitForAsyncTasksTool: HostTool<ReturnType<typeof createWaitForAsyn
   create: ({ owned }) => createWaitForAsyncTasksTool(owned),
   served: {
     description:
-      'Wait until background async tasks have ended, and get their results. Use it when you have nothing else to do.',
+      'Wait until background async tasks have ended, and get their results. Use it when you have no other work.',
     texts: {
       task_ids: 'IDs or unique prefixes. Default: all that run.',
       mode: 'Whether all (default) or any have to end.',

@@ -24,7 +24,7 @@ export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'com
     owner: ownerOfRun(id),
     parentId: id,
     depth: depth + 1,
-    // A program uses the pool of commands, whoever launches it.
+    // A program always uses the pool of commands.
     pool: kind ?? 'child',
   } as const satisfies Partial<TaskAdmission>
 }

@@ -19,7 +19,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
   return [
     pageTool(toolkit, {
       name: 'browser_console_messages',
-      description: 'Tells what the scripts of the page logged, and what they threw',
+      description: 'Returns the messages and exceptions of the scripts of the page',
       isForDialogs: true,
       inputSchema: z.strictObject({
         level: z.enum(LEVELS).default('info').describe('The least severe level. Default: info'),

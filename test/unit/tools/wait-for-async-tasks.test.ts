@@ -92,7 +92,7 @@ describe('waiting', () => {
     expect(clock.pending).toBe(1)
     clock.advance(1)
     expect(clock.pending).toBe(0)
-    expect((await waiting).llmContent).toMatch(/^None of 1 async task\(s\) ended within 45 s\.\n\n1 async task\(s\)/)
+    expect((await waiting).llmContent).toMatch(/^0 of 1 async task\(s\) ended within 45 s\.\n\n1 async task\(s\)/)
   })
 
   it('is cut to its limit, with a note', async () => {
