@@ -3,6 +3,7 @@ import elk, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'el
 import type { AnyStateMachine, AnyStateNode } from 'xstate'
 import type { Box, ChartEdge, ChartLabel, ChartNode, MachineChart } from '../src/page/app/chart.js'
 import { pathOf, transitionsOf, type ChartTransition } from './charts.js'
+import { findCommonExits, isWithin, type CommonExits, type ExitGroup, type LineSource } from './common-exits.js'
 
 /** A monospaced character at 11 px, and at 13 px for names. */
 const LABEL_CHARACTER = 6.7
@@ -12,6 +13,7 @@ const STATE_HEIGHT = 48
 /** The name of a compound state is above its children. */
 const HEADING = 40
 const MARK = 14
+const GROUP = '[top=14,left=8,bottom=14,right=8]'
 
 const layered = {
   'elk.algorithm': 'layered',
@@ -34,23 +36,25 @@ const layered = {
   'elk.spacing.nodeSelfLoop': '20',
 }
 
-/** The transitions between two states share a line. */
+/** The transitions between two states share a line, and so do those from all states of a group. */
 interface Line {
-  readonly from: AnyStateNode
+  readonly source: LineSource
   readonly to: AnyStateNode
-  readonly transitions: ChartTransition[]
+  readonly labels: Pick<ChartLabel, 'text' | 'description'>[]
 }
 
 /** @throws Error when ELK leaves a line without a route */
 export async function layOut(machine: AnyStateMachine): Promise<MachineChart> {
   const { root } = machine
-  const lines = linesOf(machine)
+  const transitions = transitionsOf(machine)
+  const exits = findCommonExits(transitions)
+  const lines = linesOf(transitions, exits)
   const starts = compounds(root).map((node) => ({ node, initial: node.initial.target[0] }))
-  const hasAny = lines.some(({ from }) => from === root)
+  const hasAny = lines.some(({ source }) => source === root)
   const graph: ElkNode = {
     id: root.id,
     layoutOptions: layered,
-    children: [...childrenOf(root), ...(hasAny ? [{ id: anyOf(root), ...anyBox }] : [])],
+    children: [...childrenOf(root, exits), ...(hasAny ? [{ id: anyOf(root), ...anyBox }] : [])],
     edges: [
       ...starts.flatMap(({ node, initial }): ElkExtendedEdge[] =>
         initial === undefined ? [] : [{ id: `${startOf(node)} >`, sources: [startOf(node)], targets: [initial.id] }],
@@ -69,54 +73,68 @@ export async function layOut(machine: AnyStateMachine): Promise<MachineChart> {
     edges: [
       ...starts.flatMap(({ node, initial }): ChartEdge[] => {
         if (initial === undefined) return []
-        return [{ to: pathOf(initial), points: pointsOf(edges.get(`${startOf(node)} >`)), labels: [] }]
+        return [{ from: [], to: pathOf(initial), points: pointsOf(edges.get(`${startOf(node)} >`)), labels: [] }]
       }),
-      ...lines.map(({ from, to, transitions }, index): ChartEdge => {
+      ...lines.map(({ source, to, labels }, index): ChartEdge => {
         const edge = edges.get(`line ${index}`)
         return {
-          ...(from !== root && { from: pathOf(from) }),
+          from: source === root ? [] : statesOf(source).map(pathOf),
           to: pathOf(to),
           points: pointsOf(edge),
-          labels: transitions.flatMap(rowsOf).map(({ text, description }, row) => ({
-            text,
-            description,
-            ...boxOf(edge?.labels?.[row]),
-          })),
+          labels: labels.map((label, row) => ({ ...label, ...boxOf(edge?.labels?.[row]) })),
         }
       }),
     ],
   }
 }
 
-function linesOf(machine: AnyStateMachine): Line[] {
+function statesOf(source: LineSource): ExitGroup {
+  return 'id' in source ? [source] : source
+}
+
+function linesOf(transitions: readonly ChartTransition[], exits: CommonExits): Line[] {
   const lines = new Map<string, Line>()
-  for (const transition of transitionsOf(machine)) {
-    const { from, target: to } = transition
+  for (const transition of transitions) {
+    const { target: to } = transition
     if (to === undefined) continue
-    const key = `${from.id} ${to.id}`
-    const line = lines.get(key) ?? { from, to, transitions: [] }
+    const source = exits.sourceOf(transition)
+    const key = `${idOf(source)} ${to.id}`
+    const line = lines.get(key) ?? { source, to, labels: [] }
     lines.set(key, line)
-    const isNew = ({ event, guard }: ChartTransition): boolean =>
-      event !== transition.event || guard !== transition.guard
-    if (line.transitions.every(isNew)) line.transitions.push(transition)
+    const same = transitions.filter(
+      (other) =>
+        exits.sourceOf(other) === source &&
+        other.target === to &&
+        other.event === transition.event &&
+        other.guard === transition.guard,
+    )
+    if (same[0] === transition) line.labels.push(...rowsOf(transition, descriptionOf(same)))
   }
   return [...lines.values()]
 }
 
+/** What it means in each of the states, where that differs. */
+function descriptionOf(same: readonly ChartTransition[]): string {
+  const texts = new Set(same.map(({ description = '' }) => description))
+  if (texts.size === 1) return same[0]?.description ?? ''
+  return same.map(({ from, description = '' }) => `${from.key}: ${description}`).join('\n')
+}
+
 /** The guard is below its event: that is narrower. */
-function rowsOf({ event, guard, description = '' }: ChartTransition): Pick<ChartLabel, 'text' | 'description'>[] {
+function rowsOf({ event, guard }: ChartTransition, description: string): Line['labels'] {
   const texts = event === 'always' ? [`[${guard ?? 'else'}]`] : guard === undefined ? [event] : [event, `[${guard}]`]
   return texts.map((text) => ({ text, description }))
 }
 
-function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNode): ElkExtendedEdge {
+function elkEdgeOf({ source, to, labels }: Line, id: string, root: AnyStateNode): ElkExtendedEdge {
+  const [first] = statesOf(source)
   return {
     id,
-    sources: [from === root ? anyOf(root) : from.id],
+    sources: [source === root ? anyOf(root) : idOf(source)],
     targets: [to.id],
-    // As the file of a machine has them: states that come later are further down.
-    layoutOptions: { 'elk.layered.priority.direction': from.order < to.order ? '10' : '0' },
-    labels: transitions.flatMap(rowsOf).map(({ text }) => ({
+    // In the order of the machine: states that come later are further down.
+    layoutOptions: { 'elk.layered.priority.direction': (first?.order ?? 0) < to.order ? '10' : '0' },
+    labels: labels.map(({ text }) => ({
       text,
       width: Math.ceil(text.length * LABEL_CHARACTER) + 4,
       height: LABEL_LINE,
@@ -125,20 +143,33 @@ function elkEdgeOf({ from, to, transitions }: Line, id: string, root: AnyStateNo
   }
 }
 
-function childrenOf(parent: AnyStateNode): ElkNode[] {
-  const children = Object.values(parent.states).map((node): ElkNode => {
-    const width = Math.max(84, Math.ceil(node.key.length * NAME_CHARACTER) + 24)
-    if (Object.keys(node.states).length === 0) {
-      const last = { layoutOptions: { 'elk.layered.layering.layerConstraint': 'LAST' } }
-      return { id: node.id, width, height: STATE_HEIGHT, ...(node.type === 'final' && last) }
-    }
-    return {
-      id: node.id,
-      layoutOptions: { ...layered, 'elk.padding': `[top=${HEADING},left=8,bottom=16,right=8]` },
-      children: childrenOf(node),
-    }
-  })
+function childrenOf(parent: AnyStateNode, exits: CommonExits): ElkNode[] {
+  const children = grouped(Object.values(parent.states), exits.groupsIn(parent), exits)
   return parent.type === 'compound' ? [{ id: startOf(parent), width: MARK, height: MARK }, ...children] : children
+}
+
+/** The states, those of a group in a box, which may contain further boxes. */
+function grouped(states: readonly AnyStateNode[], groups: readonly ExitGroup[], exits: CommonExits): ElkNode[] {
+  const outer = groups.filter((group) => !groups.some((other) => other !== group && isWithin(group, other)))
+  return states.flatMap((state): ElkNode[] => {
+    const group = outer.find((one) => one.includes(state))
+    if (group === undefined) return [stateNode(state, exits)]
+    if (group[0] !== state) return []
+    const inner = groups.filter((one) => one !== group && isWithin(one, group))
+    return [
+      { id: idOf(group), layoutOptions: { ...layered, 'elk.padding': GROUP }, children: grouped(group, inner, exits) },
+    ]
+  })
+}
+
+function stateNode(node: AnyStateNode, exits: CommonExits): ElkNode {
+  if (Object.keys(node.states).length > 0) {
+    const padding = { 'elk.padding': `[top=${HEADING},left=8,bottom=16,right=8]` }
+    return { id: node.id, layoutOptions: { ...layered, ...padding }, children: childrenOf(node, exits) }
+  }
+  const width = Math.max(84, Math.ceil(node.key.length * NAME_CHARACTER) + 24)
+  const last = { layoutOptions: { 'elk.layered.layering.layerConstraint': 'LAST' } }
+  return { id: node.id, width, height: STATE_HEIGHT, ...(node.type === 'final' && last) }
 }
 
 function compounds(node: AnyStateNode): AnyStateNode[] {
@@ -157,12 +188,20 @@ function chartNodeOf(placed: ElkNode, machine: AnyStateMachine): ChartNode {
   const node = machine.getStateNodeById(id)
   const common = { path: pathOf(node), ...boxOf(placed) }
   if (mark === 'start') return { ...common, name: '', kind: 'start', description: '' }
+  if (mark === 'group') {
+    return { ...boxOf(placed), path: pathOf(node.parent ?? node), name: '', kind: 'group', description: '' }
+  }
   if (mark === 'any') return { ...common, name: 'any state', kind: 'any', description: '' }
   const kind = node.type === 'final' ? 'final' : node.type === 'compound' ? 'compound' : 'atomic'
   return { ...common, name: node.key, kind, description: node.description ?? '' }
 }
 
 const anyBox = { width: 96, height: 32 }
+
+/** A group has the id of its first state, and how many states it has. */
+function idOf(source: LineSource): string {
+  return 'id' in source ? source.id : `${source[0]?.id ?? ''} group ${source.length}`
+}
 
 function startOf({ id }: AnyStateNode): string {
   return `${id} start`

@@ -4,7 +4,7 @@ import type { ChartNode, MachineChart } from './chart.js'
 
 /** The states themselves, without the marks. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
-  return states.filter(({ kind }) => kind !== 'start' && kind !== 'any')
+  return states.filter(({ kind }) => kind !== 'start' && kind !== 'any' && kind !== 'group')
 }
 
 /** The path of a state in a chart. The page names the states of tasks without the states around them. */

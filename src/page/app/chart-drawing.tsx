@@ -22,14 +22,25 @@ export function ChartDrawing({ chart, label, counts, path }: ChartDrawingProps):
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
     <svg class="chart" role="img" aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-      {states.map((node) => (node.kind === 'compound' ? <State node={node} counts={counts} path={path} /> : null))}
+      {states.filter(isFrame).map((node) => (
+        <State node={node} counts={counts} path={path} />
+      ))}
       {lines.map(({ edge, isTaken }) => (
         <Line edge={edge} isTaken={isTaken} />
       ))}
-      {states.map((node) => (node.kind === 'compound' ? null : <State node={node} counts={counts} path={path} />))}
+      {states
+        .filter((node) => !isFrame(node))
+        .map((node) => (
+          <State node={node} counts={counts} path={path} />
+        ))}
       {lines.map(({ edge, isTaken }) => edge.labels.map((one) => <Label label={one} isTaken={isTaken} />))}
     </svg>
   )
+}
+
+/** Whether it is behind the lines. */
+function isFrame({ kind }: ChartNode): boolean {
+  return kind === 'compound' || kind === 'group'
 }
 
 function Line({ edge, isTaken }: { readonly edge: ChartEdge; readonly isTaken: boolean }): VNode {
@@ -64,6 +75,9 @@ function State({ node, counts, path }: StateProps): VNode {
   const { x, y, width, height, kind, name, description } = node
   const middle = x + width / 2
   if (kind === 'start') return <circle class="chart-start" cx={middle} cy={y + height / 2} r={width / 2 - 2} />
+  if (kind === 'group') {
+    return <rect class="chart-group" x={x + 1} y={y + 1} width={width - 2} height={height - 2} rx={12} />
+  }
   if (kind === 'any') {
     return (
       <g class="chart-any">

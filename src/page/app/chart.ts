@@ -22,19 +22,21 @@ export interface Box extends Point {
   readonly height: number
 }
 
-/** A state, or a mark: `start` points at the initial state, `any` stands for all states. */
+/**
+ * A state, or a mark: `start` points at the initial state, `any` stands for all states, and `group` is a box round states that have the same exits.
+ */
 export interface ChartNode extends Box {
   /** Its path below the machine, dotted. A mark has that of the state around it, and is no state itself. */
   readonly path: string
   readonly name: string
-  readonly kind: 'atomic' | 'compound' | 'final' | 'start' | 'any'
+  readonly kind: 'atomic' | 'compound' | 'final' | 'start' | 'any' | 'group'
   readonly description: string
 }
 
-/** The transitions from one state to another: one line with a label for each. */
+/** The transitions from one state, or from each state of a group, to another state: one line with a label for each event. */
 export interface ChartEdge {
-  /** The path of a state; absent for one that begins at a mark. */
-  readonly from?: string
+  /** The paths of the states; empty for a line from another mark. */
+  readonly from: readonly string[]
   readonly to: string
   readonly points: readonly Point[]
   readonly labels: readonly ChartLabel[]

@@ -55,9 +55,10 @@ export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): 
     const state = visited[index] ?? ''
     // Of several states around each other, the innermost handles an event.
     const [edge] = edges
-      .filter((line) => line.to === to && line.from !== undefined && isIn(state, line.from))
-      .sort((one, other) => (other.from?.length ?? 0) - (one.from?.length ?? 0))
-    if (edge !== undefined) taken.add(edge)
+      .filter((line) => line.to === to)
+      .flatMap((line) => line.from.filter((from) => isIn(state, from)).map((from) => ({ line, from })))
+      .sort((one, other) => other.from.length - one.from.length)
+    if (edge !== undefined) taken.add(edge.line)
   })
   return taken
 }

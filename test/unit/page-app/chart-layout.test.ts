@@ -12,14 +12,16 @@ const all = Object.values(machines).filter(isMachine)
 describe.each(all)('the drawing of $id', (machine) => {
   it('has every state of the machine, and every transition that leads to one', async () => {
     const chart = await layOut(machine)
-    const drawn = chart.states.filter(({ kind }) => kind !== 'start' && kind !== 'any')
+    const drawn = chart.states.filter(({ kind }) => kind !== 'start' && kind !== 'any' && kind !== 'group')
     const paths = statesOf(machine).flatMap(({ path }) => (path === '' ? [] : [path]))
     expect(drawn.map(({ path }) => path).sort()).toEqual(paths.sort())
     for (const { from, target, event, guard } of transitionsOf(machine)) {
       if (target === undefined) continue
       const line = chart.edges.find(
         (edge) =>
-          (edge.from ?? '') === from.path.join('.') && edge.to === target.path.join('.') && edge.labels.length > 0,
+          (from === machine.root ? edge.from.length === 0 : edge.from.includes(from.path.join('.'))) &&
+          edge.to === target.path.join('.') &&
+          edge.labels.some(({ text }) => text === (guard === undefined ? event : `[${guard}]`) || event === 'always'),
       )
       const shown = event === 'always' ? '[' : event
       expect(
@@ -33,7 +35,7 @@ describe.each(all)('the drawing of $id', (machine) => {
   it('has no label upon another, upon a state or outside', async () => {
     const chart = await layOut(machine)
     const labels = chart.edges.flatMap((edge) => edge.labels)
-    const solid = chart.states.filter(({ kind }) => kind !== 'compound')
+    const solid = chart.states.filter(({ kind }) => kind !== 'compound' && kind !== 'group')
     const touching = labels.flatMap((label, index) => [
       ...labels.slice(index + 1).filter((other) => overlap(label, other)),
       ...solid.filter((state) => overlap(label, state)),
@@ -54,6 +56,21 @@ describe.each(all)('the drawing of $id', (machine) => {
     expect(crossings).toEqual([])
   })
 
+  it('has in the box of a group its states and no others', async () => {
+    const { states, edges } = await layOut(machine)
+    const boxes = states.filter(({ kind }) => kind === 'group')
+    const groups = new Set(edges.filter(({ from }) => from.length > 1).map(({ from }) => from.join()))
+    const solid = states.filter(({ kind }) => kind === 'atomic' || kind === 'final' || kind === 'compound')
+    const inBox = boxes.map((box) =>
+      solid
+        .filter((state) => isWithin(state, box))
+        .map(({ path }) => path)
+        .filter((path, _, paths) => !paths.some((other) => path.startsWith(`${other}.`)))
+        .join(),
+    )
+    expect(inBox.sort()).toEqual([...groups].sort())
+  })
+
   it('is the same each time', async () => {
     expect(await layOut(machine)).toEqual(await layOut(machine))
   })
@@ -64,13 +81,24 @@ describe('the drawing of a task', () => {
     const { edges } = await layOut(machines.asyncTaskMachine)
     const endings = edges.filter(({ to }) => ['completed', 'failed', 'cancelled'].includes(to))
     const textOf = ({ from, to, labels }: ChartEdge): string =>
-      `${from} > ${to}: ${labels.map(({ text }) => text).join()}`
+      `${from.join()} > ${to}: ${labels.map(({ text }) => text).join()}`
     expect(endings.map(textOf)).toEqual([
       'active > completed: task.complete',
       'active > failed: task.fail',
       'active > cancelled: task.cancel',
       'active.stopping > failed: task.complete,task.fail,grace.passed',
     ])
+  })
+
+  it('has an exit that states share once, from the box round them', async () => {
+    const { edges } = await layOut(machines.asyncTaskMachine)
+    const shared = edges.filter(({ from }) => from.length > 1)
+    expect(shared.map(({ from, to, labels }) => [from.join(), to, labels.map(({ text }) => text).join()])).toEqual([
+      ['active.running,active.asking', 'active.queued', 'task.queue'],
+      ['active.running,active.asking', 'active.wrapping', 'budget.exceeded'],
+      ['active.running,active.asking,active.wrapping', 'active.stopping', 'deadline.passed'],
+    ])
+    expect(shared[0]?.labels[0]?.description).toMatch(/^running: No slot .*\nasking: The run has failed/)
   })
 
   it('needs no scrolling on a phone', async () => {
@@ -85,6 +113,15 @@ function overlap(one: Box, other: Box): boolean {
     other.x < one.x + one.width &&
     one.y < other.y + other.height &&
     other.y < one.y + one.height
+  )
+}
+
+function isWithin(inner: Box, outer: Box): boolean {
+  return (
+    inner.x >= outer.x &&
+    inner.y >= outer.y &&
+    inner.x + inner.width <= outer.x + outer.width &&
+    inner.y + inner.height <= outer.y + outer.height
   )
 }
 

@@ -71,5 +71,5 @@ describe('the lines that a task has gone along', () => {
 async function linesOf(...states: PageTaskState[]): Promise<string[]> {
   const chart = await layOut(asyncTaskMachine)
   const path = onChart(chart, taskPath({ kind: 'async', state: states.at(-1) ?? 'running' }, eventsOf(...states)))
-  return Array.from(takenEdges(path, chart.edges), ({ from, to }) => `${from} > ${to}`)
+  return Array.from(takenEdges(path, chart.edges), ({ from, to }) => `${from.join()} > ${to}`)
 }
