@@ -75,6 +75,14 @@ export const VIEWS = {
     await page.evaluate(`location.hash = ${JSON.stringify(`#/timeline?task=${encodeURIComponent(launched.talking)}`)}`)
     await page.locator('.task-panel summary', { hasText: 'running' }).click()
   },
+  'the tasks in a state of a machine': async (page) => {
+    await showPart(page, 'machines', '#/machines')
+    await page
+      .getByRole('link', { name: /^active: / })
+      .getByText('active', { exact: true })
+      .click()
+    await page.getByRole('heading', { name: / in active$/ }).waitFor()
+  },
   'a submission of two commands': async (page) => {
     await showPart(page, 'instances', '#/instances')
     await page.getByRole('button', { name: 'Submit …' }).click()

@@ -4,7 +4,12 @@ import type { ChartNode, MachineChart } from './chart.js'
 
 /** The states themselves, without the marks. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
-  return states.filter(({ kind }) => kind !== 'start' && kind !== 'any' && kind !== 'group')
+  return states.filter(isState)
+}
+
+/** Whether it is a state, and no mark. */
+export function isState({ kind }: ChartNode): boolean {
+  return kind !== 'start' && kind !== 'any' && kind !== 'group'
 }
 
 /** The path of a state in a chart. The page names the states of tasks without the states around them. */
@@ -33,7 +38,7 @@ export function countStates(chart: MachineChart, counts: MachineCounts): Readonl
   )
 }
 
-/** In words, for who does not see the drawing. */
+/** In words, for screen readers. */
 export function summaryOf(chart: MachineChart, counts: ReadonlyMap<string, number>): string {
   const live = statesOf(chart).flatMap(({ kind, path }) => {
     const count = counts.get(path) ?? 0

@@ -1,6 +1,6 @@
 /** The drawing of one machine. */
 import type { VNode } from 'preact'
-import { isIn } from './chart-counts.js'
+import { isIn, isState } from './chart-counts.js'
 import { arrowPath, linePath } from './chart-lines.js'
 import type { ChartEdge, ChartLabel, ChartNode, MachineChart } from './chart.js'
 import { takenEdges, type TaskPath } from './task-path.js'
@@ -12,28 +12,47 @@ export interface ChartDrawingProps {
   readonly counts: ReadonlyMap<string, number> | undefined
   /** With the paths of states in the chart. */
   readonly path: TaskPath | undefined
+  readonly linkOf?: (node: ChartNode) => StateLink | undefined
+  readonly chosenId: string | undefined
 }
 
-export function ChartDrawing({ chart, label, counts, path }: ChartDrawingProps): VNode {
+export interface StateLink {
+  readonly id: string
+  readonly href: string
+}
+
+export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: ChartDrawingProps): VNode {
   const { width, height, states, edges } = chart
+  // An image cannot contain links.
+  const role = states.some((node) => linkOf?.(node)) ? 'group' : 'img'
+  const state = (node: ChartNode): VNode => {
+    const link = linkOf?.(node)
+    const drawn = <State key={node.path} node={node} counts={counts} path={path} />
+    if (link === undefined || !isState(node)) return drawn
+    const { id, href } = link
+    const name = `${node.path}: ${counts?.get(node.path) ?? 0}`
+    return (
+      <a key={node.path} id={id} href={href} aria-label={name} aria-current={id === chosenId}>
+        {drawn}
+      </a>
+    )
+  }
   const taken = path && takenEdges(path, edges)
   const lines = edges.map((edge) => ({ edge, isTaken: taken?.has(edge) === true }))
   // What the task has taken is drawn last: on top where lines cross.
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
-    <svg class="chart" role="img" aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-      {states.filter(isFrame).map((node) => (
-        <State node={node} counts={counts} path={path} />
-      ))}
-      {lines.map(({ edge, isTaken }) => (
-        <Line edge={edge} isTaken={isTaken} />
-      ))}
-      {states
-        .filter((node) => !isFrame(node))
-        .map((node) => (
-          <State node={node} counts={counts} path={path} />
+    <svg class="chart" role={role} aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+      {states.filter(isFrame).map(state)}
+      <g aria-hidden="true">
+        {lines.map(({ edge, isTaken }) => (
+          <Line edge={edge} isTaken={isTaken} />
         ))}
-      {lines.map(({ edge, isTaken }) => edge.labels.map((one) => <Label label={one} isTaken={isTaken} />))}
+      </g>
+      {states.filter((node) => !isFrame(node)).map(state)}
+      <g aria-hidden="true">
+        {lines.map(({ edge, isTaken }) => edge.labels.map((one) => <Label label={one} isTaken={isTaken} />))}
+      </g>
     </svg>
   )
 }

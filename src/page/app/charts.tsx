@@ -5,7 +5,7 @@ import type { RefObject, VNode } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { MachineCounts } from '../wire.js'
 import { countStates, isIn, statesOf, summaryOf } from './chart-counts.js'
-import { ChartDrawing } from './chart-drawing.js'
+import { ChartDrawing, type StateLink } from './chart-drawing.js'
 import { READABLE, type ChartNode, type MachineChart } from './chart.js'
 import { onChart, pathText, type TaskPath } from './task-path.js'
 import './charts.css'
@@ -17,14 +17,26 @@ export interface ChartsProps {
   readonly path?: TaskPath | undefined
   /** The level of a machine's heading. Default: 3. */
   readonly level?: 2 | 3 | 4
+  /** The link of a state; undefined for a state without one. */
+  readonly linkOf?: (chart: MachineChart, node: ChartNode) => StateLink | undefined
+  /** The id of the link that was followed. */
+  readonly chosenId?: string | undefined
 }
 
-export function Charts({ counts, path, level = 3 }: ChartsProps): VNode {
+export function Charts({ counts, path, level = 3, linkOf, chosenId }: ChartsProps): VNode {
   const shown = path === undefined ? machineCharts : machineCharts.filter(({ id }) => id === path.machine)
   return (
     <div class="charts">
       {shown.map((chart) => (
-        <Machine key={chart.id} chart={chart} counts={counts} path={path} level={level} />
+        <Machine
+          key={chart.id}
+          chart={chart}
+          counts={counts}
+          path={path}
+          level={level}
+          linkOf={linkOf}
+          chosenId={chosenId}
+        />
       ))}
     </div>
   )
@@ -35,9 +47,11 @@ interface MachineProps {
   readonly counts: MachineCounts | undefined
   readonly path: TaskPath | undefined
   readonly level: 2 | 3 | 4
+  readonly linkOf: ChartsProps['linkOf']
+  readonly chosenId: string | undefined
 }
 
-function Machine({ chart, counts, path: named, level }: MachineProps): VNode {
+function Machine({ chart, counts, path: named, level, linkOf, chosenId }: MachineProps): VNode {
   const path = named && onChart(chart, named)
   const counted = counts && countStates(chart, counts)
   const Heading = `h${level}` as const
@@ -69,7 +83,14 @@ function Machine({ chart, counts, path: named, level }: MachineProps): VNode {
         role="group"
         aria-label={`Drawing of ${chart.id}`}
       >
-        <ChartDrawing chart={chart} label={labelOf(chart, counted, named)} counts={counted} path={path} />
+        <ChartDrawing
+          chart={chart}
+          label={labelOf(chart, counted, named)}
+          counts={counted}
+          path={path}
+          {...(linkOf && { linkOf: (node) => linkOf(chart, node) })}
+          chosenId={chosenId}
+        />
       </div>
       <details>
         <summary>As a table</summary>

@@ -63,7 +63,12 @@ export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): 
   return taken
 }
 
-/** A task that has timed out has failed, as its machine has it. */
-function machineState(state: PageTaskState): string {
+/** The kind of the tasks that a machine is for; undefined for a machine of something else. */
+export function kindOfMachine(id: string): PageTaskKind | undefined {
+  return (Object.keys(machines) as PageTaskKind[]).find((kind) => machines[kind] === id)
+}
+
+/** The name of the state in the machine, which has `failed` for a task that has timed out. */
+export function machineState(state: PageTaskState): string {
   return state === 'timed-out' ? 'failed' : state
 }

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest'
-import { asyncTaskMachine, deliveryMachine } from '../../../machines/index.js'
+import { asyncTaskMachine, commandTaskMachine, deliveryMachine } from '../../../machines/index.js'
 import { countStates, pathOf, summaryOf } from '../../../src/page/app/chart-counts.js'
 import { arrowPath, linePath } from '../../../src/page/app/chart-lines.js'
+import { tasksInState } from '../../../src/page/app/machines/tasks-in-state.js'
 import { layOut } from '../../../scripts/chart-layout.js'
+import { pageTask } from './page-tasks.js'
 
 it('counts an actor in the states around its own, too', async () => {
   const chart = await layOut(deliveryMachine)
@@ -59,4 +61,23 @@ it('draws a line with round corners up to its arrow', () => {
   ]
   expect(linePath(points)).toBe('M0 0L0 14Q0 20 6 20L33 20')
   expect(arrowPath(points)).toBe('M40 20L32 16L32 24Z')
+})
+
+it('finds the tasks that are in a state, or in one inside it', async () => {
+  const tasks = [
+    pageTask({ id: 'a', state: 'running' }),
+    pageTask({ id: 'b', key: 'command:b', kind: 'command', state: 'running' }),
+    pageTask({ id: 'c', state: 'asking' }),
+    pageTask({ id: 'd', state: 'failed', endedAt: 1 }),
+    pageTask({ id: 'e', state: 'timed-out', endedAt: 1 }),
+  ]
+  const [chart, commands, delivery] = await Promise.all(
+    [asyncTaskMachine, commandTaskMachine, deliveryMachine].map((machine) => layOut(machine)),
+  )
+  const found = (in_: typeof chart, path: string) => tasksInState(in_!, path, tasks).map(({ id }) => id)
+  expect(found(chart, 'active')).toEqual(['a', 'c'])
+  expect(found(chart, 'active.running')).toEqual(['a'])
+  expect(found(chart, 'failed')).toEqual(['d', 'e'])
+  expect(found(commands, 'running')).toEqual(['b'])
+  expect(found(delivery, 'dormant')).toEqual([])
 })
