@@ -1,4 +1,4 @@
-/** How the program ends when nobody reads its output any more, as in `agent-tasks watch | head -1`. */
+/** How the program ends when nobody reads its output any more, as in `agent-tasks tasks watch | head -1`. */
 import type { EventEmitter } from 'node:events'
 import { EXIT } from './exit-codes.js'
 

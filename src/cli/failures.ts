@@ -23,15 +23,18 @@ export class CommandEnd extends Error {
 }
 
 const hints: Readonly<Record<string, string>> = {
-  CONNECTION_FAILED: 'Start a server with `agent-tasks serve --demo`, or set its URL with --url or AGENT_TASKS_URL.',
-  CONNECTION_LOST: '`agent-tasks tasks list` shows the tasks of the server.',
+  CONNECTION_FAILED:
+    'Start a server with `agent-tasks serve --demo`, or set the URL of one with --url or AGENT_TASKS_URL. The link of a page changes when its host starts again.',
+  CONNECTION_LOST: '`agent-tasks tasks list` lists the tasks.',
   BAD_ANSWER: 'Another program listens there. Set the URL of the server with --url or AGENT_TASKS_URL.',
   UNAUTHORIZED: 'Set AGENT_TASKS_TOKEN to a token of the server.',
-  QUEUE_FULL: 'Wait until a task has ended (`agent-tasks watch`), or set a larger TASKS_MAX_QUEUE_SIZE for the server.',
+  PAGE_UNAUTHORIZED: 'Use the link that the host printed when it started: each start has a token of its own.',
+  QUEUE_FULL:
+    'Wait until a task has ended (`agent-tasks tasks watch`), or set a larger TASKS_MAX_QUEUE_SIZE for the server.',
   NO_INSTANCE: 'Connect one: `agent-tasks serve --instance name="command args"`.',
   INVALID_INSTANCE: '`agent-tasks instances` lists the instances.',
   NOT_CONNECTED: '`agent-tasks instances` lists the connected instances.',
-  TASK_NOT_FOUND: '`agent-tasks tasks list` lists the tasks of the server.',
+  TASK_NOT_FOUND: '`agent-tasks tasks list` lists the tasks.',
   INSTANCE_START_FAILED: 'Run the command on its own to see its error.',
 }
 

@@ -1,4 +1,5 @@
 /** Follows a task to its end: shows its progress, prints its results, and returns the exit code. */
+import type { TaskEvent } from '../client/session.js'
 import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
@@ -21,6 +22,8 @@ export interface FollowOptions {
   readonly submitted?: TaskSubmission
   /** Stops following; the task goes on. */
   readonly signal: AbortSignal
+  /** The line of an event as JSON. Default: the event of the protocol. */
+  readonly toJson?: (event: TaskEvent) => unknown
 }
 
 /**
@@ -28,7 +31,7 @@ export interface FollowOptions {
  * @throws the errors of `TaskClient.watch`; a ConnectionError names the task
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
-  const { terminal, isJson, signal, submitted } = options
+  const { terminal, isJson, signal, submitted, toJson = (event: TaskEvent): unknown => event } = options
   const view = createTaskView(terminal)
   let end: TaskCompleteMessage | undefined
   if (submitted !== undefined && !isJson) view.snapshot(submitted)
@@ -41,13 +44,13 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   })
   try {
     for await (const event of client.watch(taskId, { signal, onSnapshot })) {
-      if (isJson) terminal.printJson(event)
+      if (isJson) terminal.printJson(toJson(event))
       else view.show(event)
       if (event.type === 'task_complete') end = event
     }
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error
-    const message = `${error.message} ${taskId} may still run: agent-tasks watch ${taskId}`
+    const message = `${error.message} ${taskId} may still run: agent-tasks tasks watch ${taskId}`
     throw new ConnectionError(error.code, message, { cause: error })
   } finally {
     connection.unsubscribe()

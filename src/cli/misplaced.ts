@@ -2,12 +2,18 @@
 import { AgentTasksError } from '../errors.js'
 
 /** Options of commands that connect to a server, by whether they take a value. */
-const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = { '--url': true, '--json': false, '--reconnect': true }
+const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = {
+  '--url': true,
+  '--page': true,
+  '--store': true,
+  '--json': false,
+  '--reconnect': true,
+}
 
 /** @throws AgentTasksError that names the right command line */
 export function checkPlaces(args: readonly string[]): void {
   const [first = '', second = '<id>'] = args
-  if (first === 'cancel') throw misplaced('There is no command cancel.', ['task', 'end', second])
+  if (first === 'cancel') throw misplaced('There is no command cancel.', ['tasks', 'cancel', second])
   const options: string[] = []
   const rest = [...args]
   for (let [next] = rest; next !== undefined; [next] = rest) {

@@ -7,11 +7,12 @@ import { addMcpCommand } from './mcp-command.js'
 import { addConfigCommand } from './config-command.js'
 import { addDoctorCommand } from './doctor-command.js'
 import { addExtensionCommand } from './extension-command.js'
+import { addInstancesCommand } from './instances-command.js'
 import { addServeCommand } from './serve-command.js'
 import { addStoreCommand } from './store-command.js'
 import { addSubmitCommand } from './submit-command.js'
-import { addTasksCommands } from './tasks-commands.js'
-import { addWatchCommand } from './watch-command.js'
+import { addOldNames } from './tasks/old-names.js'
+import { addTasksCommands } from './tasks/tasks-commands.js'
 import { addWorkerCommand } from './worker-command.js'
 import { addWorktreesCommand } from './worktrees-command.js'
 import { CommandEnd, describeError } from './failures.js'
@@ -35,19 +36,22 @@ export function createProgram(io: ProgramIO, version: string): Command {
       'after',
       `
 Exit codes: 0 success, 1 the task failed, 2 invalid input, 3 no server, 4 refused, 5 the task was cancelled, 6 doctor found something
-missing, 7 a question was declined, 8 it was not answered, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token. Most commands print JSON with --json.
+missing, 7 a question was declined, 8 it was not answered, 130 Ctrl-C, 141 broken pipe. AGENT_TASKS_URL is the URL of the server, AGENT_TASKS_TOKEN its token,
+AGENT_TASKS_PAGE the link of a page. Most commands print JSON with --json.
 
 Examples:
   $ agent-tasks serve --demo
   $ agent-tasks submit task.json
+  $ agent-tasks tasks watch
   $ source <(agent-tasks completion bash)`,
     )
   addServeCommand(program, io)
   addMcpCommand(program, io)
   addWorkerCommand(program, io)
   addSubmitCommand(program, io)
-  addWatchCommand(program, io)
   addTasksCommands(program, io)
+  addInstancesCommand(program, io)
+  addOldNames(program, io)
   addAskCommand(program, io)
   addConfigCommand(program, io)
   addStoreCommand(program, io)

@@ -66,7 +66,7 @@ async function submit(file: string, options: SubmitOptions, io: ProgramIO): Prom
           terminal.say('The server has not answered: the task may run. `agent-tasks tasks list` shows it.')
           return
         }
-        const mayRun = `${taskId} may still run: agent-tasks task end ${taskId}`
+        const mayRun = `${taskId} may still run: agent-tasks tasks cancel ${taskId}`
         if (client.connection !== 'connected') {
           terminal.say(mayRun)
           return

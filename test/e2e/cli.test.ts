@@ -95,7 +95,7 @@ it('cancels its task at Ctrl-C', async () => {
 
 it('watches all tasks until Ctrl-C, a line for each change', async () => {
   const { url } = await serve('--demo')
-  const watch = start(['watch', '--interval', '50'], { AGENT_TASKS_URL: url })
+  const watch = start(['tasks', 'watch', '--interval', '50'], { AGENT_TASKS_URL: url })
   const lines = createInterface({ input: watch.child.stdout! })[Symbol.asyncIterator]()
   const task = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 0.5, steps: 1 } }] }
   await start(['submit', '-'], { AGENT_TASKS_URL: url }, JSON.stringify(task)).exited
@@ -121,7 +121,7 @@ it.each([[['submit', '-']], [['submit', '-', '--json']]])(
     await once(args.length > 2 ? submit.child.stdout! : submit.child.stderr!, 'data')
     child.kill('SIGKILL')
     expect(await submit.exited).toBe(3)
-    expect(await submit.stderr).toMatch(/(task_\S+) may still run: agent-tasks watch \1/)
+    expect(await submit.stderr).toMatch(/(task_\S+) may still run: agent-tasks tasks watch \1/)
   },
 )
 
@@ -129,7 +129,7 @@ it('ends quietly when the reader of its output has gone', async () => {
   const { url } = await serve('--demo')
   const task = JSON.stringify({ task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] })
   await start(['submit', '-'], { AGENT_TASKS_URL: url }, task).exited
-  const watch = start(['watch', '--interval', '50', '--json'], { AGENT_TASKS_URL: url })
+  const watch = start(['tasks', 'watch', '--interval', '50', '--json'], { AGENT_TASKS_URL: url })
   await once(watch.child.stdout!, 'data')
   watch.stdout.catch(() => undefined)
   watch.child.stdout!.destroy()

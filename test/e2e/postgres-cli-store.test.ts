@@ -106,7 +106,7 @@ describe('agent-tasks store', () => {
       (await run('tasks', 'history', '--json', ...args)).out
         .trim()
         .split('\n')
-        .map((line) => (JSON.parse(line) as { id: string }).id)
+        .map((line) => (JSON.parse(line) as { task_id: string }).task_id)
         .sort()
     expect(await idsOf('--store', url())).toEqual(['of one', 'of two'])
     expect(await idsOf('--store', url(), '--text', 'two')).toEqual(['of two'])

@@ -90,11 +90,11 @@ describe('submit', () => {
     const printed = [await submit(task), await submit(task, [], { isTTY: true, env: { NO_COLOR: '1' } })]
     const [, id = ''] = /(task_\S+)/.exec(printed[0]?.stderr ?? '') ?? []
     for (const args of [
-      ['watch', id],
+      ['tasks', 'watch', id],
       ['tasks', 'list'],
       ['instances'],
-      ['task', 'end', name],
-      ['watch', id, '--json'],
+      ['tasks', 'cancel', name],
+      ['tasks', 'watch', id, '--json'],
     ]) {
       printed.push(await ask(args))
     }
@@ -114,8 +114,11 @@ describe('submit', () => {
     ])
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(stdout).toMatch(/^task_\S+\n$/)
-    expect(await ask(['watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
-    expect(await ask(['watch', stdout.trim().slice(0, 8)])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
+    expect(await ask(['tasks', 'watch', stdout.trim()])).toMatchObject({ exitCode: 0, stdout: containing('5\n') })
+    expect(await ask(['tasks', 'watch', stdout.trim().slice(0, 8)])).toMatchObject({
+      exitCode: 0,
+      stdout: containing('5\n'),
+    })
   })
 
   it('exits with 4 and a hint when the server refuses the task', async () => {
@@ -168,7 +171,7 @@ describe('tasks, task and instances', () => {
   it.each([
     [['tasks', 'list', '--status', 'odd'], '--status: got "odd", expected one of queued, running'],
     [['tasks', 'list', '--limit', '-1'], '--limit: got "-1", expected an integer from 1 to 100000'],
-    [['watch', '--interval', 'often'], '--interval: got "often", expected an integer from 50'],
+    [['tasks', 'watch', '--interval', 'often'], '--interval: got "often", expected an integer from 50'],
     [['instances', '--url', 'ftp://x'], 'url'],
   ])('reject %j before anything is sent', async (args, message) => {
     expect(await run(args)).toMatchObject({ exitCode: 2, stdout: '', stderr: containing(message) })
@@ -178,24 +181,29 @@ describe('tasks, task and instances', () => {
     const { submit, run: ask } = await startCommandLine()
     const slow = { task_name: 'Slow', commands: [{ tool_name: 'slow', args: { seconds: 60, steps: 1 } }] }
     const id = (await submit(slow, ['--detach'])).stdout.trim()
-    const watching = ask(['watch', id])
-    expect(await ask(['task', 'end', id.slice(0, -1)])).toMatchObject({ exitCode: 0, stdout: `${id} was cancelled.\n` })
-    expect(await ask(['task', 'end', id])).toMatchObject({ exitCode: 5, stdout: `${id} had already ended.\n` })
-    expect(await ask(['task', 'end', id, '--json'])).toMatchObject({ stdout: `{"taskId":"${id}","cancelled":false}\n` })
+    const watching = ask(['tasks', 'watch', id])
+    expect(await ask(['tasks', 'cancel', id.slice(0, -1)])).toMatchObject({
+      exitCode: 0,
+      stdout: `${id} was cancelled.\n`,
+    })
+    expect(await ask(['tasks', 'cancel', id])).toMatchObject({ exitCode: 5, stdout: `${id} had already ended.\n` })
+    expect(await ask(['tasks', 'cancel', id, '--json'])).toMatchObject({
+      stdout: `{"task_id":"${id}","cancelled":false}\n`,
+    })
     expect(await watching).toMatchObject({ exitCode: 5 })
-    expect(await ask(['watch', id])).toMatchObject({ exitCode: 5, stderr: containing(`${id} cancelled`) })
+    expect(await ask(['tasks', 'watch', id])).toMatchObject({ exitCode: 5, stderr: containing(`${id} cancelled`) })
   })
 
   it('end nothing when no task has the prefix, or several', async () => {
     const { submit, run: ask } = await startCommandLine()
     await submit(add)
     await submit(add)
-    expect(await ask(['task', 'end', 'task_'])).toMatchObject({
+    expect(await ask(['tasks', 'cancel', 'task_'])).toMatchObject({
       exitCode: 4,
       stderr: containing('could be'),
     })
-    expect(await ask(['task', 'end', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('no task x') })
-    expect(await ask(['watch', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('tasks list') })
+    expect(await ask(['tasks', 'cancel', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('no task x') })
+    expect(await ask(['tasks', 'watch', 'x'])).toMatchObject({ exitCode: 4, stderr: containing('tasks list') })
   })
 
   it('list instances with their tools', async () => {
@@ -218,8 +226,12 @@ describe('the program', () => {
     [['--help']],
     [['submit', '--help']],
     [['serve', '--help']],
+    [['tasks', 'watch', '--help']],
+    [['tasks', 'show', '--help']],
+    [['tasks', 'history', '--help']],
     [['watch', '--help']],
     [['tasks', 'list', '--help']],
+    [['tasks', 'cancel', '--help']],
     [['task', 'end', '--help']],
     [['instances', '--help']],
   ])('has help with examples: %j', async (args) => {

@@ -75,7 +75,7 @@ it('a connection that is lost for good says how to go on, and other errors are a
   const { follow, connection$ } = createSubject([], lost)
   await expect(follow()).rejects.toMatchObject({
     code: 'CONNECTION_LOST',
-    message: 'It was lost. t1 may still run: agent-tasks watch t1',
+    message: 'It was lost. t1 may still run: agent-tasks tasks watch t1',
     cause: lost,
   })
   expect(connection$.observed).toBe(false)

@@ -16,11 +16,14 @@ function keepAlive() {
 
 const watching = async (args: readonly string[], isTTY = false) => {
   const host = await startCommandLine()
-  const watch = begin(['watch', '--interval', '50', ...args], { isTTY, env: { AGENT_TASKS_URL: host.server.httpUrl } })
+  const watch = begin(['tasks', 'watch', '--interval', '50', ...args], {
+    isTTY,
+    env: { AGENT_TASKS_URL: host.server.httpUrl },
+  })
   return { ...host, ...watch }
 }
 
-describe('watch without an id', () => {
+describe('tasks watch without an id', () => {
   it('prints a line for each change of each task, once, until Ctrl-C', async () => {
     const before = process.listenerCount('SIGINT')
     const { submit, written, ended, server } = await watching([])
@@ -92,7 +95,7 @@ describe('Ctrl-C', () => {
     signal('SIGINT')
     expect(await ended).toMatchObject({
       exitCode: 130,
-      stderr: matching(/(task_\S+) may still run: agent-tasks task end \1\n$/),
+      stderr: matching(/(task_\S+) may still run: agent-tasks tasks cancel \1\n$/),
     })
     refuse.mockRestore()
   })
@@ -113,8 +116,8 @@ describe('Ctrl-C', () => {
 describe('a server that does not answer', () => {
   it.each([
     [['submit', '-'], /^The server has not answered: the task may run\. `agent-tasks tasks list` shows it\.\n$/],
-    [['watch'], /^$/],
-    [['watch', 'task_1'], /^$/],
+    [['tasks', 'watch'], /^$/],
+    [['tasks', 'watch', 'task_1'], /^$/],
   ])('does not hold up the first Ctrl-C: %j', async (args, said) => {
     const sockets: Socket[] = []
     const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))

@@ -4,8 +4,8 @@ import { run, startCommandLine } from './command-line.js'
 
 describe('a command line that is nearly right', () => {
   it.each([
-    [['cancel', 't1'], 'There is no command cancel. Run: agent-tasks task end t1'],
-    [['cancel'], 'There is no command cancel. Run: agent-tasks task end <id>'],
+    [['cancel', 't1'], 'There is no command cancel. Run: agent-tasks tasks cancel t1'],
+    [['cancel'], 'There is no command cancel. Run: agent-tasks tasks cancel <id>'],
     [
       ['--url', 'http://x:1', 'instances'],
       '--url is an option of a command, and comes after it. Run: agent-tasks instances --url http://x:1',
@@ -26,12 +26,16 @@ describe('a command line that is nearly right', () => {
   })
 })
 
-it('task cancel is task end', async () => {
+it('task cancel is a former name of tasks cancel', async () => {
   const { server, run: runWith } = await startCommandLine()
   const submitted = server.taskManager.submitTask({
     task_name: 'a',
     commands: [{ tool_name: 'slow', args: { seconds: 60 } }],
   })
   const { taskId } = submitted as { taskId: string }
-  expect(await runWith(['task', 'cancel', taskId])).toMatchObject({ exitCode: 0, stdout: `${taskId} was cancelled.\n` })
+  expect(await runWith(['task', 'cancel', taskId])).toMatchObject({
+    exitCode: 0,
+    stdout: `${taskId} was cancelled.\n`,
+    stderr: 'agent-tasks task end has a new name: agent-tasks tasks cancel\n',
+  })
 })

@@ -167,7 +167,7 @@ describe('tasks history', () => {
       : out
           .trim()
           .split('\n')
-          .map((line) => (JSON.parse(line) as { id: string }).id)
+          .map((line) => (JSON.parse(line) as { task_id: string }).task_id)
 
   it('lists what has ended, the latest first, also while the store is open', async () => {
     const file = await filled()

@@ -1,11 +1,10 @@
-/** Lists of a server's tasks: read over pages, found by id, and shown as a table. */
-import { TaskServerError } from '../client/client-errors.js'
-import type { TaskClient, TaskListOptions } from '../client/task-client.js'
-import { lookUpPrefix, meantOf } from '../async-tasks/task-lookup.js'
-import { defined } from '../defined.js'
-import { MAX_LIST_LIMIT } from '../protocol/client-messages.js'
-import type { TaskSummary } from '../protocol/command-tasks.js'
-import { formatAge, formatTable, oneLine } from './table.js'
+/** The lists of a server's tasks: read over pages, and found by id. */
+import { TaskServerError } from '../../client/client-errors.js'
+import type { TaskClient, TaskListOptions } from '../../client/task-client.js'
+import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
+import { defined } from '../../defined.js'
+import { MAX_LIST_LIMIT } from '../../protocol/client-messages.js'
+import type { TaskSummary } from '../../protocol/command-tasks.js'
 
 /** At most `limit` tasks, newest first. */
 export async function listTasks(
@@ -44,17 +43,4 @@ export async function findTaskId(
   if (candidates.length === 1) return task.id
   const some = candidates.slice(0, 5).map(({ id, status }) => `${id} (${status})`)
   throw new TaskServerError('TASK_AMBIGUOUS', `${idOrPrefix} could be ${some.join(', ')}. Write more of the id.`)
-}
-
-/** The lines of a table of tasks. */
-export function taskRows(tasks: readonly TaskSummary[]): string[] {
-  const rows = tasks.map(({ id, status, currentCommandIndex, totalCommands, instanceId, createdAt, name }) => [
-    id,
-    status,
-    `${status === 'completed' ? totalCommands : Math.min(currentCommandIndex, totalCommands)}/${totalCommands}`,
-    instanceId,
-    formatAge(createdAt),
-    oneLine(name, 60),
-  ])
-  return formatTable(['ID', 'STATUS', 'DONE', 'INSTANCE', 'AGE', 'NAME'], rows)
 }

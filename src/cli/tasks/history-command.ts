@@ -1,21 +1,21 @@
 /** `agent-tasks tasks history`: the tasks of a store that have ended, also while its owner runs. */
 import type { Command } from 'commander'
-import { hasEnded, TERMINAL_STATUSES } from '../../machines/task-status.js'
-import { asPastTask } from '../command-tasks/past-command-task.js'
-import { FORGOTTEN, restoreTasks } from '../command-tasks/stored-tasks.js'
-import { InvalidInputError } from '../errors.js'
-import { placeOf, placeText, withKept } from '../kernel/past-tasks.js'
-import { readPostgresHistory } from '../postgres/read-store.js'
-import { isPostgresUrl, parsePostgresUrl } from '../postgres/store-url.js'
-import { readSqliteHistory } from '../store/history/sqlite-history.js'
-import { byEnd, type PastTask, type PastTaskQuery } from '../store/history/task-history.js'
-import { listHistories } from '../store/sessions/session-folder.js'
-import { toPastRow } from '../store/sessions/kept-tasks.js'
-import type { StoreContents } from '../store/store.js'
-import { readInteger } from './numbers.js'
-import { isFolder, partsOf } from './stored-sessions.js'
-import { formatAge, formatTable, oneLine } from './table.js'
-import { createTerminal, type ProgramIO } from './terminal.js'
+import { hasEnded, TERMINAL_STATUSES } from '../../../machines/task-status.js'
+import { asPastTask } from '../../command-tasks/past-command-task.js'
+import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
+import { InvalidInputError } from '../../errors.js'
+import { placeOf, placeText, withKept } from '../../kernel/past-tasks.js'
+import { readPostgresHistory } from '../../postgres/read-store.js'
+import { isPostgresUrl, parsePostgresUrl } from '../../postgres/store-url.js'
+import { readSqliteHistory } from '../../store/history/sqlite-history.js'
+import { byEnd, type PastTask, type PastTaskQuery } from '../../store/history/task-history.js'
+import { listHistories } from '../../store/sessions/session-folder.js'
+import { toPastRow } from '../../store/sessions/kept-tasks.js'
+import type { StoreContents } from '../../store/store.js'
+import { readInteger } from '../numbers.js'
+import { isFolder, partsOf } from '../stored-sessions.js'
+import { formatAge, formatTable, oneLine } from '../table.js'
+import { createTerminal, type ProgramIO } from '../terminal.js'
 
 interface HistoryOptions {
   readonly store?: string
@@ -29,14 +29,18 @@ interface HistoryOptions {
   readonly json?: boolean
 }
 
-const KINDS = { task: 'task', command: 'command task' } as const satisfies Record<string, PastTask['kind']>
+/** `task` is the former word for `async`. */
+const KINDS = { async: 'task', task: 'task', command: 'command task' } as const satisfies Record<
+  string,
+  PastTask['kind']
+>
 
 export function addHistoryCommand(tasks: Command, io: ProgramIO): void {
   tasks
     .command('history')
     .description('list tasks of a store that have ended, the latest first')
     .option('--store <store>', 'the file of a store, a folder of sessions, or postgres://… (default: TASKS_STORE)')
-    .option('--kind <kind>', 'only background tasks (task), or only tasks of commands (command)')
+    .option('--kind <kind>', 'only tasks of this kind: async, command')
     .option('--owner <owner>', 'only tasks of this owner, or of this instance')
     .option('--name <name>', 'only tasks of this subagent, or command tasks of this name')
     .option('--status <status>', 'only tasks that ended so: completed, failed, cancelled')
@@ -78,7 +82,7 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   }
   const tasks = found.sort(byEnd).slice(0, limit)
   const terminal = createTerminal(io, 'stdout')
-  if (options.json === true) tasks.forEach(terminal.printJson)
+  if (options.json === true) tasks.map(toJson).forEach(terminal.printJson)
   else if (tasks.length === 0) terminal.say('There is no task that matches.')
   else {
     const rows = tasks.map(({ id, kind, owner: of, name: called, status: end, completedAt, record }) => [
@@ -97,10 +101,16 @@ async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void
   }
 }
 
+/** A line of `--json`. The record is the stored one. */
+function toJson({ id, kind, owner, name, record, ...task }: PastTask): object {
+  if (kind === 'command task') return { task_id: id, kind: 'command', name, instanceId: owner, ...task, record }
+  return { task_id: id, kind: 'async', subagent: name, goal: record['goalPrompt'], owner, ...task, record }
+}
+
 function kindsOf(kind: string | undefined): readonly PastTask['kind'][] {
-  if (kind === undefined) return Object.values(KINDS)
+  if (kind === undefined) return ['task', 'command task']
   if (Object.hasOwn(KINDS, kind)) return [KINDS[kind as keyof typeof KINDS]]
-  throw new InvalidInputError('--kind', kind, `one of ${Object.keys(KINDS).join(', ')}`)
+  throw new InvalidInputError('--kind', kind, 'one of async, command')
 }
 
 async function readHistoryAt(location: string, query: PastTaskQuery): Promise<readonly PastTask[]> {

@@ -1,0 +1,133 @@
+/** A task of either kind, as the commands of `agent-tasks tasks` list and print it. */
+import { hasEnded, STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
+import type { Task, TaskSummary } from '../../protocol/command-tasks.js'
+import type { StoredTask } from '../../store/store.js'
+import type { PageTask } from '../../page/wire.js'
+import { defined } from '../../defined.js'
+import { formatAge, formatTable, oneLine } from '../table.js'
+
+/** Names a task. */
+export interface TaskRef {
+  readonly task_id: string
+  readonly kind: 'async' | 'command'
+}
+
+/** A line of `--json`. Times are in ms since the epoch. */
+export interface ListedTask extends TaskRef {
+  readonly status: AsyncTaskStatus
+  /** What a running task does, where the page knows more than its status, such as `asking`. */
+  readonly state?: string
+  readonly subagent?: string
+  readonly goal?: string
+  readonly owner?: string
+  readonly delivery?: string
+  /** Of a command task, as are the next four. */
+  readonly name?: string
+  readonly intention?: string
+  readonly instanceId?: string
+  readonly currentCommandIndex?: number
+  readonly totalCommands?: number
+  readonly createdAt: number
+  readonly startedAt?: number
+  readonly completedAt?: number
+  readonly error?: string
+}
+
+export function fromSummary({ id, startedAt, completedAt, ...task }: TaskSummary): ListedTask {
+  return { task_id: id, kind: 'command', ...task, ...defined({ startedAt, completedAt }) }
+}
+
+export function fromPage(task: PageTask): ListedTask {
+  const { id, kind, title, group, subagent, state, createdAt, startedAt, endedAt, delivery, error } = task
+  const { commands = [], commandCount } = task
+  const status = statusOf(state)
+  const ended = commands.filter((command) => command.state !== 'waiting' && command.state !== 'running').length
+  // A page lists the first commands only.
+  const isWhole = commands.length === commandCount
+  return {
+    task_id: id,
+    kind,
+    status,
+    ...(status !== state && { state }),
+    ...(kind === 'async' ? { goal: title, owner: group } : { name: title, instanceId: group }),
+    ...defined({ subagent, delivery, totalCommands: commandCount }),
+    ...(isWhole && { currentCommandIndex: ended }),
+    createdAt,
+    ...defined({ startedAt, completedAt: endedAt, error }),
+  }
+}
+
+export function fromStore({ id, owner, status, delivery, launchedAt, completedAt, record }: StoredTask): ListedTask {
+  return {
+    task_id: id,
+    kind: 'async',
+    status,
+    owner,
+    delivery,
+    createdAt: launchedAt,
+    ...defined({
+      completedAt,
+      subagent: textOf(record['subagentName']),
+      goal: textOf(record['goalPrompt']),
+      error: textOf(record['error']),
+    }),
+  }
+}
+
+export function fromTask({ commands, error, ...task }: Task): ListedTask {
+  const { id, name, instanceId, status, createdAt, startedAt, completedAt } = task
+  const ended = commands.filter((command) => command.status !== 'pending' && command.status !== 'running')
+  return {
+    task_id: id,
+    kind: 'command',
+    status,
+    name,
+    instanceId,
+    currentCommandIndex: ended.length,
+    totalCommands: commands.length,
+    createdAt,
+    ...defined({ startedAt, completedAt, error: error?.message }),
+  }
+}
+
+/** The status for a state of the page: a task that asks a question is running, for example. */
+function statusOf(state: string): AsyncTaskStatus {
+  if (state === 'timed-out') return 'failed'
+  return STATUSES.find((status) => status === state) ?? 'running'
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+export const isOver = ({ status }: ListedTask): boolean => hasEnded(status)
+
+/** The commands that have ended, such as `1/2`; empty for an async task. */
+export function doneText({ status, currentCommandIndex: index, totalCommands: total }: ListedTask): string {
+  if (total === undefined) return ''
+  if (index === undefined) return `?/${total}`
+  return `${status === 'completed' ? total : Math.min(index, total)}/${total}`
+}
+
+/** The lines of a table. Command tasks alone have one of their own. */
+export function taskTable(tasks: readonly ListedTask[]): string[] {
+  if (tasks.every(({ kind }) => kind === 'command')) {
+    const rows = tasks.map((task) => [
+      task.task_id,
+      task.status,
+      doneText(task),
+      oneLine(task.instanceId ?? '', 40),
+      formatAge(task.createdAt),
+      oneLine(task.name ?? '', 60),
+    ])
+    return formatTable(['ID', 'STATUS', 'DONE', 'INSTANCE', 'AGE', 'NAME'], rows)
+  }
+  const rows = tasks.map((task) => [
+    oneLine(task.task_id, 60),
+    task.state ?? task.status,
+    task.kind === 'command' ? `(commands ${doneText(task)})` : oneLine(task.subagent ?? '', 30),
+    oneLine(task.owner ?? task.instanceId ?? '', 30),
+    task.delivery ?? '',
+    formatAge(task.createdAt),
+    oneLine(task.goal ?? task.name ?? '', 60),
+  ])
+  return formatTable(['TASK', 'STATUS', 'SUBAGENT', 'OWNER', 'DELIVERY', 'AGE', 'GOAL'], rows)
+}

@@ -1,0 +1,121 @@
+/** Requests to a page, as the page in a browser makes them. */
+import { z } from 'zod'
+import { systemClock } from '../../clock.js'
+import { ConnectionError, TaskServerError } from '../../client/client-errors.js'
+import { callRest } from '../../client/rest.js'
+import { InvalidInputError } from '../../errors.js'
+import type { ChangesEvent, PageTaskDetail, TasksEvent } from '../../page/wire.js'
+
+/** How long the page may take to answer, in ms. */
+const REQUEST_MS = 30_000
+
+export interface PageConnection {
+  detail(key: string): Promise<PageTaskDetail>
+  /** A value of a task, read to its end. */
+  value(key: string, name: string): Promise<string>
+  /** @throws TaskServerError `TASK_ENDED` when it had ended */
+  cancel(key: string, reason: string | undefined): Promise<void>
+  /** The snapshot of all tasks, and then what changes. @throws the reason of the signal, ConnectionError */
+  events(signal: AbortSignal): AsyncGenerator<PageStreamEvent>
+}
+
+/** `ready` follows the last piece of the snapshot. */
+export type PageStreamEvent =
+  | { readonly type: 'hello' }
+  | { readonly type: 'tasks'; readonly data: TasksEvent }
+  | { readonly type: 'ready' }
+  | { readonly type: 'changes'; readonly data: ChangesEvent }
+
+// The server of the page is of this package: what it sends is not checked field by field.
+const detailSchema = z.custom<PageTaskDetail>((value) => typeof (value as PageTaskDetail | null)?.task === 'object')
+const doneSchema = z.looseObject({})
+
+/** @param link as a host prints it, with its token. @throws InvalidInputError */
+export function connectPage(option: string, link: string): PageConnection {
+  const { base, token } = parseLink(option, link)
+
+  const call = async <T extends z.ZodType>(path: string, schema: T, body?: object): Promise<z.output<T>> => {
+    const { signal } = new AbortController()
+    const options = { baseUrl: base, token, fetch: undefined, signal, clock: systemClock, timeoutMs: REQUEST_MS }
+    try {
+      return await callRest(options, path, schema, body)
+    } catch (error) {
+      throw error instanceof TaskServerError && error.code === 'UNAUTHORIZED' ? refused() : error
+    }
+  }
+
+  const open = async (path: string, signal: AbortSignal): Promise<Response> => {
+    const url = base + path
+    try {
+      const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, redirect: 'error', signal })
+      if (response.ok) return response
+      await response.body?.cancel()
+      if (response.status === 401) throw refused()
+      throw new TaskServerError(`HTTP_${response.status}`, `${url} answered ${response.status}.`, response.status)
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof TaskServerError) throw error
+      throw new ConnectionError('CONNECTION_FAILED', `Cannot reach the page at ${base}.`, { cause: error })
+    }
+  }
+
+  return {
+    detail: (key) => call(`/api/tasks/${encodeURIComponent(key)}`, detailSchema),
+    value: async (key, name) => {
+      const path = `/api/tasks/${encodeURIComponent(key)}/value/${encodeURIComponent(name)}`
+      return (await open(path, AbortSignal.timeout(REQUEST_MS))).text()
+    },
+    cancel: async (key, reason) => {
+      const body = reason === undefined ? {} : { reason }
+      await call(`/api/tasks/${encodeURIComponent(key)}/cancel`, doneSchema, body)
+    },
+    events: async function* (signal) {
+      const response = await open('/api/events', signal)
+      try {
+        for await (const { event, data } of serverSentEvents(response.body)) {
+          yield { type: event, data: JSON.parse(data) as unknown } as PageStreamEvent
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        throw lost(error)
+      }
+      throw lost()
+    },
+  }
+
+  function lost(cause?: unknown): ConnectionError {
+    return new ConnectionError('CONNECTION_LOST', `The page at ${base} has ended.`, { cause })
+  }
+}
+
+const refused = (): TaskServerError =>
+  new TaskServerError('PAGE_UNAUTHORIZED', 'The page does not accept the token of this link.', 401)
+
+function parseLink(option: string, link: string): { readonly base: string; readonly token: string } {
+  const url = URL.canParse(link) ? new URL(link) : undefined
+  const token = new URLSearchParams(url?.hash.slice(1)).get('token') ?? ''
+  if (url === undefined || !/^https?:$/.test(url.protocol) || token === '') {
+    const expected = 'the link of a page with its token, as in http://127.0.0.1:3320/#token=…'
+    // What is printed may be read by others.
+    throw new InvalidInputError(option, link.replace(/#.*$/, ''), expected)
+  }
+  return { base: url.origin, token }
+}
+
+/** The events of a stream (HTML Standard, 9.2). */
+async function* serverSentEvents(
+  body: Response['body'],
+): AsyncGenerator<{ readonly event: string; readonly data: string }> {
+  const decoder = new TextDecoder()
+  let unread = ''
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    unread += decoder.decode(chunk, { stream: true })
+    const blocks = unread.split('\n\n')
+    unread = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const fields = new Map(block.split('\n').map((line) => line.split(/: (.*)/s) as [string, string]))
+      const [event, data] = [fields.get('event'), fields.get('data')]
+      if (event !== undefined && data !== undefined) yield { event, data }
+    }
+  }
+}

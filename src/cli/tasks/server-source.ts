@@ -1,0 +1,51 @@
+/** The tasks of a server, over its client socket: command tasks only. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { TaskServerError } from '../../client/client-errors.js'
+import type { TaskClient } from '../../client/task-client.js'
+import { defined } from '../../defined.js'
+import { InvalidInputError } from '../../errors.js'
+import { fromSummary, fromTask, type ListedTask } from './listed-task.js'
+import { findTaskId, listTasks } from './task-list.js'
+import { createComparison, type ShownCommand, type TaskFilter, type TaskSource } from './task-source.js'
+
+export function serverSource(client: TaskClient): TaskSource {
+  const list = async (limit: number, filter: TaskFilter = {}): Promise<readonly ListedTask[]> => {
+    checkFilter(filter)
+    const { instance: instanceId, status } = filter
+    return (await listTasks(client, limit, defined({ instanceId, status }))).map(fromSummary)
+  }
+  return {
+    name: 'The server',
+    list,
+    find: async (idOrPrefix, canBeMeant) => {
+      const task_id = await findTaskId(client, idOrPrefix, canBeMeant && ((task) => canBeMeant(fromSummary(task))))
+      return { task_id, kind: 'command' }
+    },
+    show: async ({ task_id }) => {
+      const task = await client.get(task_id)
+      if (task === undefined) throw new TaskServerError('TASK_NOT_FOUND', `There is no task ${task_id}.`)
+      const commands: ShownCommand[] = []
+      for (const [index, { tool_name, status, args, result, resultRef, error }] of task.commands.entries()) {
+        const whole = resultRef === undefined ? result : await client.result(task_id, index)
+        commands.push({ tool_name, status, ...defined({ args, result: whole, error: error?.message }) })
+      }
+      return { ...fromTask(task), intention: task.intention, commands }
+    },
+    cancel: ({ task_id }) => client.cancel(task_id),
+    changes: async function* ({ limit, intervalMs, signal }) {
+      const changed = createComparison()
+      for (;;) {
+        yield changed(await list(limit))
+        await wait(intervalMs, undefined, { signal })
+      }
+    },
+  }
+}
+
+/** A filter that no command task can match is a mistake, and not an empty list. */
+function checkFilter({ kind, owner, subagent }: TaskFilter): void {
+  const expected = 'nothing of async tasks: a server has command tasks only, so add --page or --store'
+  if (kind === 'async') throw new InvalidInputError('--kind', kind, expected)
+  if (owner !== undefined) throw new InvalidInputError('--owner', owner, expected)
+  if (subagent !== undefined) throw new InvalidInputError('--subagent', subagent, expected)
+}

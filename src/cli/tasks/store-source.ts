@@ -1,0 +1,80 @@
+/** The tasks of a store, also while its owner runs. They are read and never changed. */
+import { setTimeout as wait } from 'node:timers/promises'
+import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
+import { defined } from '../../defined.js'
+import { InvalidInputError } from '../../errors.js'
+import type { Task } from '../../protocol/command-tasks.js'
+import type { StoredTask } from '../../store/store.js'
+import { partsOf } from '../stored-sessions.js'
+import { fromStore, fromTask, type ListedTask } from './listed-task.js'
+import { createComparison, matches, pickTask, type ShownTask, type TaskFilter, type TaskSource } from './task-source.js'
+
+/** A listed task, and how all of it is shown. */
+interface Kept {
+  readonly task: ListedTask
+  readonly show: () => ShownTask
+}
+
+export function storeSource(location: string): TaskSource {
+  const list = async (limit: number, filter: TaskFilter = {}): Promise<readonly ListedTask[]> =>
+    (await readTasks(location))
+      .map(({ task }) => task)
+      .filter((task) => matches(task, filter))
+      .slice(0, limit)
+  return {
+    name: 'The store',
+    list,
+    find: async (idOrPrefix, canBeMeant) => pickTask(await list(Infinity), idOrPrefix, canBeMeant),
+    show: async ({ task_id, kind }) => {
+      const all = await readTasks(location)
+      const kept = all.find(({ task }) => task.task_id === task_id && task.kind === kind)
+      return kept === undefined ? { ...pickTask([], task_id) } : kept.show()
+    },
+    cancel: () => {
+      const expected = 'a running host, because a store can only be read: use --page, or --url for a server'
+      return Promise.reject(new InvalidInputError('--store', location, expected))
+    },
+    changes: async function* ({ limit, intervalMs, signal }) {
+      const changed = createComparison()
+      for (;;) {
+        yield changed(await list(limit))
+        await wait(intervalMs, undefined, { signal })
+      }
+    },
+  }
+}
+
+/** All tasks, newest first. @throws StoreError */
+async function readTasks(location: string): Promise<Kept[]> {
+  const kept = (await partsOf(location)).flatMap(({ read }): Kept[] => {
+    if ('error' in read) throw read.error
+    const { tasks, commandTasks, commands } = read.contents
+    const stored = commandTasks.filter(({ status }) => status !== FORGOTTEN)
+    return [
+      ...tasks.map((row) => ({ task: fromStore(row), show: () => showAsync(row) })),
+      ...restoreTasks(stored, commands, location).map(({ task }) => ({
+        task: fromTask(task),
+        show: () => showCommands(task),
+      })),
+    ]
+  })
+  return kept.sort((a, b) => b.task.createdAt - a.task.createdAt)
+}
+
+function showAsync(row: StoredTask): ShownTask {
+  const { output, lateOutput, questions } = row.record
+  return {
+    ...fromStore(row),
+    ...defined({ result: output ?? lateOutput }),
+    ...(Array.isArray(questions) && questions.length > 0 && { questions: questions as readonly unknown[] }),
+  }
+}
+
+function showCommands(task: Task): ShownTask {
+  const commands = task.commands.map(({ tool_name, status, args, result, error }) => ({
+    tool_name,
+    status,
+    ...defined({ args, result, error: error?.message }),
+  }))
+  return { ...fromTask(task), intention: task.intention, commands }
+}

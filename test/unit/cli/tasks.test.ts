@@ -1,0 +1,263 @@
+// `agent-tasks tasks` on a page, on a store and on a server: what each source lists, shows, cancels and watches.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { sqliteStore } from '../../../src/store/index.js'
+import { startPageHost } from '../../support/page-host.js'
+import { storedTask } from '../store/stored-task.js'
+import { begin, containing, jsonLines, matching, run, signal, startCommandLine } from './command-line.js'
+
+async function startHost() {
+  const host = await startPageHost()
+  onTestFinished(() => host.close())
+  const env = { AGENT_TASKS_PAGE: host.url }
+  return { ...host, ask: (...args: string[]) => run(['tasks', ...args], { env }), env }
+}
+
+const idOf = (key: string): string => key.slice(key.indexOf(':') + 1)
+
+describe('with a page', () => {
+  it('list has the tasks of both kinds, newest first, and filters them', async () => {
+    const { launch, submit, taskManager, ask, url } = await startHost()
+    const sleeper = idOf(await launch('sleeper', 'dream'))
+    const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
+    await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
+    const { exitCode, stdout, stderr } = await run(['tasks', 'list', '--page', url])
+    expect([exitCode, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^TASK +STATUS +SUBAGENT +OWNER +DELIVERY +AGE +GOAL\n/)
+    expect(stdout).toMatch(/ running +sleeper +\S+ .*dream\n/)
+    expect(stdout).toMatch(/ completed +\(commands 1\/1\) +desk .*add\n/)
+    const list = async (...args: string[]) => jsonLines((await ask('list', '--json', ...args)).stdout)
+    expect(await list('--kind', 'async')).toMatchObject([
+      { task_id: sleeper, kind: 'async', subagent: 'sleeper', goal: 'dream', status: 'running' },
+    ])
+    expect(await list('--instance', 'desk')).toMatchObject([{ task_id: add, name: 'add', totalCommands: 1 }])
+    expect(await list('--subagent', 'sleeper', '--status', 'running')).toHaveLength(1)
+    expect(await list('--status', 'failed')).toEqual([])
+    expect(await list('--limit', '1')).toHaveLength(1)
+    expect((await ask('list', '--owner', 'nobody')).stderr).toBe('The host of the page has no task that matches.\n')
+  })
+
+  it('show prints the facts of a task and its result', async () => {
+    const { launch, submit, taskManager, manager, ask } = await startHost()
+    const long = 'x'.repeat(100_000)
+    const writer = idOf(await launch('writer', `letter: {"note":"${long}"}`))
+    await vi.waitFor(() => expect(manager.getTask(writer)?.status).toBe('completed'))
+    const shown = await ask('show', writer.slice(0, -2))
+    expect(shown).toMatchObject({ exitCode: 0, stdout: containing('Done: letter') })
+    expect(shown.stderr).toMatch(/Status +completed\n[^]*Subagent +writer\n/)
+    expect(jsonLines((await ask('show', writer, '--json')).stdout)).toMatchObject([
+      { task_id: writer, subagent: 'writer', goal: `letter: {"note":"${long}"}`, result: { note: long } },
+    ])
+    const failing = idOf(await launch('clumsy', 'build'))
+    await vi.waitFor(() => expect(manager.getTask(failing)?.status).toBe('failed'))
+    expect(await ask('show', failing)).toMatchObject({ stdout: '', stderr: containing('The tower has fallen') })
+    const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
+    await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
+    expect(await ask('show', add)).toMatchObject({
+      stdout: containing('5'),
+      stderr: containing('1. add {"a":2,"b":3}'),
+    })
+  })
+
+  it('show has the question of a task that asks', async () => {
+    const { launch, manager, ask } = await startHost()
+    const asker = idOf(await launch('asker', 'ship'))
+    await vi.waitFor(() => expect(manager.getTask(asker)?.questions).toHaveLength(1))
+    expect(jsonLines((await ask('list', '--json')).stdout)).toMatchObject([{ status: 'running', state: 'asking' }])
+    expect((await ask('show', asker)).stderr).toMatch(/Status +asking\n[^]*Questions +.*Where shall it go/)
+  })
+
+  it('cancel cancels an async task, with a reason, once', async () => {
+    const { launch, manager, ask } = await startHost()
+    const id = idOf(await launch('sleeper', 'dream'))
+    expect(await ask('cancel', id, '--reason', 'it is late')).toEqual({
+      exitCode: 0,
+      stdout: `${id} was cancelled.\n`,
+      stderr: '',
+    })
+    expect(manager.getTask(id)).toMatchObject({ status: 'cancelled', cancelReason: 'it is late' })
+    expect(await ask('cancel', id, '--json')).toMatchObject({
+      exitCode: 5,
+      stdout: `{"task_id":"${id}","cancelled":false}\n`,
+    })
+    expect(await ask('cancel', 'nope')).toMatchObject({ exitCode: 4, stderr: containing('There is no task nope.') })
+  })
+
+  it('cancel takes the task of an ambiguous prefix that has not ended', async () => {
+    const { launch, manager, ask } = await startHost()
+    const ids = [idOf(await launch('sleeper', 'a')), idOf(await launch('sleeper', 'b'))] as const
+    const prefix = ids[0].slice(0, 2)
+    expect(ids[1].startsWith('sleeper')).toBe(ids[0].startsWith('sleeper'))
+    expect(await ask('cancel', 'sleeper')).toMatchObject({ exitCode: 4, stderr: containing('could be') })
+    manager.cancelTask(ids[0])
+    expect(await ask('cancel', prefix)).toMatchObject({ exitCode: 0, stdout: `${ids[1]} was cancelled.\n` })
+  })
+
+  it('watch follows one task to its end, and prints its result', async () => {
+    const { launch, manager, env } = await startHost()
+    const id = idOf(await launch('listener', 'listen'))
+    const watch = begin(['tasks', 'watch', id], { env })
+    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/ running\n$/))
+    manager.sendToTask(id, 'hello')
+    expect(await watch.ended).toMatchObject({
+      exitCode: 0,
+      stdout: matching(/ running\nHeard: hello\n$/),
+      stderr: matching(/ completed\n$/),
+    })
+    const failed = idOf(await launch('clumsy', 'build'))
+    expect(await run(['tasks', 'watch', failed, '--json'], { env })).toMatchObject({
+      exitCode: 1,
+      stdout: containing('"error":"The tower has fallen"'),
+    })
+  })
+
+  it('watch prints each change of all tasks as it happens, and ends with 3 when the page does', async () => {
+    const { launch, manager, env, stopPage } = await startHost()
+    const watch = begin(['tasks', 'watch', '--json'], { env })
+    const id = idOf(await launch('listener', 'listen'))
+    await vi.waitFor(() => expect(watch.written.stdout).toContain('"running"'))
+    manager.sendToTask(id, 'hello')
+    await vi.waitFor(() => expect(watch.written.stdout).toContain('"completed"'))
+    await stopPage()
+    const { exitCode, stdout, stderr } = await watch.ended
+    expect([exitCode, jsonLines(stderr)]).toMatchObject([3, [{ code: 'CONNECTION_LOST' }]])
+    expect(jsonLines(stdout).at(-1)).toMatchObject({ task_id: id, subagent: 'listener', goal: 'listen' })
+  })
+
+  it('watch draws a table on a terminal until Ctrl-C', async () => {
+    const { launch, env } = await startHost()
+    await launch('sleeper', 'dream')
+    const watch = begin(['tasks', 'watch'], { env, isTTY: true })
+    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/running +sleeper/))
+    signal('SIGINT')
+    expect(await watch.ended).toMatchObject({ exitCode: 130, stderr: '' })
+  })
+
+  it('names a wrong link without its token, and a token of another run', async () => {
+    const { url } = await startHost()
+    const [base = ''] = url.split('#')
+    expect(await run(['tasks', 'list', '--page', 'x#token=secret'])).toMatchObject({
+      exitCode: 2,
+      stderr:
+        '--page: got "x", expected the link of a page with its token, as in http://127.0.0.1:3320/#token=….\n'.replace(
+          /^/,
+          'agent-tasks: ',
+        ),
+    })
+    for (const command of [['list'], ['show', 'x']]) {
+      const { exitCode, stderr } = await run(['tasks', ...command, '--page', `${base}#token=${'secret'.repeat(4)}`])
+      expect([exitCode, stderr]).toEqual([4, containing('does not accept the token of this link')])
+      expect(stderr).not.toContain('secret')
+    }
+    expect(await run(['tasks', 'list', '--page', 'http://127.0.0.1:1/#token=abc'])).toMatchObject({
+      exitCode: 3,
+      stderr: containing('Cannot reach the page at http://127.0.0.1:1.'),
+    })
+  })
+})
+
+describe('with a store', () => {
+  async function filled(): Promise<string> {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'tasks.db')
+    const store = sqliteStore(file)
+    store.open()
+    const record = { subagentName: 'writer', goalPrompt: 'a letter' }
+    await store.write([
+      { table: 'tasks', put: storedTask('old', { launchedAt: 1, record: { ...record, output: { n: 1 } } }) },
+      {
+        table: 'tasks',
+        put: storedTask('new', { launchedAt: 2, status: 'running', delivery: 'none', record }),
+      },
+    ])
+    onTestFinished(() => store.close())
+    return file
+  }
+
+  it('list and show read the tasks while their owner runs', async () => {
+    const file = await filled()
+    const list = await run(['tasks', 'list', '--store', file, '--json'])
+    expect(jsonLines(list.stdout)).toMatchObject([
+      { task_id: 'new', status: 'running', subagent: 'writer', goal: 'a letter' },
+      { task_id: 'old', status: 'completed' },
+    ])
+    expect(await run(['tasks', 'show', 'old', '--store', file])).toMatchObject({ exitCode: 0, stdout: '{"n":1}\n' })
+    expect(await run(['tasks', 'watch', 'old', '--store', file])).toMatchObject({
+      exitCode: 0,
+      stdout: '{"n":1}\n',
+      stderr: containing('old '),
+    })
+  })
+
+  it('cancel says that only a running host can do it', async () => {
+    const file = await filled()
+    expect(await run(['tasks', 'cancel', 'new', '--store', file])).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: containing('expected a running host, because a store can only be read: use --page, or --url'),
+    })
+  })
+
+  it('a file that is not there is an error', async () => {
+    expect(await run(['tasks', 'list', '--store', '/nowhere/tasks.db'])).toMatchObject({
+      exitCode: 2,
+      stderr: containing('/nowhere/tasks.db: there is no such file'),
+    })
+  })
+})
+
+describe('with a server', () => {
+  const add = { task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }
+
+  it('show has the commands of a task, with arguments and results', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    const id = (await submit(add, ['--detach'])).stdout.trim()
+    await ask(['tasks', 'watch', id])
+    expect(await ask(['tasks', 'show', id])).toMatchObject({
+      exitCode: 0,
+      stderr: matching(/Status +completed 1\/1\n[^]*Instance +calc\n[^]*1\. add {"a":2,"b":3} success\n/),
+    })
+    expect(jsonLines((await ask(['tasks', 'show', id, '--json'])).stdout)).toMatchObject([
+      { task_id: id, kind: 'command', commands: [{ tool_name: 'add', args: { a: 2, b: 3 }, result: {} }] },
+    ])
+    const events = jsonLines((await ask(['tasks', 'watch', id, '--json'])).stdout)
+    expect(events.at(-1)).toMatchObject({ task_id: id, type: 'task_complete' })
+    expect(events.at(-1)).not.toHaveProperty('taskId')
+  })
+
+  it('refuses what concerns async tasks alone', async () => {
+    const { run: ask } = await startCommandLine()
+    for (const args of [
+      ['list', '--kind', 'async'],
+      ['list', '--owner', 'main'],
+      ['list', '--subagent', 'x'],
+      ['cancel', 'x', '--reason', 'why'],
+    ]) {
+      const { exitCode, stderr } = await ask(['tasks', ...args])
+      expect([exitCode, stderr]).toEqual([2, containing('--page')])
+    }
+    expect(await ask(['tasks', 'list', '--url', 'http://x:1', '--store', 'y'])).toMatchObject({
+      exitCode: 2,
+      stderr: containing('--store: got "y", expected only one of --url, --page and --store.'),
+    })
+    expect(await ask(['tasks', 'list', '--kind', 'odd'])).toMatchObject({
+      stderr: containing('--kind: got "odd", expected one of async, command.'),
+    })
+  })
+
+  it('former names print what they printed, and the present name', async () => {
+    const { submit, run: ask } = await startCommandLine()
+    const id = (await submit(add, ['--detach'])).stdout.trim()
+    const watched = await ask(['watch', id, '--json'])
+    expect(watched.stderr).toBe('agent-tasks watch has a new name: agent-tasks tasks watch\n')
+    expect(jsonLines(watched.stdout).at(-1)).toMatchObject({ taskId: id, type: 'task_complete' })
+    expect(await ask(['task', 'end', id, '--json'])).toMatchObject({
+      exitCode: 5,
+      stdout: `{"taskId":"${id}","cancelled":false}\n`,
+      stderr: 'agent-tasks task end has a new name: agent-tasks tasks cancel\n',
+    })
+  })
+})
