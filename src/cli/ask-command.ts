@@ -1,4 +1,4 @@
-/** `agent-tasks ask`: a program that a task runs asks a question, and prints the answer. */
+/** `agent-tasks ask`: asks a question from a program that a task runs, and prints the answer. */
 import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import type { Command } from 'commander'
@@ -47,9 +47,9 @@ export function addAskCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
-Works in a program that was started with questions allowed: ${SOCKET_VARIABLE} is set there. An answer with one field is printed as text, any
-other as JSON. Exit code: 0 answered, 7 declined, 8 no answer (the time is up, or the task has ended), 2 invalid input, 3 the host is gone,
-4 refused.
+Use it in a program that a task runs with questions allowed, which sets ${SOCKET_VARIABLE}. An answer with one field is printed as text, any
+other as JSON. Exit code: 0 answered, 7 declined, 8 no answer (the time limit has passed, or the task has ended), 2 invalid input,
+3 the host has ended, 4 refused.
 
 Examples:
   $ agent-tasks ask "Which branch?"
@@ -71,11 +71,11 @@ async function ask(message: string, options: AskOptions, io: ProgramIO): Promise
   const terminal = createTerminal(io, 'stderr')
   const reply = await exchange(path, line, timeoutMs)
   if (reply === 'timeout') {
-    terminal.say(`No answer within ${seconds ?? ''} s: the question was withdrawn.`)
+    terminal.say(`The question was withdrawn, because there was no answer within ${seconds ?? ''} s.`)
     throw new CommandEnd(EXIT.unanswered)
   }
   if (reply === 'gone') {
-    terminal.say('agent-tasks: The host of the task is gone: nobody will answer.')
+    terminal.say('agent-tasks: The host of the task has ended, so there will be no answer.')
     throw new CommandEnd(EXIT.connection)
   }
   if ('error' in reply) {
@@ -112,7 +112,7 @@ async function schemaOf({ schema, choices }: AskOptions): Promise<unknown> {
   }
 }
 
-/** Sends one line and reads one. Closing the connection withdraws the question. */
+/** Sends one line and reads the reply. Closing the connection withdraws the question. */
 function exchange(path: string, line: string, timeoutMs: number | undefined): Promise<Reply | 'timeout' | 'gone'> {
   return new Promise((resolve, reject) => {
     const socket = connect(path)

@@ -1,4 +1,4 @@
-/** What the completion script for bash needs besides: bash without the package bash-completion, and names of files. */
+/** Extends the completion script for bash: it works without the package bash-completion, and completes names of files. */
 import type { Command } from 'commander'
 import type { ProgramIO } from './terminal.js'
 
@@ -13,7 +13,7 @@ const BEFORE = `if ! declare -F _get_comp_words_by_ref >/dev/null; then
 fi
 `
 
-/** Where the program has nothing to suggest, as for `submit` and `--config`, a file is meant. */
+/** Completes the name of a file where the program has no suggestion, as for `submit` and `--config`. */
 const AFTER = `
 __agent_tasks_complete_or_file() {
     __agent_tasks_complete
@@ -25,7 +25,7 @@ __agent_tasks_complete_or_file() {
 complete -F __agent_tasks_complete_or_file agent-tasks
 `
 
-/** Prints it around the script of `completion bash`. */
+/** Prints both parts around the script of `completion bash`. */
 export function completeBash(program: Command, io: ProgramIO): void {
   const isBash = (command: Command): boolean => command.name() === 'completion' && command.args[0] === 'bash'
   program

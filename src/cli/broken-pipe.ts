@@ -1,8 +1,8 @@
-/** How the program ends when nobody reads its output any more, as in `agent-tasks tasks watch | head -1`. */
+/** Ends the program when the reader of its output has gone, as in `agent-tasks tasks watch | head -1`. */
 import type { EventEmitter } from 'node:events'
 import { EXIT } from './exit-codes.js'
 
-/** They serve others after they have printed where; `mcp` notices by itself that its client is gone. */
+/** Servers go on when their output has no reader. `mcp` detects the end of its client itself. */
 const SERVERS: readonly (string | undefined)[] = ['serve', 'mcp']
 
 /**
@@ -17,7 +17,7 @@ export function endOnBrokenPipe(
     (isResult: boolean) =>
     (error: NodeJS.ErrnoException): void => {
       if (error.code !== 'EPIPE') throw error
-      // Messages may be lost; the result is what the command is for.
+      // Only the result on standard output matters: a command without a reader of its messages goes on.
       if (isResult && !SERVERS.includes(command)) process.exit(EXIT.brokenPipe)
     }
   stdout.on('error', onError(true))

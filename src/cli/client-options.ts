@@ -24,10 +24,10 @@ export function addClientOptions(command: Command): Command {
 
 /** The option of commands that follow tasks. */
 export function addReconnectOption(command: Command): Command {
-  return command.option('--reconnect <ms>', 'how long to try to reach a lost server again, in ms', '60000')
+  return command.option('--reconnect <ms>', 'how long to try to reconnect to a lost server, in ms', '60000')
 }
 
-/** Runs a command with a client, and closes it. The token comes from AGENT_TASKS_TOKEN: other users can read a command line. */
+/** Runs a command with a client, and closes it. The token comes from AGENT_TASKS_TOKEN, because other users can read a command line. */
 export async function withClient<T>(
   { url, reconnect }: ClientOptions,
   { env }: ProgramIO,
@@ -46,11 +46,11 @@ export async function withClient<T>(
   }
 }
 
-/** How long a command may take to end after Ctrl-C, and `onInterrupt` after that, in ms: the server may never answer. */
+/** The time limit after Ctrl-C for the command, and then for `onInterrupt`, in ms. A server may never answer. */
 const INTERRUPT_MS = 2000
 
 /**
- * Aborts the signal at Ctrl-C; a second one exits the process.
+ * Aborts the signal at Ctrl-C. A second Ctrl-C exits the process.
  * @param onInterrupt runs before the command ends
  */
 export async function interruptible<T>(

@@ -1,4 +1,4 @@
-/** The options of `serve` that make it one of several servers, and those of `mcp` that make it use them. */
+/** The options with which `serve` joins a cluster of servers, and with which `mcp` uses one. */
 import type { ClusterTasks } from '../command-tasks/cluster-tasks.js'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -7,7 +7,7 @@ import type { AgentConfig } from '../protocol/agent-config.js'
 import { loadBullmq } from './load-bullmq.js'
 import { CONNECTION_VARIABLE, redisAccess } from './worker-subagents.js'
 
-/** What the command line says about the cluster. */
+/** The options of `serve`. */
 export interface ClusterFlags {
   readonly connection?: string
   readonly cluster?: string
@@ -40,7 +40,7 @@ export async function readCluster(
   })
 }
 
-/** What the command line of `mcp` says about the cluster. */
+/** The options of `mcp`. */
 export interface ClusterUse {
   readonly connection?: string | undefined
   /** Its name; `true` for the default. */
@@ -48,9 +48,9 @@ export interface ClusterUse {
 }
 
 /**
- * The tasks of the cluster that is used; undefined when none is. A Redis that a configuration names, or the environment, is for its subagents: that alone
- * uses no cluster.
- * @throws InvalidSettingError when nothing says where Redis is, InvalidInputError, AgentTasksError `PACKAGES_MISSING`
+ * The command tasks of the cluster; undefined without `--connection` and `--cluster`. A Redis that only the configuration or the environment names is for
+ * subagents.
+ * @throws InvalidSettingError when no Redis is named, InvalidInputError, AgentTasksError `PACKAGES_MISSING`
  */
 export async function readClusterTasks(
   { connection, cluster }: ClusterUse,

@@ -65,7 +65,7 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
   terminal.print(`The task server would listen on ${host}, ports ${port} and ${tasks.wsPort}.`)
 }
 
-/** A file that is not trusted is checked as well, and not used. @throws ConfigFileError */
+/** Reads a file without using it, so it needs no trust. @throws ConfigFileError */
 function readToCheck(path: string | undefined, env: Environment): LoadedConfig {
   const read = loadAgentConfig(path, process.cwd(), env)
   if (read.untrusted === undefined) return read

@@ -1,4 +1,4 @@
-/** The agent of `serve --demo`: an agent host in this process, so that every part of the page has something to show. */
+/** The agent of `serve --demo`: an agent host in this process, so that every part of the page shows data. */
 import { AsyncTaskAutoTrigger } from '../async-tasks/delivery/auto-trigger.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { systemClock, type Clock } from '../clock.js'
@@ -140,7 +140,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
     triggerAgentTurn: () => wait(clock, 1000, stopped.signal),
   })
   const manager = tasks.getAsyncTaskManager()
-  // Another agent, whose model is down.
+  // A second agent, whose model always fails.
   const reviewer = new AsyncTaskAutoTrigger(
     manager,
     tasks.getAsyncTaskReminderService(),
@@ -175,7 +175,7 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
       tasks.notifyIdle()
     }
   }
-  // They end when the agent is stopped.
+  // These tasks end when the agent is stopped.
   for (const run of [launching, alternating]) run().catch(() => undefined)
 
   return {

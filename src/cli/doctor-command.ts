@@ -27,7 +27,7 @@ export function addDoctorCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
-Looks programs up and starts none, unless --start is given: use it with a file that you trust. Exit code: 0, or 6 when something is missing.
+Programs are looked up but not started, unless --start is given. Use --start only with a file that you trust. Exit code: 0, or 6 when something is missing.
 
 Examples:
   $ agent-tasks doctor

@@ -8,7 +8,7 @@ export const EXIT = {
   usage: 2,
   /** There is no server, or the connection was lost. */
   connection: 3,
-  /** The server refused: the queue is full, the token is invalid, there is no such task. */
+  /** The server refused the request: the queue is full, the token is invalid, or there is no such task. */
   refused: 4,
   /** A followed task was cancelled. */
   taskCancelled: 5,
@@ -16,11 +16,11 @@ export const EXIT = {
   unhealthy: 6,
   /** `ask`: the question was declined, or dismissed. */
   declined: 7,
-  /** `ask`: there is no answer, because the time is up or the task has ended. */
+  /** `ask`: there is no answer, because the time limit has passed or the task has ended. */
   unanswered: 8,
   /** Stopped by Ctrl-C (128 + SIGINT). */
   interrupted: 130,
-  /** Nobody reads standard output any more (128 + SIGPIPE). */
+  /** The reader of standard output has gone (128 + SIGPIPE). */
   brokenPipe: 141,
 } as const
 

@@ -1,4 +1,4 @@
-/** `agent-tasks extension`: where the browser extension is, and how to load it. */
+/** `agent-tasks extension`: prints the folder of the browser extension, and how to load it. */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ export function addExtensionCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
-The archive has the same files, for whoever copies them to another machine.
+The archive has the same files. Use it to copy the extension to another machine.
 
 Examples:
   $ agent-tasks extension

@@ -1,4 +1,4 @@
-/** Errors as the command line prints them: the message, a hint, and the exit code. */
+/** Converts errors to what the command line prints: the message, a hint, and the exit code. */
 import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'

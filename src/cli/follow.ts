@@ -65,7 +65,7 @@ export async function followTask(client: TaskClient, taskId: string, options: Fo
   return exitCodes[end.status]
 }
 
-/** The text that the commands returned, the files of their images, and other content as JSON. A result that is too large for the event is read on its own. */
+/** The text that the commands returned, the files of their images, and other content as JSON. A result that is too large for the event is read with its own request. */
 async function* resultTexts(
   client: TaskClient,
   { taskId, results }: TaskCompleteMessage,

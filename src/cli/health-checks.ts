@@ -21,14 +21,14 @@ import { readSessions, readSessionsAt } from './stored-sessions.js'
 import { findProgram, type LookupOptions } from './program-lookup.js'
 import { oneLine } from './table.js'
 
-/** The port of the page of `serve`, unless it is set. */
+/** The default port of the page of `serve`. */
 const PAGE_PORT = 3320
 const OTHER_PORT = 'choose another with --port or --ws-port, or stop the program that uses it'
 
 /** The result of one check. */
 export interface Finding {
   readonly check: string
-  /** `missing` makes the exit code 6; `note` does not. */
+  /** Only `missing` sets the exit code 6. */
   readonly state: 'ok' | 'note' | 'missing'
   readonly detail: string
 }
@@ -37,7 +37,7 @@ export interface Finding {
 const ANSWER_MS = 2000
 const LEAST_NODE = [20, 19] as const
 
-/** Optional packages, and what needs them. */
+/** Optional packages, and the features that need them. */
 const optionalPackages = {
   '@statelyai/inspect': 'the inspector in a browser, and its relay',
   'fast-check': 'agent-tasks/testing',
@@ -55,7 +55,7 @@ export interface CheckupOptions {
   readonly configPath: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Whether instances may be started. A configuration may name any program, and may have come with a repository. */
+  /** Whether to start instances. A configuration may name any program, and may have come with a repository. */
   readonly start: boolean
 }
 
@@ -103,13 +103,13 @@ async function* checkConfigured(
     const check = `instance ${id}`
     const { command, env: more } = location
     const at = resolve(folder, own)
-    // A URL is only asked for its tools; nothing is started.
+    // The check of a URL only lists its tools, and starts no program.
     if (command === undefined || start) yield checkInstance(id, { ...location, cwd: at })
     else yield checkProgram(check, command, { cwd: at, env: { ...env, ...more } })
   }
 }
 
-/** Looks at the Redis of the subagents on workers, or of the environment. */
+/** Checks the Redis of subagents on workers, or the one that the environment names. */
 async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): AsyncGenerator<Finding> {
   const isNamed = [config.workers.connection, env[CONNECTION_VARIABLE]].some((url) => url !== undefined && url !== '')
   if (!isNamed && !config.subagents.some(({ runsOn }) => runsOn === 'workers')) return
@@ -129,14 +129,14 @@ async function* checkWorkers(config: AgentConfig, env: CheckupOptions['env']): A
   }
 }
 
-/** Losing tasks is no lack of the installation: it may be meant. */
+/** A Redis that may lose tasks is a note, because that can be intended. */
 const toState = { ok: 'ok', note: 'note', lossy: 'note', unusable: 'missing' } as const
 
-/** Reads the store of the MCP server's session. Nothing is opened for writing. */
+/** Reads the store of the MCP server's session, without opening it for writing. */
 function checkStore({ folder, key }: Extract<SessionPlace, { folder: string }>): Finding {
   const check = 'store'
   const found = attempt(() => {
-    // Fails where there is no SQLite, also when there is no file yet.
+    // Fails without SQLite, even if there is no file yet.
     openDatabase(':memory:').close()
     const sessions = existsSync(folder) ? readSessions(folder) : []
     accessSync(nearestFolder(folder), constants.W_OK | constants.X_OK)
@@ -163,7 +163,7 @@ async function checkServerStore({ url, key }: Extract<SessionPlace, { url: strin
   }
 }
 
-/** The folder, or the first one above it that exists. */
+/** The folder, or its nearest ancestor that exists. */
 const nearestFolder = (folder: string): string => (existsSync(folder) ? folder : nearestFolder(dirname(folder)))
 
 export function checkNode(version: string): Finding {
@@ -185,7 +185,7 @@ export function checkPackage(name: string, use: string, cwd: string): Finding {
 
 const manifestSchema = z.object({ version: z.string().max(100) })
 
-/** The version of a manifest. It is read, and never loaded as a module: `require` runs what has its name and is a folder. */
+/** The version of a manifest. It is read as a file, because `require` would run the code of a folder with that name. */
 function versionIn(manifest: string): string | undefined {
   const found = readFoundFile(manifest)
   if (found === undefined || 'problem' in found) return undefined
@@ -193,7 +193,7 @@ function versionIn(manifest: string): string | undefined {
   return 'value' in read ? read.value.version : undefined
 }
 
-/** Looks a program up as the system would, and does not start it. */
+/** Looks up a program as the system would, without starting it. */
 export function checkProgram(check: string, command: string, lookup: LookupOptions): Finding {
   const path = findProgram(command, lookup)
   if (path !== undefined) return { check, state: 'ok', detail: path === command ? path : `${command} is ${path}` }
@@ -207,10 +207,10 @@ export function checkProgram(check: string, command: string, lookup: LookupOptio
 
 async function checkInstance(id: string, location: object): Promise<Finding> {
   const check = `instance ${id}`
-  // Its program must not outlive a Ctrl-C: an exit kills it.
+  // The program must not outlive a Ctrl-C, so the exit of this process kills it.
   const unsubscribe = disposeOnSignals(() => undefined)
   try {
-    // The configuration was checked when it was loaded.
+    // Loading the configuration has checked it.
     const instance = await mcpInstance({ ...(location as { command: string }), id })
     try {
       const { length } = await instance.listTools()

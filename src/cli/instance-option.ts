@@ -11,7 +11,7 @@ export function parseInstanceOption(value: string): MCPInstanceOptions {
   const [, id = '', target = ''] = /^([\w.:-]+)=(.*)$/s.exec(value.trim()) ?? []
   if (id === '') throw new InvalidInputError('--instance', value, `name='command args' or name=http://host/path`)
   if (/^https?:\/\//i.test(target)) return { id, url: target }
-  // No program has such a name: as a command it would be looked for, and not be found.
+  // A URL of another scheme is never the name of a program.
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(target)) throw new InvalidInputError('--instance', value, 'an http or https URL')
   const [command, ...args] = parseArgsStringToArgv(target)
   if (command === undefined) throw new InvalidInputError('--instance', value, `a command or a URL after ${id}=`)

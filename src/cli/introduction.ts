@@ -1,4 +1,4 @@
-/** What `serve` prints when it listens: the URLs, and examples to paste. */
+/** The text that `serve` prints when it listens: its URLs, and examples to paste. */
 import { resolve } from 'node:path'
 import type { TaskServer } from '../server/start-task-server.js'
 

@@ -1,4 +1,4 @@
-/** Loads what needs the packages `bullmq` and `ioredis`, which are optional. */
+/** Loads modules that need the optional packages `bullmq` and `ioredis`. */
 import { AgentTasksError } from '../errors.js'
 
 /**

@@ -1,8 +1,8 @@
-/** Ends a server whose store is lost: what supervises it starts it again. */
+/** Ends a server whose store is lost, so that its supervisor can restart it. */
 import { whenLost } from '../store/lost-store.js'
 import type { Store } from '../store/store.js'
 
-/** How long closing may take, in ms. */
+/** The time limit for closing, in ms. */
 const CLOSE_MS = 10_000
 
 /**

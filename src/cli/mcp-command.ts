@@ -31,32 +31,35 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
       'subagents and instances (default: agent-tasks.config.json of the working directory, if it is trusted)',
     )
     .option('--init', 'write an example of the configuration, unless the file exists, trust it, and exit')
-    .option('--trust [file]', 'trust the agent-tasks.config.json of this folder, or this one, as it is now, and exit')
+    .option(
+      '--trust [file]',
+      'trust the present content of agent-tasks.config.json in this folder, or of this file, and exit',
+    )
     .option('--http', 'serve over streamable HTTP instead of stdio')
     .option('--host <address>', 'with --http: the address to listen on (default: http.host of the file, or 127.0.0.1)')
     .option('--port <port>', 'with --http: the port, 0 for a free one (default: http.port of the file, or 3500)')
     .option(
       '--store <dir>',
-      'keep tasks and results in this folder, or in a PostgreSQL (postgres://…): the next server of the session has what this one leaves',
+      'keep tasks and results in this folder, or in a PostgreSQL (postgres://…), for the next server of the session',
     )
-    .option('--session <key>', 'with --store: whose tasks they are (default: the working directory)')
+    .option('--session <key>', 'with --store: the session key of the tasks (default: the working directory)')
     .option(
       '--cluster [name]',
-      'submit_commands runs on the instances of the servers of this cluster (default name: agent-tasks), instead of those of the file',
+      'run submit_commands on the instances of this cluster instead of those of the file (default name: agent-tasks)',
     )
     .option(
       '--connection <url>',
       'the Redis of the cluster, redis://… or rediss://… (default: workers.connection of the file, or AGENT_TASKS_CONNECTION)',
     )
     .option('--page [port]', 'serve a page that shows the tasks (default port: 3320, or a free one if that is taken)')
-    .option('--no-page', 'without the page: the default')
+    .option('--no-page', 'do not serve the page (the default)')
     .addHelpText(
       'after',
       `
-An agent-tasks.config.json of the working directory names programs, and may have come with a repository: it is used once you have trusted it,
-and again after each change. A file that --config names needs no trust.
-In a PostgreSQL a session has one server at a time, so that each needs a --session of its own; programs that survive their host need a folder.
-Over stdio it exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
+An agent-tasks.config.json in the working directory names programs, and may have come with a repository. It is used only after you have trusted
+it, and must be trusted again after each change. A file that --config names needs no trust.
+In a PostgreSQL a session has one server at a time, so give each server a --session of its own. Programs that survive their host need a folder.
+Over stdio, the server exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
 
 Examples:
   $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json

@@ -1,7 +1,7 @@
-/** Command lines that people try, and the ones that do what they mean. */
+/** Suggests the right command line for common mistakes. */
 import { AgentTasksError } from '../errors.js'
 
-/** Options of commands that connect to a server, by whether they take a value. */
+/** Options of commands, and whether each takes a value. */
 const COMMAND_OPTIONS: Readonly<Record<string, boolean>> = {
   '--url': true,
   '--page': true,

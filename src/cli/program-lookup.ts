@@ -1,11 +1,11 @@
-/** Where the system would find a program. Nothing is started. */
+/** Finds the file of a program as the system would, without starting it. */
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 
 export interface LookupOptions {
-  /** The working directory that the program would be started in: a path in `command` is relative to it. */
+  /** The working directory of the program. A path in `command` is relative to it. */
   readonly cwd: string
-  /** The environment that it would be started with: `PATH`, and on Windows `PATHEXT`. */
+  /** The environment of the program: `PATH`, and on Windows `PATHEXT`. */
   readonly env: Readonly<Record<string, string | null | undefined>>
 }
 
@@ -13,7 +13,7 @@ export interface LookupOptions {
 export function findProgram(command: string, { cwd, env }: LookupOptions): string | undefined {
   const isWindows = process.platform === 'win32'
   const isPath = command.includes('/') || (isWindows && command.includes('\\'))
-  // Windows does not tell `Path` from `PATH`; an object that was copied from the environment does.
+  // Names of variables are case-insensitive on Windows, but not in a copy of `process.env`.
   const variable = (name: string): string | null | undefined =>
     env[name] ?? (isWindows ? Object.entries(env).find(([other]) => other.toUpperCase() === name)?.[1] : undefined)
   const folders = isPath ? [''] : (variable('PATH') ?? '').split(delimiter)

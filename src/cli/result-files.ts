@@ -1,4 +1,4 @@
-/** Files of what a terminal cannot show: the images and other bytes that commands return. */
+/** Writes the images and other bytes that commands return to files, because a terminal cannot show them. */
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/pdf': 'pdf',
 }
 
-/** @param name the beginning of the names: the id of a task, of which only letters, digits and _ are used */
+/** @param name the prefix of the file names: the id of a task. Only its letters, digits and underscores are used */
 export function createResultFiles(name: string): ResultFiles {
   let folder: Promise<string> | undefined
   let count = 0
@@ -26,7 +26,7 @@ export function createResultFiles(name: string): ResultFiles {
     save: async (part) => {
       const { data, mimeType } = Object(part) as { readonly data?: unknown; readonly mimeType?: unknown }
       if (typeof data !== 'string' || typeof mimeType !== 'string') return undefined
-      // A folder of its own, that only this user can read.
+      // mkdtemp makes the folder readable for this user only.
       folder ??= mkdtemp(join(tmpdir(), 'agent-tasks-'))
       count += 1
       const extension = Object.hasOwn(EXTENSIONS, mimeType) ? EXTENSIONS[mimeType] : 'bin'

@@ -1,4 +1,4 @@
-/** Starts the MCP servers of `serve` again when they are lost, one attempt after the other, until the server closes. */
+/** Restarts the MCP servers of `serve` when they are lost, with a back-off, until the server closes. */
 import { createReconnection } from '../client/reconnection.js'
 import { clearLongTimeout, elapsedMs, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
 import type { Log } from '../http/log.js'
@@ -8,12 +8,12 @@ import type { Instance } from '../instances/instance.js'
 /** The first and the longest delay, in ms. */
 const BACK_OFF = { initialMs: 1000, maxMs: 60_000, jitter: 0 } as const
 
-/** An instance that was connected for so long, in ms, is started again after the first delay. */
+/** After a connection of at least this time, in ms, the back-off starts again at the first delay. */
 const STABLE_MS = 60_000
 
 export interface RevivalOptions {
   readonly instances: InstanceManager
-  /** How to start each instance, by id. Others are left alone. */
+  /** The function that starts each instance, by id. Other instances are not restarted. */
   readonly starts: ReadonlyMap<string, () => Promise<Instance>>
   readonly clock: Clock
   readonly log: Log
@@ -61,7 +61,7 @@ export function reviveInstances({ instances, starts, clock, log }: RevivalOption
   const unsubscribe = instances.onDisconnect((id, reason) => {
     const lost = all.get(id)
     if (lost === undefined) return
-    // A program that dies soon after each start is not started ever faster.
+    // A program that ends soon after each start keeps its longer delay.
     if (elapsedMs(clock) - lost.connectedAt >= STABLE_MS) lost.attempts = 0
     plan(id, lost, `was lost: ${reason.replace(/\.$/, '')}`)
   })

@@ -51,23 +51,23 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
     .option(
       '--store <file>',
-      'keep tasks in this file, or in a PostgreSQL (postgres://…), when the server ends (default: TASKS_STORE, or nowhere)',
+      'keep tasks in this file, or in a PostgreSQL (postgres://…), when the server ends (default: TASKS_STORE, or tasks are not kept)',
     )
     .option(
       '--connection <url>',
-      'be one of several servers behind one address: tasks are kept in Redis, redis://… or rediss://… (default: AGENT_TASKS_CONNECTION, or alone)',
+      'join a cluster of servers behind one address, which keeps tasks in Redis: redis://… or rediss://… (default: AGENT_TASKS_CONNECTION, or no cluster)',
     )
     .option('--cluster <name>', 'with --connection: the name of the cluster (default: agent-tasks)')
     .option('--public-url <url>', 'with --connection: the address that all servers are behind, for clients and workers')
     .option(
       '--redis-without-password',
-      'with --connection: accept a Redis without a password that other machines reach',
+      'with --connection: accept a Redis without a password that other machines can reach',
     )
     .option(
       '--inspect [url]',
       'show live actors in Stately’s viewer, through the relay at this ws:// URL (see docs/inspect.md)',
     )
-    .option('--no-page', 'without the page that shows the tasks (see docs/page.md)')
+    .option('--no-page', 'do not serve the page that shows the tasks (see docs/page.md)')
     .option(
       '--page-port <port>',
       'the port of the page, 0 for a free one (default: 3320, or a free one if that is taken)',
@@ -76,12 +76,12 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `
-An instance that is lost while the server runs is started again, after 1 s at first and after 60 s at most.
-SIGTERM and Ctrl-C stop the server after running tasks have ended, or after its drain time; a second one stops it at once.
-With --store, queued tasks wait for the next start, also when the server was killed. A postgres:// URL may name a schema and a session
-(?schema=agent_tasks&session=server). When another server has taken the session over, this one exits with 1.
-With --connection, any server answers for every task, and runs those of the instances that are connected to it (see docs/scale.md). There is no page
-then. An instance that several servers have is connected to one of them, and to another when that is gone.
+An instance that is lost while the server runs is restarted, after 1 s at first and after 60 s at most.
+SIGTERM and Ctrl-C stop the server when running tasks have ended, or after its drain time. A second signal stops it immediately.
+With --store, queued tasks wait for the next start, even if the server was killed. A postgres:// URL may name a schema and a session
+(?schema=agent_tasks&session=server). If another server takes over the session, this one exits with 1.
+With --connection, every server answers requests for all tasks, and runs the tasks of the instances that are connected to it (see docs/scale.md).
+It then serves no page. If several servers have the same instance, one of them connects to it, and another one takes over when that server ends.
 
 Examples:
   $ agent-tasks serve --demo
@@ -114,11 +114,11 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     stopReviving()
     await agent?.dispose()
     await (server?.close() ?? Promise.all(instances.map((instance) => instance.close())))
-    // Until now it shows how the tasks end.
+    // The page is closed last, so that it shows how the tasks end.
     await page?.close()
     await inspector?.close()
   }
-  // Before the first instance starts. The server has a time limit of its own: drainMs.
+  // Signals are handled before the first instance starts. The server has its own time limit, drainMs.
   const stopListening = disposeOnSignals(close, { exitCode: 0, limitMs: Infinity })
   try {
     for (const location of wanted) instances.push(await mcpInstance(location))
@@ -136,7 +136,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
       clock: systemClock,
       log: createLog(server.config.logLevel),
     })
-    // Of a cluster it would show what runs here, and start what the others do not know.
+    // In a cluster the page would show only the tasks that run on this server.
     if (options.page && cluster === undefined) {
       const { taskManager, httpUrl: restUrl } = server
       if (options.demo === true) agent = createDemoAgent(taskManager)
@@ -163,5 +163,5 @@ async function inspectorFor(url: string | true | undefined): Promise<Inspector |
   return createInspector(url === true ? {} : { url })
 }
 
-/** `GET /` leads there, and has no token. */
+/** `GET /` links to the page, and must not reveal its token. */
 const withoutToken = (pageUrl: string): string => new URL('/', pageUrl).href

@@ -1,4 +1,4 @@
-/** Serves MCP over stdio or streamable HTTP. Over stdio, standard output is the protocol's: messages go to standard error. */
+/** Serves MCP over stdio or streamable HTTP. Over stdio, standard output carries the protocol, so messages go to standard error. */
 import { defined } from '../defined.js'
 import { disposeOnSignals } from '../engine/dispose-on-signals.js'
 import { loadAgentConfig } from '../mcp/config-file.js'
@@ -75,7 +75,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   try {
     await start()
   } catch (error) {
-    // Nothing that has started uses it.
+    // The server did not start, so it does not use the store.
     if (typeof opened === 'object') await opened.close()
     throw error
   }
@@ -102,7 +102,7 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
   }
 }
 
-/** Opens the store of a server; a folder is opened by what uses it. @throws StoreError, InvalidSettingError */
+/** Opens a PostgreSQL. The MCP server opens a folder itself. @throws StoreError, InvalidSettingError */
 async function openPlace(
   place: SessionPlace | undefined,
   say: (line: string) => void,
@@ -118,7 +118,7 @@ async function openPlace(
   return store
 }
 
-/** The page ends with the process. Its link goes to standard error, as everything that is no MCP does. */
+/** Serves the page until the process ends, and prints its link to standard error. */
 async function showPage(
   page: PageSettings | undefined,
   { shown: { manager, taskManager }, close }: Pick<McpStdioServer, 'shown' | 'close'>,

@@ -3,7 +3,7 @@ import { InvalidSettingError } from '../errors.js'
 import type { TaskPage, TaskPageOptions } from '../page/create-task-page.js'
 import { readInteger } from './numbers.js'
 
-/** The options of a command that say whether there is a page, and where. */
+/** Where a command serves the page. */
 export interface PageSettings {
   /** Undefined for the default port, or a free one if that is taken. */
   readonly port: number | undefined
@@ -23,7 +23,7 @@ export async function servePage({ port }: PageSettings, options: Omit<TaskPageOp
     return await createTaskPage(options)
   } catch (error) {
     if (!(error instanceof InvalidSettingError)) throw error
-    // Another server of this machine has the default port.
+    // Another server on this machine uses the default port.
     return createTaskPage({ ...options, port: 0 })
   }
 }

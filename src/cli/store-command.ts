@@ -1,4 +1,4 @@
-/** `agent-tasks store show|export|check|copy`: looks into a store, also while its owner runs, or copies it. Nothing else is changed. */
+/** `agent-tasks store show|export|check|copy`: reads a store, also while its owner runs, or copies it. Only the target of a copy is written. */
 import { hasEnded } from '../../machines/task-status.js'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
@@ -35,7 +35,7 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
   ] as const
   store
     .command('show')
-    .description('list what is stored, and what is owed')
+    .description('list the stored tasks, and which results are owed')
     .argument(...path)
     .option('--json', 'print JSON')
     .addHelpText(
@@ -58,24 +58,24 @@ export function addStoreCommand(program: Command, io: ProgramIO): void {
     .action((at: string) => exportRows(at, io))
   store
     .command('check')
-    .description('look for damage: every page and every row')
+    .description('check every page and every row for damage')
     .argument(...path)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe exit code is 2 when a file is no store, or is damaged.\n\nExamples:\n  $ agent-tasks store check .agent/tasks.db',
+      '\nThe exit code is 2 when a file is not a store, or is damaged.\n\nExamples:\n  $ agent-tasks store check .agent/tasks.db',
     )
     .action((at: string, { json }: { readonly json?: boolean }) => check(at, json === true, io))
   store
     .command('copy')
     .description('copy a store into an empty one: from a file to a PostgreSQL, or back')
-    .argument('<from>', 'a file, or postgres://…; no process may use it')
-    .argument('<to>', 'a new file, or postgres://… with a session that holds nothing')
+    .argument('<from>', 'a file, or postgres://…, that no process uses')
+    .argument('<to>', 'a new file, or postgres://… with an empty session')
     .addHelpText(
       'after',
       `
-The copy is complete, or there is none. Do not start a host on both: each would deliver what is owed. Programs that survived their host are not
-copied with their output: in a PostgreSQL their tasks are interrupted.
+Either everything is copied, or nothing is. Do not start hosts on both stores, because each would deliver the results that are owed. The output of
+programs that survived their host is not copied, and in a PostgreSQL their tasks are interrupted.
 
 Examples:
   $ agent-tasks store copy .agent/tasks.db 'postgres://agent@db.example/agents?session=server'`,
@@ -123,7 +123,7 @@ function show(contents: StoreContents, isJson: boolean, io: ProgramIO): void {
   if (instances.length > 0) terminal.say(`Remote workers that may connect again: ${instances.length}.`)
 }
 
-/** One row may stand for the last place in the order of submission, without a task. */
+/** Excludes the row that only keeps the last place in the order of submission. */
 const isTask = ({ status }: StoredCommandTask): boolean => status !== FORGOTTEN
 
 function showSessions(sessions: readonly StoredSession[], isJson: boolean, io: ProgramIO): void {
@@ -220,7 +220,7 @@ async function copy(from: string, to: string, io: ProgramIO): Promise<void> {
   }
 }
 
-/** Takes possession of a store. @throws StoreError, InvalidSettingError */
+/** Opens a store as its owner. @throws StoreError, InvalidSettingError */
 async function openAt(location: string): Promise<OpenStore> {
   if (isPostgresUrl(location)) return openStore(postgresStore(parsePostgresUrl(location, 'store')))
   if (!isFolder(location)) return openStore(sqliteStore(location))

@@ -1,4 +1,4 @@
-/** Sessions in a folder (`agent-tasks mcp --store DIR`) or in a PostgreSQL, as commands read them. Nothing is changed. */
+/** Reads the sessions in a folder (`agent-tasks mcp --store DIR`) or in a PostgreSQL, without changing them. */
 import { statSync } from 'node:fs'
 import { readStore, type StoreContents } from '../store/index.js'
 import { readPostgresStore } from '../postgres/read-store.js'
@@ -11,13 +11,13 @@ export interface StoredSession {
   /** The session key; undefined if the file that names it is missing. */
   readonly session: string | undefined
   readonly file: string
-  /** Who owns it: a pid, or on a server which process of which machine. */
+  /** Its owner: a pid, or in a PostgreSQL the name of a process and its machine. */
   readonly owner: number | string | undefined
-  /** What it holds, or why it cannot be read. */
+  /** Its contents, or the error of reading it. */
   readonly read: { readonly contents: StoreContents } | { readonly error: Error }
 }
 
-/** Whether a path is a folder of sessions, and not the file of a store. */
+/** Whether a path is a folder of sessions instead of the file of a store. */
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 
 /** Every file of a folder. @throws StoreError if the folder cannot be read */
@@ -39,7 +39,7 @@ export async function sessionsAt(location: string): Promise<readonly StoredSessi
   return isFolder(location) ? readSessions(location) : undefined
 }
 
-/** Each file or session, with what else is known of it. */
+/** Each file or session of a location. */
 export async function partsOf(
   location: string,
 ): Promise<readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[]> {

@@ -27,7 +27,7 @@ export function addSubmitCommand(program: Command, io: ProgramIO): void {
         .argument('<file>', 'a JSON file with the task, or - for standard input'),
     ),
   )
-    .option('--instance <id>', 'run it on this instance instead of that of the file')
+    .option('--instance <id>', 'run it on this instance instead of the one in the file')
     .option('--detach', 'print the id of the task and exit')
     .addHelpText(
       'after',
@@ -50,7 +50,7 @@ async function submit(file: string, options: SubmitOptions, io: ProgramIO): Prom
   const terminal = createTerminal(io, 'stderr')
   const exitCode = await withClient(options, io, (client) => {
     let taskId: string | undefined
-    // Listens before the task is submitted, so that Ctrl-C always cancels it.
+    // Signals are handled before the task is submitted, so that Ctrl-C always cancels it.
     return interruptible(
       async (signal) => {
         const submitted = await client.submit(task)
@@ -63,7 +63,7 @@ async function submit(file: string, options: SubmitOptions, io: ProgramIO): Prom
       },
       async () => {
         if (taskId === undefined) {
-          terminal.say('The server has not answered: the task may run. `agent-tasks tasks list` shows it.')
+          terminal.say('The server has not answered, so the task may run. `agent-tasks tasks list` shows it.')
           return
         }
         const mayRun = `${taskId} may still run: agent-tasks tasks cancel ${taskId}`

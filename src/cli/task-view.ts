@@ -8,9 +8,9 @@ export interface TaskView {
   /** Shows the task at the start and after a reconnection. */
   snapshot(task: { readonly commands: readonly CommandLike[] }): void
   show(event: TaskMessage): void
-  /** Shows a message besides the events, until the next one; `''` for none. */
+  /** Shows a message below the events; `''` removes it. */
   note(text: string): void
-  /** Stops updating; what is drawn stays. */
+  /** Stops updating. The last lines stay on the screen. */
   end(): void
 }
 
@@ -58,7 +58,7 @@ function createLines({ say }: Terminal): TaskView {
     show: (event) => {
       if (event.type === 'task_complete') {
         const { status, error } = (last && event.results[last.commandIndex]) ?? {}
-        // No message of its own says that a command was given up.
+        // The server sends no message for a command that was given up.
         if (last !== undefined && status === 'skipped') sayStep(last, statusText(status, error))
         say(`${event.taskId} ${event.status} ${outcome(event)}`.trimEnd())
       } else {
@@ -116,10 +116,10 @@ function createBars(live: NonNullable<Terminal['live']>): TaskView {
   }
 }
 
-/** The part of the rows that fits, around the running command, or before the first that waits. */
+/** The rows that fit on the screen: those around the running command, or around the next one. */
 function shownRows(rows: readonly Row[], most: number): { readonly first: number; readonly end: number } {
   if (rows.length <= most) return { first: 0, end: rows.length }
-  // One line says which part it is.
+  // One line of the screen says which commands are shown.
   const count = Math.max(1, most - 1)
   const running = rows.findIndex(({ status }) => status === 'running')
   const next = rows.findIndex(({ status }) => status === 'pending')

@@ -1,6 +1,6 @@
 /**
- * The output of a command: text or JSON, with colour only on a terminal. Control characters are removed here, in one place, because
- * most of what is printed came from a server, its tools or their programs.
+ * The output of a command: text or JSON, with colour only on a terminal. Control characters are removed here, because most of
+ * the texts come from a server, its tools or their programs.
  */
 import { Chalk, type ChalkInstance } from 'chalk'
 import { createLogUpdate } from 'log-update'
@@ -14,7 +14,7 @@ export interface Output {
   write(text: string): unknown
 }
 
-/** What the program uses of its process. */
+/** The streams and the environment of the program. */
 export interface ProgramIO {
   readonly stdout: Output
   readonly stderr: Output
@@ -38,7 +38,7 @@ export interface Terminal {
   readonly print: (line: Line) => void
   /** Prints several lines to standard output. */
   readonly printLines: (text: string) => void
-  /** Prints a text that a tool returned to standard output: exactly, unless that is a terminal. */
+  /** Prints the text that a tool returned to standard output. It is unchanged unless that is a terminal. */
   readonly printResult: (text: string) => void
   /** Prints a value of the result as a line of JSON. */
   readonly printJson: (value: unknown) => void
@@ -57,7 +57,7 @@ export interface LiveLines {
   done(): void
 }
 
-/** @param liveOn the stream of the lines that are redrawn: stderr for progress, stdout when they are the result */
+/** @param liveOn the stream with the lines that are redrawn: stderr for progress, stdout if the lines are the result */
 export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdout' | 'stderr'): Terminal {
   const stream = liveOn === 'stdout' ? stdout : stderr
   const chalk = new Chalk({ level: hasColour(stream, env) ? 1 : 0 })
@@ -71,7 +71,7 @@ export function createTerminal({ stdout, stderr, env }: ProgramIO, liveOn: 'stdo
   }
 }
 
-/** One line of JSON, in which all control characters are escaped: JSON.stringify leaves some of them. */
+/** One line of JSON. All control characters are escaped, which JSON.stringify does only for some. */
 export const toJsonLine = (value: unknown): string => escapeControls(JSON.stringify(value))
 
 /** `NO_COLOR` (https://no-color.org) and `FORCE_COLOR` (https://force-color.org) take precedence. */
@@ -82,7 +82,7 @@ function hasColour(stream: Output, env: ProgramIO['env']): boolean {
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-/** @param most where the line is cut, in characters */
+/** @param most the maximum length of the line, in characters */
 function render(line: Line, chalk: ChalkInstance, most = Infinity): string {
   let left = most
   return (typeof line === 'string' ? [line] : line)
@@ -100,7 +100,7 @@ function createLive(stream: Output, chalk: ChalkInstance): LiveLines {
   const update = createLogUpdate(stream as NodeJS.WriteStream)
   return {
     get rows() {
-      // The cursor is on the line below.
+      // The cursor needs the line below.
       return Math.max(2, (stream.rows ?? 24) - 1)
     },
     draw: (lines) => {

@@ -1,4 +1,4 @@
-/** `agent-tasks mcp --init` and `--trust`: the configuration of a folder, and that the user trusts it. */
+/** `agent-tasks mcp --init` and `--trust`: write the configuration of a folder, and record that the user trusts it. */
 import { basename } from 'node:path'
 import { parseConfigBytes } from '../mcp/config-file.js'
 import { writeStarterConfig } from '../mcp/starter-config.js'
@@ -10,22 +10,22 @@ import { createTerminal, type ProgramIO } from './terminal.js'
 export function initConfig(file: string, io: ProgramIO): void {
   const { bytes, mode } = writeStarterConfig(file)
   createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
-  // No other file is found, and needs to be trusted.
+  // Only a file with this name is used without `--config`, so only it needs trust.
   if (basename(file) === CONFIG_FILE_NAME) trustBytes(file, bytes, mode, io.env)
 }
 
-/** Trusts a file as it is now, and prints what it can start. @throws ConfigFileError */
+/** Trusts the present content of a file, and prints what it can start. @throws ConfigFileError */
 export function trustConfig(file: string, io: ProgramIO): void {
   let config: AgentConfig | undefined
   const records = trustFile(file, io.env, (bytes) => (config = parseConfigBytes(bytes, file)))
   const { print } = createTerminal(io, 'stdout')
-  print(`Trusted ${file}, as it is now. After a change it has to be trusted again.`)
+  print(`Trusted the present content of ${file}. Trust it again after each change.`)
   if (config !== undefined) for (const line of startable(config)) print(`  ${line}`)
   print('What these programs read, such as scripts of this folder, may change without asking again.')
   print(`Recorded in ${records.join(' and ')}.`)
 }
 
-/** What a configuration starts or connects to, a line each. */
+/** One line for each program that a configuration starts, and for each server that it connects to. */
 function startable({ subagents, instances, commands, workers, store }: AgentConfig): string[] {
   const line = (words: readonly string[]): string => words.map((word) => JSON.stringify(word)).join(' ')
   const variables = (env: object = {}): string => {

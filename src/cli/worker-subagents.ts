@@ -1,4 +1,4 @@
-/** The subagents of a configuration that run on workers: how a server sends their tasks, and what a worker runs. */
+/** The subagents of a configuration that run on workers, for the server that sends their tasks and for the worker that runs them. */
 import { systemClock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'
 import { configuredSubagents } from '../mcp/configured-subagents.js'
@@ -12,9 +12,9 @@ export const CONNECTION_VARIABLE = 'AGENT_TASKS_CONNECTION'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Where the Redis is.
- * @param why it is needed
- * @throws InvalidSettingError when nothing says so
+ * The URL of the Redis.
+ * @param why the reason that it is needed, for the error
+ * @throws InvalidSettingError when no URL is set
  */
 export function redisAccess({ workers }: AgentConfig, env: Environment, option: string | undefined, why: string) {
   const connection = option ?? workers.connection ?? env[CONNECTION_VARIABLE]
@@ -24,11 +24,11 @@ export function redisAccess({ workers }: AgentConfig, env: Environment, option: 
   throw new InvalidSettingError('workers.connection', undefined, expected)
 }
 
-/** Where the Redis of the workers is. @throws InvalidSettingError when nothing says so */
+/** The URL of the Redis of the workers. @throws InvalidSettingError when no URL is set */
 export const workersAccess = (config: AgentConfig, env: Environment, option?: string) =>
   redisAccess(config, env, option, 'a subagent runs on workers')
 
-/** Loads what looks at a Redis. */
+/** Loads the check of a Redis. */
 export async function loadRedisChecks() {
   const [{ connectBriefly }, { checkRedis }] = await loadBullmq(() =>
     Promise.all([import('../bullmq/connection.js'), import('../bullmq/redis-checks.js')]),
@@ -60,7 +60,7 @@ export async function sentSubagents(
   )
 }
 
-/** What a worker runs, by name. @throws InvalidSettingError when the configuration has no such subagent */
+/** The subagents that a worker runs, by name. @throws InvalidSettingError when the configuration has no such subagent */
 export function workerSubagents(config: AgentConfig, folder: string): Record<string, SubagentDefinition> {
   const subagents = config.subagents.filter(({ runsOn }) => runsOn === 'workers')
   if (subagents.length === 0) {

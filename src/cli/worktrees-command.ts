@@ -1,4 +1,4 @@
-/** `agent-tasks worktrees list|remove`: what tasks with `isolation: 'worktree'` have left in a repository. */
+/** `agent-tasks worktrees list|remove`: the worktrees that tasks with `isolation: 'worktree'` have left in a repository. */
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../clock.js'
@@ -85,7 +85,7 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
         return `it has changes (commits: ${unsaved.commits}, files: ${unsaved.files}); --force removes them`
       }
       try {
-        // Not from the checkout: it may be this worktree.
+        // The main repository runs git, because the working directory may be this worktree.
         const from = { ...found, top: found.commonDir }
         await removeWorktree({ ...one, repository: from }, unsaved.tip, { clock: systemClock })
         return undefined
@@ -100,7 +100,7 @@ async function remove(tasks: string[], { repository, force, json }: WorktreesOpt
 
 type Attempt = Unsaved & { readonly problem?: string }
 
-/** What would be lost. In one that was never completed, nothing has run. */
+/** The changes that would be lost. Nothing has run in a worktree that was not completed. */
 const attempt = (one: LeftWorktree): Promise<Attempt> =>
   one.notes === undefined
     ? Promise.resolve({ commits: 0, files: 0, tip: undefined })

@@ -35,7 +35,7 @@ export interface LinkOptions {
   readonly reconnection: Reconnection
   /** Runs at the start of each attempt, before `url` is called. */
   readonly beforeConnect?: () => Promise<void>
-  /** The socket is open: do the handshake, then call `ready`. */
+  /** Called when the socket is open. Do the handshake, then call `ready`. */
   readonly onOpen: () => void
   /** Called with each parsed frame. Frames that are not JSON are dropped. */
   readonly onMessage: (message: unknown) => void
@@ -111,7 +111,7 @@ export function createLink(options: LinkOptions): Link {
       opened.onclose = ({ code, reason }: { code: number; reason: string }) => {
         if (isMine()) down(messageOf(cause) ?? `${code}${reason === '' ? '' : `: ${reason}`}`, code, cause)
       }
-      // A close event follows. `ws` says why; a browser does not.
+      // A close event follows. Only `ws` gives the reason.
       opened.onerror = ({ error }: { error?: unknown }) => {
         cause = error
       }

@@ -13,7 +13,7 @@ export interface ReconnectOptions {
   /** The most failed attempts in a row. Default: no limit. */
   readonly maxAttempts?: number
   /**
-   * How long a lost connection is tried to be restored, in ms, Infinity for ever; then what needs it fails. Default: 60000 for
+   * How long to try to restore a lost connection, in ms; Infinity for no limit. Then the requests and watches that need it fail. Default: 60000 for
    * `createTaskClient`, Infinity for `connectInstance`.
    */
   readonly giveUpMs?: number
@@ -61,7 +61,7 @@ export function createReconnection(
   return (attempt, downMs) => {
     if (attempt > maxAttempts || downMs >= giveUpMs) return undefined
     const whole = Math.min(maxMs, initialMs * 2 ** (attempt - 1))
-    // The last attempt is made when the time is over.
+    // The last attempt is made at the end of the time.
     return Math.min(whole * (1 - jitter * Math.random()), giveUpMs - downMs)
   }
 }

@@ -40,7 +40,7 @@ export interface SessionOptions {
   readonly onReady: () => void
   /** The connection failed; the next request starts a new attempt. */
   readonly onGivenUp: (error: AgentTasksError) => void
-  /** A watched task, if there is one: it keeps the connection. */
+  /** A watched task, if there is one. The connection is kept for it. */
   readonly watchedTask: () => string | undefined
 }
 
@@ -66,7 +66,7 @@ export function createSession(options: SessionOptions): Session {
     timeoutMs: options.requestTimeoutMs,
     send: (message) => link.isReady && link.send(message),
     onTimeout: (sentAt) => {
-      // No frame since then: the connection is dead, although it was not closed.
+      // Without a frame since then, the connection is dead although it was not closed.
       if (link.isReady && link.heardAt <= sentAt) link.drop('the server does not answer')
     },
   })

@@ -158,7 +158,7 @@ export interface TaskClient {
   cancel(taskId: string): Promise<boolean>
   /** The instances that can run commands. */
   instances(): Promise<readonly InstanceSummary[]>
-  /** Pauses an instance: none of its tasks starts until it is resumed. Rejects with `INVALID_INSTANCE` when the server does not have it, and in a cluster with `NOT_SUPPORTED`. */
+  /** Pauses an instance, so that its queued tasks do not start until it is resumed. Rejects with `INVALID_INSTANCE` when the server does not have it, and in a cluster with `NOT_SUPPORTED`. */
   pauseInstance(instanceId: string): Promise<void>
   /** Lets the tasks of an instance start again. Rejects as `pauseInstance` does. */
   resumeInstance(instanceId: string): Promise<void>

@@ -216,10 +216,10 @@ export class TaskManager {
       this.#noteTrace(task)
       const queuePosition = this.#lanes.add(task)
       if (this.submitted$.observed) {
-        const tell = (): void => {
+        const notify = (): void => {
           if (this.#tasks.get(task.id) === task) this.submitted$.next(task.id)
         }
-        this.#outbox.callLater(tell, 'stream')
+        this.#outbox.callLater(notify, 'stream')
       }
       this.#store(task)
       return { taskId: task.id, queuePosition }

@@ -8,7 +8,7 @@ export interface CorsOptions {
   readonly exposedHeaders: readonly string[]
 }
 
-/** Without `Access-Control-Request-Headers`. Names in it are allowed as they are: whoever trusts an origin trusts its headers. */
+/** Used without `Access-Control-Request-Headers`. Otherwise the requested headers are allowed unchanged, because the origin is trusted. */
 const ALLOWED_HEADERS = 'authorization, content-type, last-event-id'
 const PREFLIGHT_SECONDS = 600
 

@@ -298,7 +298,7 @@ const httpSchema = strictObject({
   allowedOrigins: z.array(z.string().min(1)).default([]).describe('Origins of web pages that may use the server.'),
   sessionIdleMs: integer(1, 365 * DAY_MS)
     .default(1_800_000)
-    .describe('How long a session stays open without requests while none of its tasks runs, in ms.'),
+    .describe('How long a session without running tasks stays open without requests, in ms.'),
 }).describe('The server over streamable HTTP (--http).')
 
 const workersSchema = strictObject({
@@ -321,7 +321,9 @@ const workersSchema = strictObject({
   concurrency: integer(1, 1000).default(1).describe('How many tasks of each subagent one worker runs at once.'),
   drainSeconds: integer(0, 86_400)
     .optional()
-    .describe('How long a worker that is told to end waits for what it runs, in seconds. Default: until it has ended.'),
+    .describe(
+      'How long a worker that has to end waits for its running tasks, in seconds. Default: until they have ended.',
+    ),
 }).describe('The workers that run subagents with "runsOn": "workers".')
 
 const tasksSchema = strictObject({

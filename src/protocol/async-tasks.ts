@@ -28,7 +28,7 @@ export const MAX_RATE_LIMIT = 500
 /** Ids. */
 export const name = lazily(() => z.string().min(1).max(512))
 
-/** An id of the host's own: a line break in it would forge a line of a list. */
+/** An id that the host chooses. A line break in it would forge a line of a list. */
 const taskId = lazily(() =>
   name().refine((id) => toOneLine(id) === id, 'text without line breaks and other control characters'),
 )
@@ -61,7 +61,7 @@ const abortController = lazily(() =>
   ),
 )
 
-/** An object as it is: a record schema would leave out a field with the name `__proto__`. */
+/** An unchanged object. A record schema would leave out a field with the name `__proto__`. */
 export const jsonObject = lazily(() =>
   z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -80,7 +80,7 @@ export const registerTaskInputSchema = lazily(() =>
     goalPrompt: z.string(),
     /** Aborted when the task is cancelled; aborting it cancels the task. */
     abortController: abortController().optional(),
-    /** The owner to whom the result is delivered. Default: `main`. */
+    /** The owner that receives the result. Default: `main`. */
     owner: ownerName().optional(),
     /** The deadline, in ms. Default: none. */
     timeoutMs: milliseconds().optional(),
@@ -162,7 +162,7 @@ export const pauseOptionsSchema = lazily(() =>
 export interface PauseOptions {
   /** Whether the results of tasks that end meanwhile are delivered (`send`, the default), or when the pause ends (`hold`). Questions are delivered always. */
   readonly deliveries?: 'hold' | 'send' | undefined
-  /** Who pauses, at most 100 characters: lists say it. Default: nobody is named. */
+  /** The name of the one who pauses, which lists show; at most 100 characters. Default: none. */
   readonly by?: string | undefined
 }
 
@@ -194,7 +194,7 @@ export const progressSchema = lazily(() =>
   }),
 )
 
-/** The numbers of later changes are greater, and must be exact for as long as anything runs. */
+/** Later changes have greater numbers, which must stay exact integers. */
 const MAX_RESTORED_SEQ = 2 ** 52
 
 const attemptSchema = lazily(() =>

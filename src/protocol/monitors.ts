@@ -46,7 +46,7 @@ export const monitorInputSchema = ({ maxEvents, maxSeconds }: { maxEvents: numbe
     match: match(),
     /** How many events end it. Default: `monitors.maxEvents`. */
     maxEvents: z.int().min(1).max(maxEvents).default(maxEvents),
-    /** It ends when nothing was written for so long, in seconds. Default: it does not. */
+    /** The time without new output after which it ends, in seconds. Default: no limit. */
     idleSeconds: seconds.optional(),
     /** How long it runs, in seconds. Default: 300, or `monitors.maxSeconds` if that is less. */
     seconds: seconds.default(Math.min(300, maxSeconds)),
@@ -68,7 +68,7 @@ export const storedMonitorSchema = lazily(() =>
     input: monitorInputSchema({ maxEvents: Number.MAX_SAFE_INTEGER, maxSeconds: Number.MAX_SAFE_INTEGER }),
     startedAt: z.number(),
     events: z.int().min(0),
-    /** The first byte that it has not read, and the file of which. */
+    /** The file, and the first byte that it has not read. */
     position: z.int().min(0),
     inode: z.string().optional(),
     /** The run of its task that has written what it has read. */

@@ -9,7 +9,7 @@ import { preview } from '../text/preview.js'
 export const MAX_ERROR_CHARS = 65_536
 const MAX_NAME_CHARS = 256
 
-/** Converts a result to an output: an object as it is, text as the final message, nothing as an empty output. */
+/** Converts a result to an output. An object is unchanged, text becomes the final message, and undefined an empty output. */
 export function toOutput(value: unknown): OutputObject {
   if (value === undefined || value === null) return EMPTY
   const plain = toPlainData(value)

@@ -84,7 +84,9 @@ export const instanceSummarySchema = z.object({
   pausedSince: z
     .number()
     .optional()
-    .describe('Since when it is paused, in ms since the epoch: none of its tasks starts. Absent when it is not.'),
+    .describe(
+      'The time at which it was paused, in ms since the epoch; its queued tasks do not start. Absent when it is not paused.',
+    ),
   port: z.number().int().optional().describe('The port of the server that a remote worker is connected to.'),
   userAgent: z.string().optional().describe('The `User-Agent` of a remote worker.'),
   tools: z

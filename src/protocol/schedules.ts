@@ -89,7 +89,7 @@ export type ScheduleInput = z.input<ReturnType<typeof scheduleInputSchema>>
 
 const count = lazily(() => z.int().min(0))
 
-/** A schedule, as it is shown and stored. */
+/** A schedule in lists and in a store. */
 export const scheduleInfoSchema = lazily(() =>
   z.object({
     id: name(),

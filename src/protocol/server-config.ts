@@ -89,7 +89,7 @@ export const serverConfigSchema = z.strictObject({
       .default([])
       .meta(
         about(
-          'Bearer tokens, any of which grants access. Without tokens, every program on this machine has access.',
+          'Bearer tokens. Each one grants access. Without tokens, every program on this machine has access.',
           'a list of tokens of visible ASCII characters',
           {
             env: 'AUTH_TOKENS',

@@ -6,7 +6,7 @@ import { toPlainData } from '../json/plain-data.js'
 import { strictObject } from './strict-object.js'
 
 /**
- * JavaScript tries every way to match a regular expression: one of ten characters can take hours for an answer of fifty, and nothing else
+ * JavaScript backtracks when it matches a regular expression. One of ten characters can take hours for an answer of fifty, and nothing more
  * runs meanwhile. MCP's forms have no patterns either (ADR 27).
  */
 const PATTERN_KEYWORDS = ['pattern', 'patternProperties', 'propertyNames']

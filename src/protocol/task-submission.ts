@@ -1,4 +1,4 @@
-/** The submission of a command task. A file of its own, because the core imports nothing else of command tasks. */
+/** The submission of a command task. It has its own file, because the core imports only this schema of command tasks. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
@@ -42,7 +42,7 @@ export const receivedTaskSchema = lazily(() =>
 )
 
 /**
- * A task as it is submitted.
+ * A task to submit.
  * @useDeclaredType
  */
 export type TaskSubmitMessage = z.input<ReturnType<typeof taskSubmitSchema>>

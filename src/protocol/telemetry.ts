@@ -1,5 +1,5 @@
 /**
- * The port for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry; nothing else knows of that. Without one, nothing is
+ * The port for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry, and no other module imports that. Without one, nothing is
  * measured and nothing is sent.
  */
 import type { Observable } from 'rxjs'

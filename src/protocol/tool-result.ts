@@ -30,7 +30,7 @@ export function toToolCallResult(value: unknown): ToolCallResult {
 }
 
 /**
- * The value of a result without MCP's envelope: the JSON of its text, or the text; another single block as it is; the list of several blocks.
+ * The value of a result without MCP's envelope: the JSON of its text, or the text. Another single block is returned unchanged, and several blocks as a list.
  */
 export function unwrapResult(result: unknown): unknown {
   if (!isMCPResult(result)) return result

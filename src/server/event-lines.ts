@@ -1,6 +1,6 @@
 /**
- * What happens at a server as lines of its log: `<event> name=value …`. Values that others choose are quoted, cut, and, like every line, without
- * control characters. Clients cause these lines, so their number is limited, too.
+ * Writes the events of a server as lines of its log: `<event> name=value …`. Values from clients are quoted and cut, and lines have no control
+ * characters. The number of lines is limited, because clients cause them.
  */
 import { elapsedMs, type Clock } from '../clock.js'
 import type { Log } from '../http/log.js'
@@ -12,7 +12,7 @@ export type Fields = Readonly<Record<string, string | number | undefined>>
 /** Writes one line. */
 export type WriteEvent = (level: 'info' | 'debug', event: string, fields?: Fields) => void
 
-/** The most lines of a minute, of each level: what is not written must not push out what is. */
+/** The most lines of each level in a minute. */
 export const MAX_LINES = 600
 const MINUTE_MS = 60_000
 /** The longest value, in characters. */

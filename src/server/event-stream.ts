@@ -66,7 +66,7 @@ export function openEventStream(options: EventStreamOptions): EventStream {
     write(eventText(event.message.type, event.frame.toString(), followed.idOf(event.seq)))
     if (event.isComplete) end()
   }
-  // The client comes back with its last event.
+  // The client reconnects with `Last-Event-ID`.
   const subscriptions = hub.join(deliver, 1, () => {
     if (!isOpen) return
     finish()
@@ -82,7 +82,7 @@ export function openEventStream(options: EventStreamOptions): EventStream {
         if (missed !== undefined) for (const event of missed) deliver(event)
         else {
           const snapshot = toJson({ type: 'subscribe_ack', taskId: task.id, task: withInlineResults(task) })
-          // The end of an ended task follows as an event of its own, for which a client that is cut off here comes back.
+          // The end of an ended task follows as a separate event, so a client that loses the connection here reconnects for it.
           const isOver = task.completedAt !== undefined
           write(eventText('subscribe_ack', snapshot, followed.idOf(Math.max(0, last - (isOver ? 1 : 0)))))
         }

@@ -1,9 +1,9 @@
-/** Why a request does not match its route. */
+/** The error for a request that does not match its route. */
 import type { z } from 'zod'
 import { preview } from '../text/preview.js'
 import { describeIssue } from '../protocol/parse.js'
 
-/** The parts of a request: what Hono's request has. */
+/** The part of Hono's request that is used. */
 interface ReadableRequest {
   json: () => Promise<unknown>
   query: () => object
@@ -16,7 +16,7 @@ export async function describeInvalid(
   { target, error }: { readonly target: string; readonly error: z.ZodError },
   request: ReadableRequest,
 ): Promise<{ readonly field: string; readonly expected: string; readonly problem: string }> {
-  // A request without a body fails here, too.
+  // A request without a body also fails here.
   const body = (): Promise<unknown> => request.json().catch(() => undefined)
   const given: Readonly<Record<string, () => unknown>> = {
     json: body,

@@ -8,14 +8,14 @@ import { whenThere } from '../task-backend/eventually.js'
 import { pathOf } from './http-entry.js'
 import { whenAccepted, type TaskService } from '../task-backend/task-service.js'
 
-/** What is logged of a request: no header and no query, so no token either. */
+/** The logged fields of a request. Headers and the query are left out, because they may contain a token. */
 export const requestFields = (request: IncomingMessage): Fields => ({
   address: addressOf(request),
   method: request.method,
   path: pathOf(request),
 })
 
-/** Logs from now on. The manager and the instances are those of one server, and end with it. */
+/** Starts logging. The manager and the instances belong to one server, and end with it. */
 export function logTasksAndInstances(tasks: TaskManager, instances: InstanceManager, write: WriteEvent): void {
   instances.onConnect((instance) => {
     const { kind, instance: connected } = instances.get(instance) ?? {}
@@ -33,7 +33,7 @@ export function logTasksAndInstances(tasks: TaskManager, instances: InstanceMana
   })
 }
 
-/** The same service; what it refuses is logged. */
+/** Wraps a service, and logs what it refuses. */
 export const logRefusals = (service: TaskService, write: WriteEvent): TaskService => ({
   ...service,
   submit: (message, idempotencyKey) =>

@@ -6,7 +6,7 @@ const MINUTE_MS = 60_000
 const MAX_KEYS = 10_000
 
 export interface RateLimiter {
-  /** Counts one request. Returns 0, or how long to wait for the next one, in ms. */
+  /** Counts one request. Returns 0, or the time until the next one is allowed, in ms. */
   take(key: string): number
 }
 
@@ -23,7 +23,7 @@ export function createRateLimiter(perMinute: number, clock: Clock): RateLimiter 
       const now = elapsedMs(clock)
       const known = fullAt.get(key)
       if (known === undefined && fullAt.size >= MAX_KEYS) removeIdle(now)
-      // At most a minute, also after the clock was set back.
+      // At most a minute, even if the clock was set back.
       const next = Math.min(Math.max(known ?? now, now), now + MINUTE_MS) + costMs
       const waitMs = next - now - MINUTE_MS
       if (waitMs > 0) return Math.ceil(waitMs)

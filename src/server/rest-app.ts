@@ -130,7 +130,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
     if (task === undefined) return c.json(notFound, 404)
     const result = task.commands[Number(index)]?.result
     if (result === undefined) return c.json({ error: `Command ${index} has no result`, code: 'RESULT_NOT_FOUND' }, 404)
-    // Not c.json: the result is sent as fast as it is read, and not written before.
+    // A stream instead of c.json, so that the JSON of a large result is never in memory as a whole.
     return c.body(jsonStream(result), 200, { ...JSON_TYPE, 'content-length': String(resultBytes(result)) }) as never
   })
   app.openapi(routes.cancelRoute, async (c) => {
@@ -147,7 +147,7 @@ export function createRestApp(options: RestOptions): OpenAPIHono<RestEnv> {
       if (followed === undefined) return c.json(notFound, 404)
       // 204 stops an EventSource from reconnecting.
       if (followed.missed?.length === 0 && followed.task.completedAt !== undefined) return c.body(null, 204)
-      // The same headers without the stream: nobody would read it or close it.
+      // HEAD returns the same headers without the stream, which would have no reader.
       if (c.req.method === 'HEAD') return c.body(null, 200, EVENT_STREAM_HEADERS)
       const leave = options.enter(addressOf(c.env.incoming))
       if (leave === undefined) return c.json(TOO_MANY_CONNECTIONS, 429)
@@ -275,7 +275,7 @@ function limitBody({ limits: { bodyBytes, nesting } }: ServerConfig): Middleware
   }
 }
 
-/** Keys of different callers are different. A caller is known by the token. */
+/** Separates the idempotency keys of callers, which are identified by their token. */
 const callerOf = (authorization: string | undefined): string =>
   createHash('sha256')
     .update(authorization ?? '')

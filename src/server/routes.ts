@@ -200,7 +200,7 @@ export const pauseRoutes = [
   pauseRoute(
     'pause',
     'Pause an instance',
-    'None of its tasks starts until it is resumed. The task that runs goes on, and tasks can be submitted.',
+    'Its queued tasks do not start until it is resumed. The running task continues, and tasks can be submitted.',
   ),
   pauseRoute('resume', 'Resume an instance', 'Its tasks start again, in their order.'),
 ] as const

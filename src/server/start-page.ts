@@ -1,4 +1,4 @@
-/** `GET /`: what this server is and where everything is, as a small page for a browser. `GET /info` has the same as JSON. */
+/** `GET /`: a small page that describes the server and links to its parts. `GET /info` returns the same as JSON. */
 import { createHash } from 'node:crypto'
 import { defined } from '../defined.js'
 import type { ServerInfo } from '../protocol/rest.js'
@@ -79,7 +79,7 @@ ${links.join('\n')}
 `
 }
 
-/** Allows the style above, and nothing else. */
+/** Allows only the style above. */
 export const startPolicy = [
   `default-src 'none'`,
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

@@ -27,7 +27,7 @@ export interface ToolCallRequest {
   readonly args: Readonly<Record<string, unknown>>
   /** Default: the first connected instance that has the tool. */
   readonly instanceId: string | undefined
-  /** Aborts when nobody waits for the answer: the task is cancelled. */
+  /** Aborts when the caller has gone. The task is then cancelled. */
   readonly signal: AbortSignal
   /** Runs the submission, as within the trace of the request. */
   readonly within: <T>(submit: () => T) => T
@@ -46,11 +46,11 @@ export type ToolAnswer = ToolOutcome & { readonly taskId?: string }
 
 export interface ToolCalls {
   call(request: ToolCallRequest): Promise<ToolAnswer>
-  /** Cancels the calls whose task has not started: a store would keep the task when nobody waits for it any more. Never rejects. */
+  /** Cancels the calls whose task has not started, because a store would keep the task without a caller. Never rejects. */
   cancelQueued(): Promise<void>
 }
 
-/** What ends the wait for a task. */
+/** The events that end the wait for a task. */
 type Accepted = Exclude<PendingSubmission, { error: string }>
 
 const refused = ({ code, error }: Extract<Submitted, { error: string }>): ToolAnswer => ({
@@ -69,7 +69,7 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     if (typeof target !== 'string') return { success: false, error: target }
     if (signal.aborted) return { success: false, error: CALLER_LEFT }
     const submission = { task_name: name, instanceId: target, commands: [{ tool_name: name, args: { ...args } }] }
-    // In the turn in which the task is accepted, so that its end is not missed.
+    // Subscribes in the same turn in which the task is accepted, so that its end is not missed.
     return whenThere<PendingSubmission, ToolAnswer>(
       request.within(() => service.submit({ type: 'task_submit', ...submission })),
       (submitted) => ('error' in submitted ? refused(submitted) : waitFor(submitted, signal)),
@@ -81,13 +81,13 @@ export function createToolCalls({ service, hub, instances, clock, limitMs }: Too
     let end: (how: End) => void = () => undefined
     const ended = new Promise<End>((resolve) => (end = resolve))
     const subscriptions = hub.join(
-      // Now: a task may be forgotten after its last event.
+      // Reads the task now, because it may be forgotten after its last event.
       (event) => event.isComplete && end({ task: service.get(taskId) }),
       1,
       () => end({ error: EVENTS_MISSED }),
     )
     const giveUp = (error: ToolError): void => {
-      // First: a cancelled task ends at once, or, in a cluster that is away, much later.
+      // The answer is settled first. A cancelled task ends at once, or much later in a cluster that is unavailable.
       end({ error })
       void Promise.resolve(service.cancel(taskId)).catch(() => undefined)
     }

@@ -54,7 +54,7 @@ export function addToolRoutes(app: OpenAPIHono<RestEnv>, { instances, toolCalls,
       })
       .finally(caller.stop)
     if (!answer.success) return c.json(answer, failureStatus[answer.error.code] ?? 400)
-    // Not c.json: the result is sent as fast as it is read, and not written before.
+    // A stream instead of c.json, so that the JSON of a large result is never in memory as a whole.
     return c.body(jsonStream(answer), 200, JSON_TYPE) as never
   })
 }

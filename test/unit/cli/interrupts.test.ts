@@ -115,7 +115,7 @@ describe('Ctrl-C', () => {
 
 describe('a server that does not answer', () => {
   it.each([
-    [['submit', '-'], /^The server has not answered: the task may run\. `agent-tasks tasks list` shows it\.\n$/],
+    [['submit', '-'], /^The server has not answered, so the task may run\. `agent-tasks tasks list` shows it\.\n$/],
     [['tasks', 'watch'], /^$/],
     [['tasks', 'watch', 'task_1'], /^$/],
   ])('does not hold up the first Ctrl-C: %j', async (args, said) => {

@@ -57,7 +57,7 @@ describe('agent-tasks mcp --trust', () => {
     const { exitCode, stdout, stderr } = await start('mcp', '--trust')
     expect([exitCode, stderr]).toEqual([0, ''])
     expect(stdout.split('\n')).toEqual([
-      `Trusted ${file}, as it is now. After a change it has to be trusted again.`,
+      `Trusted the present content of ${file}. Trust it again after each change.`,
       `  subagent evil: "sh" "-c" "touch ${at}/MARK"`,
       `  instance x: "sh" "-c" "touch ${at}/MARK", with TOKEN`,
       '  commands: sh, rm',

@@ -158,7 +158,7 @@ describe('agent-tasks ask', () => {
     const gone = await run(['ask', 'Which?'], { env: socket.env })
     expect([gone.exitCode, gone.stderr]).toEqual([
       3,
-      'agent-tasks: The host of the task is gone: nobody will answer.\n',
+      'agent-tasks: The host of the task has ended, so there will be no answer.\n',
     ])
     expect(token).not.toBe('')
     const alone = await run(['ask', 'Which?'])
@@ -168,7 +168,7 @@ describe('agent-tasks ask', () => {
   it('F6: withdraws its question when its time is up', async () => {
     const { socket, asked } = await setUp()
     const { exitCode, stderr } = await run(['ask', 'Which?', '--timeout-seconds', '1'], { env: socket.env })
-    expect([exitCode, stderr]).toEqual([8, 'No answer within 1 s: the question was withdrawn.\n'])
+    expect([exitCode, stderr]).toEqual([8, 'The question was withdrawn, because there was no answer within 1 s.\n'])
     await until(() => asked[0]?.signal?.aborted === true)
   })
 
