@@ -162,7 +162,7 @@ export default defineConfig(
   },
   {
     name: 'configuration files',
-    files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '**/*.config.{ts,mjs}'],
+    files: ['*.{js,mjs,cjs}', '.*.{js,mjs,cjs}', '**/*.config.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
     rules: { 'no-restricted-syntax': ['error', noEnum, noLiteralSpread] },
   },
   {

@@ -16,6 +16,7 @@ export function load(app) {
   })
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const reflection of Object.values(project.reflections)) hideInsideOfCharts(project, reflection)
+    for (const entry of project.getReflectionsByKind(ReflectionKind.Module)) entry.name = importName(entry.name)
   })
   app.converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
     const named = ReflectionKind.Property | ReflectionKind.Method | ReflectionKind.Accessor
@@ -29,6 +30,9 @@ export function load(app) {
     ])
   })
 }
+
+/** The name of an entry point in imports: `src/tools` is `agent-tasks/tools`. */
+const importName = (name) => (/^src($|\/)/.test(name) ? name.replace('src', 'agent-tasks') : `agent-tasks/${name}`)
 
 /** What a zod schema is described as, to models for example: the field of a type that is derived from it means the same. */
 function descriptionOf(schema, checker) {

@@ -12,6 +12,12 @@ export default {
   tsconfig: '../src/tsconfig.build.json',
   plugin: ['typedoc-plugin-markdown', './typedoc-plugin.mjs'],
   out: '../docs/api',
+  // One page for each entry point, under the name by which it is imported.
+  name: 'API',
+  outputFileStrategy: 'modules',
+  entryFileName: 'index',
+  hidePageHeader: true,
+  hideBreadcrumbs: true,
   readme: 'none',
   excludeExternals: true,
   excludePrivate: true,

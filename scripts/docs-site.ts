@@ -1,0 +1,28 @@
+/**
+ * `npm run docs:site [-- --serve] [--no-api] [--out FOLDER] [--base /PATH/]`: builds the documentation site in reports/site. Dead links fail the build. The API
+ * reference is generated first; `--no-api` leaves it as it was. `--serve` then shows the site on this machine, until Ctrl-C.
+ */
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { build } from 'vitepress'
+import { serveFolder } from './site/serve-folder.js'
+
+const { values } = parseArgs({
+  options: {
+    serve: { type: 'boolean', default: false },
+    'no-api': { type: 'boolean', default: false },
+    out: { type: 'string', default: 'reports/site' },
+    base: { type: 'string', default: '/' },
+  },
+})
+process.chdir(fileURLToPath(new URL('../', import.meta.url)))
+
+if (!values['no-api']) {
+  const { status } = spawnSync('npm', ['run', '--silent', 'docs:api', '--', '--logLevel', 'Warn'], { stdio: 'inherit' })
+  if (status !== 0) process.exit(1)
+}
+const outDir = resolve(values.out)
+await build('docs', { outDir, base: values.base })
+if (values.serve) console.log(`docs: ${(await serveFolder(outDir)).url}`)

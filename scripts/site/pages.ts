@@ -1,0 +1,84 @@
+/** The pages of the documentation site: the one list from which its sidebar is made. A test checks that it names every document once. */
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { firstHeading } from './headings.js'
+
+/** A group of the sidebar. */
+export interface SiteSection {
+  readonly title: string
+  /** Names of documents: `server` is `docs/server.md`. A folder, such as `adr/`, stands for all documents in it. */
+  readonly pages: readonly string[]
+}
+
+export const siteSections: readonly SiteSection[] = [
+  { title: 'Start', pages: ['install', 'first-host', 'first-server', 'first-mcp-client'] },
+  {
+    title: 'Guides',
+    pages: [
+      'guide',
+      'subagents',
+      'adapters',
+      'questions',
+      'jobs',
+      'limits',
+      'schedules',
+      'monitors',
+      'steps',
+      'families',
+      'server',
+      'write-an-instance',
+      'extension',
+      'extension-tools',
+      'mcp',
+      'page',
+      'inspect',
+      'telemetry',
+      'testing',
+      'coming-from',
+      'retention',
+      'troubleshooting',
+    ],
+  },
+  { title: 'Concepts', pages: ['delivery', 'durability', 'scale'] },
+  { title: 'Reference', pages: ['options', 'configuration', 'cli', 'protocol', 'errors', 'tools', 'machines', 'api/'] },
+  {
+    title: 'Project',
+    pages: ['architecture', 'guarantees', 'performance', 'tests', 'contributing', 'changelog', 'adr/'],
+  },
+]
+
+/** Pages that show a file of the root of the repository: the links in such a file start from there. */
+export const includedFiles: Readonly<Record<string, string>> = {
+  'contributing.md': 'CONTRIBUTING.md',
+  'changelog.md': 'CHANGELOG.md',
+}
+
+/** An item of the sidebar, as VitePress takes it. */
+export interface SidebarItem {
+  readonly text: string
+  readonly link?: string
+  readonly collapsed?: boolean
+  readonly items?: SidebarItem[]
+}
+
+const docs = fileURLToPath(new URL('../../docs/', import.meta.url))
+const folderTitles: Readonly<Record<string, string>> = { 'api/': 'API', 'adr/': 'Decisions' }
+
+/** The sidebar: each page under its first heading. Folders are closed until one of their pages is open. */
+export function sidebar(): SidebarItem[] {
+  return siteSections.map(({ title, pages }) => ({ text: title, items: pages.flatMap(itemsOf) }))
+}
+
+function itemsOf(page: string): SidebarItem[] {
+  if (!page.endsWith('/')) return existsSync(`${docs}${page}.md`) ? [itemOf(`${page}.md`)] : []
+  if (!existsSync(docs + page)) return []
+  const files = readdirSync(docs + page, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))
+  const text = folderTitles[page] ?? page
+  return [{ text, collapsed: true, items: files.sort().map((file) => itemOf(page + file)) }]
+}
+
+function itemOf(file: string): SidebarItem {
+  const included = includedFiles[file]
+  const text = readFileSync(included === undefined ? docs + file : `${docs}../${included}`, 'utf8')
+  return { text: firstHeading(text) ?? file, link: `/${file.replace(/\.md$/, '')}` }
+}
