@@ -1,4 +1,4 @@
-/** What code in a race has started that a race does not run: real timers, fetch, files, connections and child processes. */
+/** Detects work that code in a race has started outside the race: real timers, fetch, files, connections and child processes. */
 
 export interface OutsideWatch {
   /** What to do about a hang, with what was started since the watch began and has not ended. */
@@ -19,7 +19,7 @@ const resources: Readonly<Record<string, readonly string[]>> = {
   'a child process': ['ProcessWrap'],
 }
 
-// `fetch` connects once no microtask is left, which is after the run: its resources would not be seen.
+// Fetches are counted, because `fetch` opens its connection after the run, when no microtask is left.
 let fetches = 0
 let watches = 0
 let original: typeof fetch
@@ -51,7 +51,7 @@ export function watchOutside(): OutsideWatch {
     },
     stop: () => {
       watches -= 1
-      // A mock that was put in its place meanwhile stays.
+      // Keeps a mock that has replaced it meanwhile.
       if (watches === 0 && globalThis.fetch === countedFetch) globalThis.fetch = original
     },
   }

@@ -25,9 +25,9 @@ export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
   /** The timer that ran last. */
   readonly lastRun: RanTimer | undefined
-  /** Whether timers are set that only look whether something has changed, and no others. */
+  /** Whether all timers that are set only poll for a change. */
   readonly isOnlyPolling: boolean
-  /** The names of the deadlines that are set and do not take part. */
+  /** The names of the deadlines that are set and excluded from the race. */
   readonly deadlines: readonly string[]
   runNext(): boolean
   /** Starts a new turn, which may read the clock again. */
@@ -38,7 +38,7 @@ export interface MovableRaceClock extends RaceClock {
   clear(): void
 }
 
-/** How often one turn may read the clock before it counts as a loop that waits for time to pass. */
+/** How often one turn may read the clock before it counts as a busy-wait. */
 const MAX_READS = 100_000
 
 export interface RaceClockOptions {

@@ -10,7 +10,7 @@ export type RaceFindings = Pick<
 
 /**
  * A race failed (code `RACE_LOST`). The message holds the failure, the regression test and, last, the timeline. It has no stack and no `cause`, and
- * what it holds is not enumerable, so that nothing is printed after the timeline: `run.failure.cause` is what was thrown.
+ * its fields are not enumerable, so that the timeline is printed last. `run.failure.cause` is the thrown error.
  * @example
  * const error = await exploreRaces(race).catch((error: unknown) => error)
  * if (error instanceof RaceError) console.log(error.order, error.seed, error.path)

@@ -1,6 +1,6 @@
 /**
- * One life of the process that a race runs: from its start to a crash, or to the end of the run. Nothing that a life does after its end has an
- * effect: its store and its disk are copies then, its clock and its promises are closed, and its messages are not sent.
+ * One life of the simulated process: from its start to a crash, or to the end of the run. After its end, its code has no
+ * effect: it works on copies of the store and the disk, its clock and promises are closed, and its messages are not sent.
  */
 import { observeClock } from '../callbacks/observed-clock.js'
 import { InvalidInputError } from '../errors.js'
@@ -106,7 +106,7 @@ export class RaceLife<Disk> {
     this.promises.close()
   }
 
-  /** Does what survives the process, unless the process dies before it. */
+  /** Performs an effect that survives the process, unless the process dies before it. */
   #cross(label: string, act: () => void, describe?: () => string): void {
     if (this.#isOver) return
     const name = this.#host.names.next(label)

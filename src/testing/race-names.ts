@@ -1,15 +1,15 @@
-/** The names in the order of one run: of promises, writes and messages. */
+/** Makes unique names for the promises, writes and messages of one run. */
 
 export class RaceNames {
   /** How often each label was used. */
   readonly #uses = new Map<string, number>()
 
-  /** Keeps these names for others: what has such a label gets a number. */
+  /** Reserves names. A later use of the same label gets a number. */
   reserve(names: readonly string[]): void {
     for (const name of names) this.#uses.set(name, Math.max(this.#uses.get(name) ?? 0, 1))
   }
 
-  /** A name that is unique in this run, and the same in every run that gets here in the same order. */
+  /** A name that is unique in this run, and the same in every run with the same order up to here. */
   next(label: string): string {
     const uses = (this.#uses.get(label) ?? 0) + 1
     this.#uses.set(label, uses)

@@ -1,6 +1,7 @@
 /**
  * The order of a race as a value: fast-check generates and shrinks it, and it makes the same choices each time it is used.
- * Choice 0 means that the actor of the last turn goes on; after the clock, another one. Shrinking turns choices into 0, so what is left is an order with few
+ * Choice 0 means that the actor of the last turn continues (after a timer, another actor). Shrinking replaces choices by 0, so the result is an order
+ * with few
  * interruptions, which a person can follow.
  */
 import fc from 'fast-check'
@@ -60,7 +61,7 @@ export function chooserOf(order: RaceOrder): Chooser {
       const at = choices++
       return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % names.length
     },
-    // It depends on the site, and on nothing before it: the others stay what they are when a crash or a turn goes away.
+    // Each crash depends only on its site, so that removing another crash or turn does not change it.
     crash: (points, site) => {
       const number = randomAt(seed, hashOf(site))
       const odds = oddsOf(seed)
@@ -70,7 +71,7 @@ export function chooserOf(order: RaceOrder): Chooser {
   }
 }
 
-/** One of how many sites is deadly: some orders have many crashes, and some have few. */
+/** The odds of a crash at a site: some orders have many crashes, and some have few. */
 const oddsOf = (seed: number): number => [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
 
 /** FNV-1a. */

@@ -104,7 +104,7 @@ export async function runWatchedRace<World, Input, Disk>(
   input: Input,
   afterFailure?: AfterFailure,
 ): Promise<RaceRun> {
-  // Nobody handles the rejections of a life that has crashed.
+  // Rejections of a crashed life are never handled.
   const run = await runRace(options, chooser, input, afterFailure, () => watch.first())
   // A step that hangs may spin in microtasks: the event loop would never come back.
   if (run.failure !== undefined) return run
@@ -214,7 +214,7 @@ class Run<World, Input, Disk> {
     return { setup: this.#setup, events: this.#events, failure: this.#failure, reports: this.#reports }
   }
 
-  /** Sets a life up; another one if it dies meanwhile. @returns its world; undefined when that cannot be built */
+  /** Sets up a life, and another one if it dies during the setup. @returns its world; undefined when the setup fails */
   async #begin(input: Input): Promise<{ readonly value: World } | undefined> {
     const { setup, actors } = this.#options
     for (;;) {
@@ -252,7 +252,7 @@ class Run<World, Input, Disk> {
   }
 
   #crash(point: string): void {
-    // It has died in the middle of what it would have died after.
+    // It died during the call itself.
     if (this.#life.isOver) return
     this.#crashesLeft -= 1
     const at = this.#life.clock.now()
@@ -333,7 +333,7 @@ class Run<World, Input, Disk> {
     return turns.length > 0 && this.#isPolling() ? turns : [...turns, ...this.#timer()]
   }
 
-  /** Whether the next timer would look once more, while nothing has happened since it looked. */
+  /** Whether the next timer would only poll again without a change since the last time. */
   #isPolling(): boolean {
     const { clock } = this.#life
     return this.#last === CLOCK && clock.lastRun?.isPoll === true && clock.isOnlyPolling
@@ -360,7 +360,7 @@ class Run<World, Input, Disk> {
       if (!life.isOver) this.#fail('timer', `${life.clock.lastRun?.name() ?? ''} threw ${messageOf(error)}`, error)
       return true
     } finally {
-      // Looked up when it is read: most runs are not reported.
+      // Looked up lazily, because most runs are not reported.
       const name = life.clock.lastRun?.name
       if (event !== undefined && name !== undefined) {
         Object.defineProperty(event, 'step', { enumerable: true, get: name })

@@ -1,4 +1,4 @@
-/** The steps of an actor, whether it is a list or a generator, as one function that returns the next step. */
+/** The steps of an actor (a list or a generator) as one function that returns the next step. */
 import { isThenable } from '../callbacks/isolated-call.js'
 import type { Race, RaceActor, RaceGenerator, RaceStep } from './race-options.js'
 
@@ -12,7 +12,7 @@ export interface NextStep {
 /** Returns the next step; `undefined` when the actor is done. Asking again without running it returns the same step. */
 export type Steps = () => NextStep | undefined
 
-/** @param begun how many of its steps an earlier life has taken: a list goes on, and a generator that has begun is over */
+/** @param begun the number of steps that an earlier life has taken. A list continues after them; a generator that has begun is over */
 export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race, begun: number): Steps {
   if (typeof actor !== 'function') return stepsOfList(actor, world, race, begun)
   return begun === 0 ? stepsOfGenerator(actor, world, race) : () => undefined

@@ -1,4 +1,4 @@
-/** Leaves turns and crashes out of a failing order, by name: what random choices cannot do without changing those that follow. */
+/** Removes turns and crashes from a failing order by name, which shrinking random choices cannot do without changing the later ones. */
 import { orderOf } from './race-report.js'
 import type { RaceRun } from './race-run.js'
 import { CRASH } from './race-life.js'

@@ -1,4 +1,4 @@
-/** What every store must do, as cases that any test runner can run. */
+/** The contract of every store, as cases for any test runner. */
 import { isDeepStrictEqual } from 'node:util'
 import { openStore, type OpenStore, type RemoteStore } from '../store/open-store.js'
 import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'

@@ -3,7 +3,7 @@
  * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
  * `manager-commands.ts` compare a manager with it.
  *
- * What the time brings (deadlines, back-offs, the longest wait, the time to wrap up) is decided by the code that uses it: `test/model/modelled-host.ts`.
+ * Time-dependent behaviour (deadlines, back-offs, the longest wait, the time to wrap up) is in the code that uses it: `test/model/modelled-host.ts`.
  *
  * It is longer than most files so that the rules of the ledger can be read in one place.
  */
@@ -321,7 +321,7 @@ export const keyedQueue = (ledger: Ledger): ModelTask[] =>
     queued(ledger).filter((task) => task.record.concurrencyKey !== undefined && isReady(task)),
   )
 
-/** The first of them that may start, and the key that the first which has waited for ten times the time of ageing reserves. */
+/** The first of them that may start, and the key that is reserved for the first task that has waited ten times the ageing time. */
 export function lookAtKeyed(ledger: Ledger): { next?: ModelTask; reserved?: string } {
   let reserved: string | undefined
   for (const task of keyedQueue(ledger)) {
@@ -700,7 +700,7 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
   return all.flat().length
 }
 
-/** Drops those records of ended tasks that owe nothing which ended earliest, until they are within the limit: others do not count. */
+/** Drops the earliest ended records that owe no result, until their number is within the limit. Other records do not count. */
 export function prune(ledger: Ledger): void {
   for (;;) {
     const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)

@@ -29,8 +29,8 @@ export function originOf(callee: (run: () => void, ms: number) => unknown): Pick
 }
 
 /**
- * A timer without a label, by who set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. A timer that another one has set without
- * any such code is named as that one, and else by the turn in which it was set.
+ * The name of a timer without a label, by the code that set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. A timer that was set by
+ * another timer has its name, or else the name of the turn in which it was set.
  */
 export function timerName({ call, during }: TimerOrigin): string {
   const setter = setterOf(call.stack)

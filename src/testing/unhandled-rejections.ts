@@ -1,6 +1,7 @@
 /**
- * Rejections that nothing handles. The platform reports them once no microtask is left, so a run is over by then: the event loop must turn
- * before the next run, or it is not known which run caused them. Meanwhile other listeners of the process get none: a test runner would
+ * Detects unhandled rejections. The platform reports them once no microtask is left, so the event loop must turn
+ * before the next run; otherwise the run that caused them is unknown. Meanwhile other listeners of the process get no rejections, because a test runner
+ * would
  * fail, and Node would end the process.
  */
 import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
