@@ -29,7 +29,7 @@ export interface LeaseRequest {
   readonly isExclusive?: boolean
   /** Also claims the named tasks that are active or leased, and takes them when they become owed. */
   readonly isClaim?: boolean
-  /** Also takes those of these questions that are owed. */
+  /** Also takes these questions, if they are owed. */
   readonly questions?: readonly QuestionRef[]
 }
 
@@ -45,7 +45,7 @@ export interface LedgerOptions {
   /** Whether a cancelled task owes a message. */
   readonly notifyCancelled: boolean
   readonly find: (id: string) => TaskEntry | undefined
-  /** Called when nothing is owed for an ended entry any more. */
+  /** Called when nothing is owed for an ended entry any longer. */
   readonly onCleared: (entry: TaskEntry) => void
   /** Called when a delivered entry is owed again. */
   readonly onRepeated?: (entry: TaskEntry) => void

@@ -74,7 +74,7 @@ export class OwedQuestions {
     }
   }
 
-  /** Takes those of these questions that are owed, for one message. */
+  /** Adds the owed ones among these questions to a message. */
   take(refs: readonly QuestionRef[], deliveryId: string, owner?: string): OwedQuestion[] {
     if (refs.length === 0) return []
     const taken = this.owed(owner).filter(({ entry, id }) =>

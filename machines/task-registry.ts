@@ -573,7 +573,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const exceeds = holdsNone && !slots.hasRoom()
     if (exceeds && !mayExceed) return 'no-room'
     if (holdsNone) slots.take(entry, true)
-    // Above the maximum it also keeps its foreground slot, so that the foreground limit bounds how many tasks do this.
+    // A task above the maximum also keeps its foreground slot. The foreground limit therefore bounds the number of such tasks.
     if (!exceeds) foreground.release(entry)
     // A task between two runs now waits for a slot of that pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))

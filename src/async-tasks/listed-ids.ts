@@ -11,7 +11,7 @@ export class ListedIds implements Feature {
     return this.#shortOf.get(id)
   }
 
-  /** The id of the task with a displayed short id. */
+  /** Finds a task by a short id that was displayed. */
   idOf(short: string): string | undefined {
     return this.#idOf.get(short)
   }

@@ -539,8 +539,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Ends the pause of an owner, or the pause of all; pauses of single owners then stay. Waiting tasks start if there are slots, and held results are
-   * delivered.
+   * Ends the pause of an owner. Without an owner, ends the pause of all owners; separate pauses of single owners continue. Waiting tasks start if
+   * there are slots, and held results are delivered.
    * @returns false if there is no such pause
    * @throws InvalidInputError
    */

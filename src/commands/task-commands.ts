@@ -228,7 +228,7 @@ function pauseTasks(options: TaskCommandsOptions, args: string): CommandResult {
   return { type: 'info', text: `${pauseLine(pause)} Running tasks continue. No other task starts until /resume.` }
 }
 
-/** Resumes the owner, and everything else if these commands cover all tasks. */
+/** Resumes the owner. Commands without an owner also end the pause of all owners. */
 function resumeTasks(options: TaskCommandsOptions): CommandResult {
   const manager = givenManager(options)
   const owner = ownerToPause(options)

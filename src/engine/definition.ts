@@ -1,4 +1,4 @@
-/** Checks runners, and makes one definition of what a user gives: a function, a definition, or definitions inside one another. */
+/** Checks the runners that users pass (a function, a definition, or nested definitions) and turns each into a single definition. */
 import type { z } from 'zod'
 import type { StartRate } from '../../machines/records.js'
 import { deprecate } from '../deprecation.js'
@@ -21,7 +21,7 @@ import { MAX_RATE_LIMIT } from '../protocol/async-tasks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
-/** What a subagent has besides. */
+/** The additional fields of a subagent. */
 interface Named {
   readonly name?: string
   readonly description?: string

@@ -25,7 +25,7 @@ export class AsyncTaskHistory implements Feature {
     if (persistence === undefined) return
     const { id, status } = entry.record
     if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
-      // What V8 keeps for the callback must not have the entry.
+      // V8 keeps all variables of the callback in memory, so it must not refer to the entry.
       const record = pastRecord(entry.record)
       const params = pastParams(record, persistence.paramsOf(entry))
       const past = { ...toPastTask(entry.record, record), ...defined({ params }) }
@@ -51,7 +51,10 @@ export class AsyncTaskHistory implements Feature {
     return found
   }
 
-  /** A pruned task as it ended, with the params that it was launched with (`PastTask.params`). @throws StoreError */
+  /**
+   * Returns a pruned task as it ended, with the params of its launch (`PastTask.params`).
+   * @throws StoreError
+   */
   async findWithParams(
     id: string,
   ): Promise<(Pick<PastTask, 'params'> & { readonly record: SettledTaskInfo }) | undefined> {
@@ -59,7 +62,10 @@ export class AsyncTaskHistory implements Feature {
     return task && { record: toRecord(task), params: task.params }
   }
 
-  /** A pruned task, as it ended; undefined unless it is one that the owner may see. @throws StoreError */
+  /**
+   * Returns a pruned task as it ended; undefined if the owner may not see it.
+   * @throws StoreError
+   */
   async find(id: string, owner?: string): Promise<SettledTaskInfo | undefined> {
     const task = await this.#past.find('task', id)
     return task === undefined || (owner !== undefined && task.owner !== owner) ? undefined : toRecord(task)

@@ -45,8 +45,8 @@ export interface Monitored {
 }
 
 /**
- * Called with an event, or with the end of the monitor, which may have no text.
- * @returns whether the owner receives it
+ * Called with an event, or when the monitor ends. The end may have no text.
+ * @returns whether the owner receives the text
  */
 type OnEvent = (text: string | undefined) => boolean
 

@@ -31,7 +31,7 @@ export function needsOf(
 }
 
 /**
- * Refuses a child that would wait for a slot that a task above it holds, or for other tasks that wait for such a task.
+ * Refuses a child that would wait for a slot of a task above it, directly or through other tasks.
  * @throws FamilyError
  */
 export function checkAbove(

@@ -59,7 +59,7 @@ export interface FateOptions {
   readonly steps: StepLog | undefined
 }
 
-/** Decides what happens to a run, and ends its remaining processes unless it is followed. Never throws. */
+/** Decides what happens to a run. Unless its program can be followed, the remaining processes of the run are ended. Never throws. */
 export function fateOf(task: StoredTask, options: FateOptions): Fate {
   const { folder, clock } = options
   const definition = isolated(task, options, () => findDefinition(task, options.findRunner))

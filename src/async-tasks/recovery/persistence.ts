@@ -37,7 +37,7 @@ export interface PersistenceOptions {
   readonly report: OnError
   /** The notifications of a change wait there until the change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
-  /** Called when the owner has confirmed a message, so that its results need no copy any more. */
+  /** Called when an owner has confirmed a message. The records of its results may then be pruned. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
   /** Returns the stored state of a task's open questions; undefined if they end with this process. */
   readonly standingsOf?: (entry: TaskEntry) => Readonly<Record<string, QuestionStanding>> | undefined
@@ -178,7 +178,7 @@ export class Persistence implements DeliveryObserver {
     return typeof key === 'string' ? key : undefined
   }
 
-  /** The params that a task was launched with; null when they were too large to be stored, undefined when there are none. */
+  /** The params of a task's launch; null if they were too large to be stored, undefined if there are none. */
   paramsOf(entry: TaskEntry): StoredJson | null | undefined {
     const { params } = this.#storageOf(entry).run
     return params as StoredJson | null | undefined

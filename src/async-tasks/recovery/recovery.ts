@@ -153,8 +153,8 @@ const keepsChildren = (fate: Fate | undefined): boolean =>
   fate !== undefined && fate.type !== 'interrupted' && (fate.type === 'followed' || fate.definition.durable === true)
 
 /**
- * Begins the next attempt of a task. The attempt counts even if this process dies during it, and starts when that is stored. With a rate or a pause,
- * it first waits for permission to start.
+ * Begins the next attempt of a task. It starts when its number is stored, so that it counts even if this process dies. A rate or a pause may delay
+ * it.
  */
 function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   const { task, fate } = found
@@ -262,7 +262,7 @@ const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
     }),
   )
 
-/** Continues a task with the rest of its deadline, which is never more than the whole. */
+/** Continues a task with the time that is left until its deadline, at most the whole timeout. */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,

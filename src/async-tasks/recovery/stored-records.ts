@@ -12,7 +12,7 @@ const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD
 
 const UNSTORABLE = 'The store could not hold the output.'
 
-/** What is stored of the run of a task that has ended: the next process may have to end its program, and a person may launch it again with its params. */
+/** The stored run of an ended task: its program, which the next process may have to end, and its params, with which a person may launch it again. */
 export function endedRun({ program, params }: StoredJson, isReduced: boolean): Pick<StoredTask, 'run'> {
   const hasParams = params !== undefined && JSON.stringify(params) !== '{}'
   const run = { ...defined({ program }), ...(hasParams && { params: isReduced ? null : params }) }
@@ -51,13 +51,13 @@ export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskI
 /** The maximum that the history keeps of a task, in bytes of JSON, and of the result of a larger one, in UTF-16 units. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
 
-/** The params that the history keeps beside a record; null for those that are too large. */
+/** The params that the history keeps with a record; null if they are too large. */
 export function pastParams(record: StoredJson, params: StoredJson | null | undefined): StoredJson | null | undefined {
   if (params === undefined || params === null) return params
   return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
 }
 
-/** What the history keeps of a record. */
+/** The form of a record in the history. */
 export function pastRecord(record: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole

@@ -27,7 +27,7 @@ export function interruptionOf(task: StoredTask, log: StepLog | undefined): Inte
   return { progress, fruitless: isWaiting ? 0 : fruitless, isWaiting }
 }
 
-/** Whether a queued task is still in the wait for which it was queued. */
+/** Whether the wait for which a task was queued is still open. */
 export function isStillWaiting(task: StoredTask, log: StepLog | undefined): boolean {
   if (task.run?.['isWaiting'] !== true || log === undefined) return false
   return isWaitingFor(task, log) && log.progress <= readInterruption(task.run).progress

@@ -38,7 +38,7 @@ const stepSchema = lazily(() =>
     /** When a wait is over, in ms since the epoch, and its full length. */
     dueAt: z.number().optional(),
     forMs: z.number().optional(),
-    /** Whether the run that waited has failed and the next run has not asked for this step yet. */
+    /** Set when the run that waited has failed, until the next run requests this step. */
     isLeft: z.literal(true).optional(),
     /** What a wait is for: an event, or the answer to a question. */
     event: z.string().optional(),

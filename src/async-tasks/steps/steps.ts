@@ -18,7 +18,7 @@ import type { TaskRegistry } from '../registry.js'
 import { toStepFailure } from './step-failure.js'
 import { checkName, MAX_EVENTS, StepLog, toResult, type Step } from './step-log.js'
 
-/** The target of an event: a task, or the active tasks of an owner that wait for events or may do so. */
+/** The target of an event: a task, or all active tasks of an owner that may wait for events. */
 export type EventTarget = { readonly taskId: string } | { readonly owner: string }
 
 /** The current run of a task, as its steps need it. */

@@ -76,7 +76,7 @@ export async function gitOnFiles(place: Place, ...args: readonly string[]): Prom
 }
 
 /**
- * Returns a command's output without the final line break, or undefined for exit code 1, which means no.
+ * Returns a command's output without the final line break. Returns undefined for exit code 1, with which git answers no.
  * @throws GitError
  */
 export async function answer(place: Place, ...args: readonly string[]): Promise<string | undefined> {
