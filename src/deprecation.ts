@@ -1,11 +1,11 @@
-/** Warns of what the next version does not have any more. */
+/** Warns about features that the next version removes. */
 import { isNode } from './node-builtins.js'
 
 const warned = new Set<string>()
 
 /**
- * Warns once in a process: in Node with a `DeprecationWarning`, which `--no-deprecation` silences, and elsewhere on the console.
- * @param code what the warning is about, for `process.on('warning')`
+ * Warns once per process: in Node with a `DeprecationWarning`, which `--no-deprecation` silences, otherwise on the console.
+ * @param code identifies the warning, for `process.on('warning')`
  */
 export function deprecate(code: string, message: string): void {
   if (warned.has(code)) return

@@ -1,6 +1,6 @@
 /**
- * What only Node has: its process, and modules of its own that are asked for when they are needed. An `import` of one would keep
- * everything that imports it in turn, the whole core, from loading in a browser.
+ * Access to Node: its process and its modules, which are loaded on demand. An `import` of a module would keep the whole core from loading in a
+ * browser.
  */
 import type * as asyncHooks from 'node:async_hooks'
 import type * as childProcess from 'node:child_process'
@@ -12,16 +12,16 @@ import type * as os from 'node:os'
 import type * as path from 'node:path'
 import type * as timers from 'node:timers/promises'
 
-/** Node's process, also where a bundler puts part of one in its place. */
+/** Node's process. A bundler may provide a partial one. */
 const nodeProcess = (globalThis as { readonly process?: Partial<NodeJS.Process> }).process
 
-/** Whether this is Node, or something that stands in for it. */
+/** Whether this is Node or a compatible platform. */
 export const isNode = typeof nodeProcess?.getBuiltinModule === 'function'
 
-/** Node's name for the system that it runs on; undefined elsewhere. */
+/** Node's name of the operating system; undefined outside of Node. */
 export const nodePlatform = nodeProcess?.platform
 
-/** A module of Node's, for code that runs only where `isNode` holds. */
+/** Returns a module of Node, for code that only runs if `isNode` is true. */
 export function nodeBuiltin<Id extends keyof NodeModules>(id: Id): NodeModules[Id] {
   return process.getBuiltinModule(id)
 }

@@ -1,28 +1,29 @@
 /**
- * Tells a process from a later one that has got its pid: by the time of its start, and by the boot of the system.
- * Linux: proc(5); other systems: ps(1) and `kern.boottime`, with a resolution of a second.
+ * Identifies a process beyond its pid, which may be reused: by its start time and by the boot of the system. Linux uses proc(5); other systems use
+ * ps(1) and `kern.boottime`, with a resolution of one second.
  */
 import { nodeBuiltin, nodePlatform } from './node-builtins.js'
 
-/** The unit of start times in /proc, in ms: the ABI of Linux has 100 of them in a second. */
+/** The unit of start times in /proc, in ms. The ABI of Linux has 100 per second. */
 const TICK_MS = 10
 
-/** A process, for as long as files remember it. */
+/** The stored identity of a process. */
 export interface ProgramIdentity {
-  /** Its pid; it leads the process group of the same number. */
+  /** Its pid, which is also the number of the process group that it leads. */
   readonly pid: number
-  /** When it started, as the system tells it. */
+  /** When it started, in the format of the system. */
   readonly start: string
-  /** The boot of the system that it started in. */
+  /** The boot of the system in which it started. */
   readonly boot: string
 }
 
 /**
- * What became of a process. `alive`: it runs. `gone`: no process has its pid. `other`: its pid is another process now, or this is another boot.
+ * The state of a process. `alive`: it is running. `gone`: no process has its pid. `other`: another process has its pid, or the system was booted
+ * again.
  */
 export type ProgramState = 'alive' | 'gone' | 'other'
 
-/** Looks a process up. Nothing is signalled. */
+/** Returns the state of a process, without sending a signal. */
 export function stateOf({ pid, start, boot }: ProgramIdentity): ProgramState {
   if (boot !== bootId()) return 'other'
   const found = startOf(pid)
@@ -30,16 +31,16 @@ export function stateOf({ pid, start, boot }: ProgramIdentity): ProgramState {
   return found === start ? 'alive' : 'other'
 }
 
-/** The identity of a process that runs now; undefined when there is none. */
+/** Returns the identity of a running process; undefined if there is none. */
 export function identityOf(pid: number): ProgramIdentity | undefined {
   const start = startOf(pid)
   return start === undefined ? undefined : { pid, start, boot: bootId() }
 }
 
 /**
- * How long ago a process started, in ms, by the clock that counts from the boot of the system: nobody can set it. The process may have ended.
- * @param untilMs how long the system had been up at the end of what is asked for, in ms. Default: now
- * @returns undefined where there is no such clock, after another boot, and for what is no time since then
+ * Returns how long ago a process started, in ms. It uses the time since boot, which nobody can set. The process may have ended.
+ * @param untilMs the system uptime at the end of the measured period, in ms. Default: now
+ * @returns undefined without such a clock, after another boot, or for an impossible value
  */
 export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): number | undefined {
   if (nodePlatform !== 'linux' || boot !== bootId()) return undefined
@@ -47,18 +48,18 @@ export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): numbe
   return age >= 0 ? age : undefined
 }
 
-/** Containers may show the time since their own start as that of the system, which cannot be shorter than this process has lived. */
+/** Containers may report their own uptime as that of the system. The system uptime is at least the uptime of this process. */
 function uptimeMs(): number {
   const own = Number(startOf(process.pid)) * TICK_MS + process.uptime() * 1000
   return Math.max(nodeBuiltin('node:os').uptime() * 1000, own)
 }
 
-/** When a process started; undefined when no process has this pid, or it has ended and was not waited for. */
+/** Returns when a process started; undefined if no process has this pid, or it is a zombie. */
 function startOf(pid: number): string | undefined {
   if (nodePlatform === 'linux') {
     try {
       const stat = nodeBuiltin('node:fs').readFileSync(`/proc/${pid}/stat`, 'latin1')
-      // The name of the program, in parentheses, may have any characters.
+      // The name of the program, in parentheses, may contain any character.
       const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return state === 'Z' || state === 'X' ? undefined : fields[18]
     } catch {

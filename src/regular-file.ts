@@ -1,21 +1,21 @@
 /**
- * Reads files in folders that programs can write to. Such a program may have put something else in place of a file: opening a FIFO would block this
- * process, a device may have no end, and a link may lead anywhere.
+ * Reads files in folders that programs can write to. A program may have replaced a file: opening a FIFO would block this process, a device may have
+ * no end, and a link may lead anywhere.
  */
 import { nodeBuiltin } from './node-builtins.js'
 
 /**
- * Opens whatever has this name for reading, without waiting for anything that writes to it. The caller closes it.
+ * Opens a file for reading, without waiting for a writer of a FIFO. The caller closes it.
  * @throws the error of the file system
  */
 export function openAtOnce(file: string, { followsLinks }: { readonly followsLinks: boolean }): number {
   const { constants, openSync } = nodeBuiltin('node:fs')
-  // Windows has only the first: there the others are undefined, and count as 0.
+  // Windows only has the first constant. The others are undefined there and count as 0.
   const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants
   return openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW))
 }
 
-/** Opens a regular file for reading. Undefined where there is none, or where it cannot be opened. The caller closes it. */
+/** Opens a regular file for reading. Returns undefined if it does not exist or cannot be opened. The caller closes it. */
 export function openRegular(file: string): number | undefined {
   const { closeSync, fstatSync } = nodeBuiltin('node:fs')
   let descriptor: number
@@ -30,8 +30,8 @@ export function openRegular(file: string): number | undefined {
 }
 
 /**
- * The first or the last bytes of a regular file, as text; undefined where there is none.
- * @param maxBytes how much is read at most
+ * Returns the first or last bytes of a regular file as text; undefined if it does not exist.
+ * @param maxBytes how much to read at most
  */
 export function readRegular(file: string, maxBytes: number, from: 'start' | 'end' = 'start'): string | undefined {
   const { closeSync, fstatSync, readSync } = nodeBuiltin('node:fs')
@@ -47,7 +47,7 @@ export function readRegular(file: string, maxBytes: number, from: 'start' | 'end
   }
 }
 
-/** Whether a path is this one, or within this folder; both real paths. */
+/** Whether a path equals a folder or is inside it. Both must be real paths. */
 export function isWithin(folder: string, file: string): boolean {
   const path = nodeBuiltin('node:path')
   const below = path.relative(folder, file)

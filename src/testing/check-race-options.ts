@@ -1,11 +1,11 @@
-/** Checks the options of a race; an error names the field, what came and what was expected. */
+/** Validates the options of a race. Errors name the field, the received value and the expected one. */
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
 import { CLOCK } from './race-clock.js'
 import { CRASH } from './race-life.js'
 import type { RaceActors, RaceOptions } from './race-options.js'
 
-/** The options that are numbers, with the least value of each. */
+/** The numeric options, with the minimum of each. */
 const numbers = {
   numRuns: 1,
   maxOrders: 1,
@@ -82,7 +82,10 @@ function checkChecks(name: string, checks: unknown): void {
   }
 }
 
-/** @throws InvalidInputError for the first invalid actor or step @param crashes the option of the race */
+/**
+ * @param crashes the option of the race
+ * @throws InvalidInputError for the first invalid actor or step
+ */
 export function checkRaceActors(actors: unknown, crashes: unknown): asserts actors is RaceActors<unknown> {
   if (typeof actors !== 'object' || actors === null) throw new InvalidInputError('actors', actors, 'actors by name')
   const all = Object.entries(actors)

@@ -1,17 +1,17 @@
-/** What contracts share: their cases, and what they compare. */
+/** The cases and comparisons that all contracts share. */
 
 /** One case of a contract. */
 export interface ContractCase {
   /** What it checks, as a sentence. */
   readonly name: string
-  /** Runs it; rejects when the contract is broken. */
+  /** Runs it. Rejects if the contract is broken. */
   readonly run: () => Promise<void>
 }
 
-/** How long a case waits for the end of a task, in ms: only a hang is to fail. */
+/** How long a case waits for the end of a task, in ms. Long, because only a hang should fail. */
 export const END_MS = 60_000
 
-/** The cases, each on a subject of its own, which is disposed of after it. */
+/** Returns the cases. Each gets its own subject, which is disposed after it. */
 export function casesOf<Subject extends { readonly dispose: () => Promise<unknown> }>(
   cases: Readonly<Record<string, (subject: Subject) => Promise<void>>>,
   makeSubject: () => Subject | Promise<Subject>,
@@ -29,7 +29,7 @@ export function casesOf<Subject extends { readonly dispose: () => Promise<unknow
   }))
 }
 
-/** @throws Error that says what differs, and how */
+/** @throws Error that describes the difference */
 export function expectEqual(actual: unknown, expected: unknown, what: string): void {
   const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)]
   if (got !== wanted) throw new Error(`${what}: got ${got}, expected ${wanted}`)

@@ -1,11 +1,11 @@
-/** One account for each task of a delivery log: it reads the log entry by entry, and its conclusion is the verdict. */
+/** Keeps an account for each task of a delivery log. It reads the log entry by entry and concludes with the verdict. */
 import type { DeliveryLogEntry } from './delivery-log.js'
 
 /** One problem in a log. */
 export interface DeliveryProblem {
   /** The id of the task. */
   readonly taskId: string
-  /** What happened to it, as the rest of a sentence that starts with the id. */
+  /** What happened to it, as the end of a sentence that starts with the id. */
   readonly message: string
   /** The index of the entry that shows the problem. */
   readonly entry: number
@@ -13,17 +13,17 @@ export interface DeliveryProblem {
 
 /** The verdict on a log. */
 export interface DeliveryVerdict {
-  /** Whether there is no problem. */
+  /** Whether there are no problems. */
   readonly isClean: boolean
-  /** Results that cannot be delivered any more: pruned while owed, or acknowledged although the agent did not accept them. */
+  /** Results that can no longer be delivered: pruned while owed, or acknowledged although the agent had not accepted them. */
   readonly lost: readonly DeliveryProblem[]
-  /** Results that the agent accepted twice, or that two messages carried at one time. */
+  /** Results that the agent accepted twice, or that were in two messages at the same time. */
   readonly duplicated: readonly DeliveryProblem[]
-  /** Entries before their cause or after the end of their task; messages whose results are not in the order of their ends. */
+  /** Entries before their cause or after the end of their task, and messages whose results are not in the order of their ends. */
   readonly outOfOrder: readonly DeliveryProblem[]
-  /** Results that are owed or leased at the end of the log, without a wake-up that would deliver them. */
+  /** Results that are owed or leased at the end of the log, without a scheduled wake-up. */
   readonly stranded: readonly DeliveryProblem[]
-  /** How many tasks the log has, how many of their results were owed, and how many of those were delivered. */
+  /** The number of tasks in the log, of owed results, and of delivered results. */
   readonly counts: { readonly tasks: number; readonly owed: number; readonly delivered: number }
 }
 
@@ -33,13 +33,13 @@ interface Account {
   /** Its position among the ends; undefined while the task runs. */
   endedAs: number | undefined
   owes: boolean
-  /** Since when it is owed or leased, in ms since the epoch. */
+  /** When it became owed or leased, in ms since the epoch. */
   since: number
   /** The delivery that leased it. */
   lease: string | undefined
   /** How often the agent accepted it. */
   accepted: number
-  /** The index of an acknowledgement that came before the host reported that the agent accepted the message. */
+  /** The index of an acknowledgement before the agent's acceptance was reported. */
   unproven: number | undefined
   isPruned: boolean
 }
@@ -210,7 +210,7 @@ export class DeliveryAccounts {
     }
   }
 
-  /** The accounts of these tasks. Reports a task that is unknown, pruned, or should have ended and has not. */
+  /** Returns the accounts of these tasks. Reports each one that is unknown, pruned, or has not ended although it should have. */
   #find(taskIds: readonly string[], event: string, mustHaveEnded = true): Account[] {
     return taskIds.flatMap((taskId) => {
       const account = this.#accounts.get(taskId)
@@ -227,7 +227,7 @@ export class DeliveryAccounts {
     })
   }
 
-  /** A message carries results in the order in which they ended. */
+  /** Results in a message must be in the order in which they ended. */
   #checkSequence(taskIds: readonly string[]): void {
     let latest = 0
     for (const taskId of taskIds) {

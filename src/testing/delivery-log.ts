@@ -1,4 +1,4 @@
-/** The delivery log: what happened to each task's result, one JSON entry a line. */
+/** The delivery log: the events of each task's result, one JSON entry per line. */
 import { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { parseInput } from '../protocol/parse.js'
@@ -14,7 +14,7 @@ const base = {
 export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
   /** A task was registered. */
   z.object({ type: z.literal('registered'), ...base, taskId: id, owner: id }),
-  /** A task ended. `owes`: its result must be delivered to its owner. */
+  /** A task ended. `owes`: whether its result must be delivered. */
   z.object({
     type: z.literal('settled'),
     ...base,
@@ -22,17 +22,17 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
     status: z.enum(['completed', 'failed', 'cancelled']),
     owes: z.boolean(),
   }),
-  /** A message leased these results: no other message may carry them. */
+  /** A message leased these results. No other message may contain them. */
   z.object({ type: z.literal('leased'), ...base, deliveryId: id, taskIds: ids }),
   /** A turn of the agent started with this message. */
   z.object({ type: z.literal('turn-started'), ...base, owner: id, deliveryId: id, taskIds: ids }),
-  /** The agent accepted a message with these results; the host reports it. */
+  /** The host reports that the agent accepted a message with these results. */
   z.object({ type: z.literal('accepted'), ...base, deliveryId: id.optional(), taskIds: ids }),
   /** The manager marked these results as delivered. */
   z.object({ type: z.literal('acknowledged'), ...base, deliveryId: id.optional(), taskIds: ids }),
   /** The message was not accepted: its results are owed again. */
   z.object({ type: z.literal('returned'), ...base, deliveryId: id, taskIds: ids }),
-  /** The host asked for a delivered message once more: its results are owed again. */
+  /** The host requested a delivered message again: its results are owed again. */
   z.object({ type: z.literal('repeated'), ...base, deliveryId: id, taskIds: ids }),
   /** The result is owed to another owner from now on. */
   z.object({ type: z.literal('moved'), ...base, taskId: id, owner: id }),
@@ -40,7 +40,7 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('dropped'), ...base, taskIds: ids }),
   /** The record of a task was removed from the history. */
   z.object({ type: z.literal('pruned'), ...base, taskId: id }),
-  /** The host will look at what it owes this owner at `dueAt`, in ms since the epoch. */
+  /** The host will check what this owner is owed at `dueAt`, in ms since the epoch. */
   z.object({ type: z.literal('wake-up'), ...base, owner: id, dueAt: z.number() }),
 ])
 
@@ -51,9 +51,9 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
 export type DeliveryLogEntry = z.output<typeof deliveryLogEntrySchema>
 
 /**
- * Reads a delivery log.
- * @param log the text of a file with one JSON entry a line (empty lines are skipped), or parsed entries
- * @throws InvalidInputError that names the line, the field, what came and what was expected
+ * Parses a delivery log.
+ * @param log the text of a file with one JSON entry per line (empty lines are skipped), or parsed entries
+ * @throws InvalidInputError with the line, the field, the received value and the expected one
  * @example
  * const log = parseDeliveryLog(await readFile('deliveries.jsonl', 'utf8'))
  */

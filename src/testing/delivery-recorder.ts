@@ -18,7 +18,7 @@ export type DeliverySource = AsyncTaskManager | { getAsyncTaskManager(): AsyncTa
 export interface DeliveryRecorderOptions {
   /** Called with each entry, for example to append `JSON.stringify(entry)` to a file. */
   readonly onEntry?: (entry: DeliveryLogEntry) => void
-  /** Whether to keep the entries in memory. Default true; set it to false in a process that runs for long. */
+  /** Whether to keep the entries in memory. Default true. Use false in a long-running process. */
   readonly keepEntries?: boolean
   /** The clock for the times of turns. Pass the manager's. Default: the system clock. */
   readonly clock?: Clock
@@ -33,7 +33,7 @@ export interface DeliveryRecorder {
    * shows only what the manager marked as delivered.
    */
   wrapTurn(triggerAgentTurn: TriggerAgentTurn): TriggerAgentTurn
-  /** Judges the entries so far, as `checkDeliveryLog` does. */
+  /** Checks the entries so far, as `checkDeliveryLog` does. */
   check(options?: DeliveryCheckOptions): DeliveryVerdict
   /** The entries so far as text, one JSON entry a line. */
   toString(): string
@@ -60,7 +60,7 @@ export function recordDeliveryLog(source: DeliverySource, options: DeliveryRecor
   const write = (entry: DeliveryLogEntry): void => {
     if (isStopped) return
     latest = Math.max(latest, entry.at)
-    // The system clock may be adjusted at any time; the order of the entries is what counts.
+    // The system clock may be set at any time, but the order of the entries must be kept.
     const dated = entry.at < latest ? { ...entry, at: latest } : entry
     if (keepEntries) entries.push(dated)
     onEntry?.(dated)
@@ -96,7 +96,7 @@ export function recordDeliveryLog(source: DeliverySource, options: DeliveryRecor
   }
 }
 
-/** The entries that lead to the tasks that a manager holds, in the order of their times. */
+/** Creates the entries that lead to the current state of a manager's tasks, ordered by time. */
 function pastEntriesOf(manager: AsyncTaskManager): DeliveryLogEntry[] {
   const entries: DeliveryLogEntry[] = []
   for (const record of manager.getAllTasks()) {
@@ -134,7 +134,7 @@ function entriesOfDelivery(
   switch (to) {
     case 'leased': {
       const leased: DeliveryLogEntry = { type: 'leased', at, deliveryId: known, taskIds }
-      // A released lease may pass a result on to a wait without owing it in between.
+      // The result of a released lease may go directly to a wait.
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }, leased] : [leased]
     }
     case 'delivered':

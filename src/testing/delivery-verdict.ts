@@ -1,4 +1,4 @@
-/** Judges a delivery log: was every result delivered, once, in order, and is nothing left without a wake-up? */
+/** Checks a delivery log: whether every result was delivered once and in order, and whether any result is stranded. */
 import { z } from 'zod'
 import { parseInput } from '../protocol/parse.js'
 import { DeliveryAccounts, type DeliveryVerdict } from './delivery-accounts.js'
@@ -14,9 +14,7 @@ export interface DeliveryCheckOptions {
   readonly graceMs?: number
   /** When the log ended, in ms since the epoch. Default: the time of its last entry. */
   readonly now?: number
-  /**
-   * How far the time of an entry may lie before that of an earlier entry, in ms, because the system clock was adjusted. Default 1000.
-   */
+  /** By how much the time of an entry may be before that of an earlier one, in ms, because the system clock was set. Default 1000. */
   readonly clockStepMs?: number
 }
 

@@ -1,19 +1,19 @@
-/** What every way of running tasks must do, in this process or elsewhere, as cases that any test runner can run. */
+/** The contract for everything that runs tasks, in this process or elsewhere, as cases for any test runner. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
 import type { RunContext, RunFunction, RunInput, Runner } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
-/** How the contract reaches what it checks. */
+/** The subject of the contract. */
 export interface EngineSubject {
-  /** A manager whose tasks run one at a time, and otherwise wait: here, or wherever they run. */
+  /** A manager that runs one task at a time. Other tasks wait, here or where they run. */
   readonly manager: AsyncTaskManager
-  /** Makes the runner that has this function run, wherever it runs. Called once for each case. */
+  /** Returns a runner that executes this function, wherever it runs. Called once for each case. */
   readonly runnerOf: (run: RunFunction) => Runner | Promise<Runner>
-  /** Ends what lies between a task and its run, and starts it again, as a broker of jobs; undefined where there is nothing. */
+  /** Stops and restarts the service between a task and its run, such as a job broker. Undefined if there is none. */
   readonly restart?: (() => Promise<void>) | undefined
-  /** Ends all of it. */
+  /** Disposes everything. */
   readonly dispose: () => Promise<void>
 }
 
@@ -21,15 +21,14 @@ export interface EngineSubject {
 export type EngineCase = ContractCase
 
 /**
- * The contract of what runs tasks, for a runner or an engine of your own:
- * `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
- * @param makeSubject creates what is checked, for each case
+ * The contract for a runner or an engine of your own: `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
+ * @param makeSubject creates the subject of each case
  */
 export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly EngineCase[] {
   return casesOf(CASES, makeSubject)
 }
 
-/** The work of a case: what it was called with, and what it is to do next. */
+/** The work of a case: the calls it received, and what it should do next. */
 class Work {
   readonly calls: {
     readonly input: RunInput
@@ -38,7 +37,7 @@ class Work {
   }[] = []
   readonly #listeners = new Set<() => void>()
 
-  /** @param isDeaf whether it goes on when its signal aborts */
+  /** @param isDeaf whether it ignores the abort of its signal */
   constructor(private readonly isDeaf = false) {}
 
   readonly run: RunFunction = (input, context) =>
@@ -54,7 +53,7 @@ class Work {
       for (const listener of [...this.#listeners]) listener()
     })
 
-  /** Resolves with the call, which may have begun. */
+  /** Resolves with a call, which may have begun earlier. */
   call(number: number): Promise<Work['calls'][number]> {
     return new Promise((resolve) => {
       const look = (): void => {

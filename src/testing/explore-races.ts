@@ -17,9 +17,9 @@ import { watchRejections, type RejectionWatch } from './unhandled-rejections.js'
 export interface RaceSummary {
   /** How the orders were chosen. */
   readonly mode: 'random' | 'exhaustive'
-  /** How many runs were made. */
+  /** The number of runs. */
   readonly runs: number
-  /** How many different orders they took: all of them in exhaustive mode, and in random mode when there are no more than `numRuns`. */
+  /** The number of different orders: all of them in exhaustive mode, and in random mode if there are no more than `numRuns`. */
   readonly orders: number
   /** The seed of random mode. */
   readonly seed?: number
@@ -27,10 +27,10 @@ export interface RaceSummary {
 
 const levels = [fc.VerbosityLevel.None, fc.VerbosityLevel.Verbose, fc.VerbosityLevel.VeryVerbose] as const
 
-/** How many runs may follow each other before the event loop gets a turn. */
+/** How many runs are made before the event loop gets a turn. */
 const RUNS_PER_TURN = 256
 
-/** A race has few orders if it has no more than this, and than `numRuns`. The tree of more orders would fill the memory. */
+/** The maximum for which all orders are kept as a tree. A larger tree would fill the memory. */
 const MOST_FEW_ORDERS = 10_000
 
 /**
@@ -54,7 +54,7 @@ export async function exploreRaces<World, Input = undefined, Disk = unknown>(
   options: RaceOptions<World, Input, Disk>,
 ): Promise<RaceSummary> {
   checkRaceOptions(options)
-  // Drawn here, so that what is explored again is the same.
+  // Chosen here, so that a second exploration is the same.
   const { seed = Math.floor(Math.random() * 2 ** 31) } = options
   const watch = watchRejections()
   const explore = (runs: Runs): Promise<RaceSummary> =>
@@ -63,17 +63,17 @@ export async function exploreRaces<World, Input = undefined, Disk = unknown>(
     return await explore(new Runs(watch, RUNS_PER_TURN))
   } catch (error) {
     if (error !== REJECTED) throw error
-    // One of many runs left a rejection behind: look at each.
+    // One of several runs left an unhandled rejection, so check after each run.
     return await explore(new Runs(watch, 1))
   } finally {
     watch.stop()
   }
 }
 
-/** Thrown when one of the latest runs left a rejection that nothing handled. */
+/** Thrown when a recent run left an unhandled rejection. */
 const REJECTED = new Error('a promise was rejected and nothing handled it')
 
-/** Makes the runs of an exploration, and lets the event loop turn after every few of them. */
+/** Makes the runs of an exploration, and regularly gives the event loop a turn. */
 class Runs {
   readonly #watch: RejectionWatch
   readonly #perTurn: number
@@ -95,12 +95,12 @@ class Runs {
     const run = await runRace(options, chooser, input, afterFailure)
     this.#made += 1
     this.#hasFailed ||= run.failure !== undefined
-    // Not after a failure: a step that hangs may spin in microtasks, and the event loop would never come back.
+    // Not after a failure, because a hanging step may spin in microtasks and block the event loop.
     if (!this.#hasFailed && this.#made % this.#perTurn === 0) await this.look()
     return run
   }
 
-  /** @throws REJECTED when a run since the last look left a rejection behind */
+  /** @throws REJECTED if a run since the last check left an unhandled rejection */
   async look(): Promise<void> {
     if ((await this.#watch.first()) !== undefined) throw REJECTED
   }
@@ -112,7 +112,7 @@ async function exploreAtRandom<World, Input, Disk>(
 ): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
-  // With inputs, the same order is another run.
+  // With inputs, equal orders may be different runs.
   let tree = options.inputs === undefined && path === undefined ? new OrderTree() : undefined
   let made = 0
   let madeUntilFailure: number | undefined
@@ -162,18 +162,24 @@ async function exploreAtRandom<World, Input, Disk>(
   throw raceErrorOf({ options, run, input, found, heading, others })
 }
 
-/** Adds an order to a tree. @returns undefined when the tree cannot say which orders are left */
+/**
+ * Adds an order to a tree.
+ * @returns undefined if the tree cannot determine which orders are left
+ */
 function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): OrderTree | undefined {
   try {
     tree?.add(choices)
   } catch {
-    // What can happen depends on more than the order: each draw is run.
+    // More than the order decides what can happen, so every draw is run.
     return undefined
   }
   return tree?.size === MOST_FEW_ORDERS ? undefined : tree
 }
 
-/** Runs the orders that no draw has taken. @returns how many these were */
+/**
+ * Runs the orders that were not drawn.
+ * @returns how many there were
+ */
 async function exploreLeft<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
   all: Runs,
@@ -206,7 +212,7 @@ async function exploreAll<World, Input, Disk>(
   return { mode: 'exhaustive', runs, orders: runs }
 }
 
-/** Runs the orders that a tree lacks, one after the other, until it has `maxOrders`. */
+/** Runs the orders that are missing in a tree, until it has `maxOrders`. */
 async function runOrders<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
   all: Runs,
@@ -220,7 +226,7 @@ async function runOrders<World, Input, Disk>(
   while (!tree.isComplete && tree.size < maxOrders && !(endOnFailure && failed > 0)) {
     const chooser = new RecordedChooser(tree.next())
     const run = await all.run(options, chooser, undefined as Input, endOnFailure ? 'stop' : 'go on')
-    // A run that stopped at a failure made fewer choices than the order has.
+    // A run that stopped at a failure has made fewer choices than the full order.
     if (run.failure === undefined || !endOnFailure) tree.add(chooser.choices)
     runs += 1
     if (run.failure === undefined) continue
@@ -240,7 +246,7 @@ function errorOfOrders<World, Input, Disk>(
   return raceErrorOf({ options, run: shortest, input: undefined, found: { runs, failed }, heading })
 }
 
-/** Orders with fewer events cost less; among equals, orders with fewer changes of actor. */
+/** Fewer events cost less. With equal numbers, fewer changes of actor cost less. */
 function cost(run: RaceRun): number {
   const order = orderOf(run)
   return order.length * 1000 + order.filter((actor, at) => actor !== order[at - 1]).length

@@ -1,38 +1,38 @@
-/** What every way of running the tasks of instances must do, in one process or on many nodes, as cases that any test runner can run. */
+/** The contract for everything that runs the tasks of instances, in one process or on many nodes, as cases for any test runner. */
 import { systemClock } from '../clock.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
-/** A call that an instance got. */
+/** A call that an instance received. */
 export interface LaneCall {
-  /** What the task was submitted with. */
+  /** The name with which the task was submitted. */
   readonly name: string
-  /** Aborts when the call does not count any more. */
+  /** Aborts when the call is no longer needed. */
   readonly signal: AbortSignal
   /** Answers the call. */
   readonly end: () => void
 }
 
-/** An instance that is connected. */
+/** A connected instance. */
 export interface LaneInstance {
-  /** Cuts its connection; it comes back by itself, maybe to another node. */
+  /** Cuts its connection. It reconnects by itself, possibly to another node. */
   readonly cut: () => void
 }
 
-/** How the contract reaches what it checks. */
+/** The subject of the contract. */
 export interface LaneSubject {
-  /** Whether tasks that wait go on waiting when their instance is lost; otherwise they fail with it. */
+  /** Whether waiting tasks stay queued when their instance is lost. Otherwise they fail. */
   readonly keepsWaiting: boolean
-  /** Connects an instance; each of its calls goes to `onCall`, and ends when that says so. */
+  /** Connects an instance. Each of its calls is passed to `onCall`, which decides when the call ends. */
   readonly connect: (instanceId: string, onCall: (call: LaneCall) => void) => Promise<LaneInstance>
-  /** Submits a task of one call. Resolves with its id, or with undefined when it is refused. */
+  /** Submits a task with one call. Resolves with its id, or with undefined if it is refused. */
   readonly submit: (instanceId: string, name: string) => Promise<string | undefined>
-  /** Resolves with whether this has cancelled the task. */
+  /** Resolves with whether this call has cancelled the task. */
   readonly cancel: (taskId: string) => Promise<boolean>
   /** Resolves when the task has ended. */
   readonly ended: (taskId: string) => Promise<LaneEnd>
-  /** Ends what the tasks stand in, and starts it again; undefined where there is nothing. */
+  /** Stops and restarts the service that holds the tasks. Undefined if there is none. */
   readonly restart?: (() => Promise<void>) | undefined
-  /** Ends all of it. */
+  /** Disposes everything. */
   readonly dispose: () => Promise<void>
 }
 
@@ -40,20 +40,20 @@ export interface LaneSubject {
 export interface LaneEnd {
   /** `completed`, `failed` or `cancelled`. */
   readonly status: string
-  /** Why it has failed, or was cancelled. */
+  /** The code of its failure or cancellation. */
   readonly code?: string | undefined
 }
 
 /**
- * The contract of the tasks of instances: one at a time for each, in order, once.
- * `for (const { name, run } of laneContract(makeSubject)) test(name, run)`.
- * @param makeSubject creates what is checked, for each case
+ * The contract for tasks of instances: one at a time for each instance, in order, once. `for (const { name, run } of laneContract(makeSubject))
+ * test(name, run)`.
+ * @param makeSubject creates the subject of each case
  */
 export function laneContract(makeSubject: () => LaneSubject | Promise<LaneSubject>): readonly ContractCase[] {
   return casesOf(CASES, makeSubject)
 }
 
-/** The calls that an instance got, in their order. */
+/** The calls of an instance, in order. */
 class Calls {
   readonly all: LaneCall[] = []
   readonly #listeners = new Set<() => void>()
@@ -67,7 +67,7 @@ class Calls {
     return this.all.map(({ name }) => name)
   }
 
-  /** Resolves with the first call of this name, which may have come before. */
+  /** Resolves with the first call of this name, which may have arrived earlier. */
   of(name: string): Promise<LaneCall> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -81,7 +81,7 @@ class Calls {
     })
   }
 
-  /** Ends each call of these names when it comes. */
+  /** Ends each call of these names when it arrives. */
   async end(...names: readonly string[]): Promise<void> {
     for (const name of names) (await this.of(name)).end()
   }
@@ -192,10 +192,10 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
 
 const LOST: LaneEnd = { status: 'failed', code: 'INSTANCE_DISCONNECTED' }
 
-/** The wait before a refused task is submitted again, in ms: its instance may be on its way back. */
+/** The wait before a refused task is submitted again, in ms. Its instance may be reconnecting. */
 const AGAIN_MS = 20
 
-/** Submits one task after the other, each until it is accepted. */
+/** Submits tasks one after another. Each is repeated until it is accepted. */
 async function submitAll({ submit }: LaneSubject, instanceId: string, names: readonly string[]): Promise<string[]> {
   const ids: string[] = []
   for (const name of names) {

@@ -1,4 +1,4 @@
-/** `agent-tasks/testing/ledger`: records and judges delivery logs. It needs no test library, so that production can use it. */
+/** `agent-tasks/testing/ledger`: records and checks delivery logs. It needs no test library, so it can be used in production. */
 export { deliveryLogEntrySchema, parseDeliveryLog } from './delivery-log.js'
 export type { DeliveryLogEntry } from './delivery-log.js'
 export { checkDeliveryLog } from './delivery-verdict.js'

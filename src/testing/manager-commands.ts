@@ -24,7 +24,7 @@ export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   const complete = id.map((id) => end(id, 'completed'))
   const takeLease = fc.tuple(maybeOwner, fc.boolean()).map(([owner, isExclusive]) => lease(owner, isExclusive))
   return [
-    // Listed twice, to draw them more often: the others have an effect only after them.
+    // Listed twice to draw them more often, because the others need them to have an effect.
     ...[begin, begin, complete, complete, takeLease, takeLease],
     fc.tuple(id, owner, fc.option(nth, { nil: undefined })).map(([id, owner, nth]) => register(id, owner, nth)),
     id.map((id) => end(id, 'failed')),
@@ -39,14 +39,14 @@ export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   ]
 }
 
-/** An error of the model: only its name is compared. */
+/** An error of the model. Only its name is compared. */
 class Refusal extends Error {
   constructor(override readonly name: string) {
     super(name)
   }
 }
 
-/** The `nth` item, counted back from the last one and around. */
+/** Returns the `nth` item, counted backwards from the last one, modulo the length. */
 const pick = <T>(list: readonly T[], nth: number): T | undefined => list[list.length - 1 - (nth % list.length)]
 
 const register = (id: string, owner: string, nth: number | undefined): ManagerCommand =>
@@ -80,7 +80,7 @@ const end = (id: string, status: 'completed' | 'failed' | 'cancelled'): ManagerC
     },
   })
 
-// The manager chooses the id of a reservation, so the model copies it.
+// The manager chooses the id of a reservation, and the model copies it.
 const reserve = (ttlMs: number): ManagerCommand => ({
   check: () => true,
   run: (model, real) => {
@@ -108,7 +108,7 @@ const lease = (owner: string | undefined, isExclusive: boolean): ManagerCommand 
     },
   })
 
-/** Ends each lease once: a second end is not part of this model. */
+/** Ends each lease once. The model does not cover a second end. */
 const endLease = (nth: number, isAccepted: boolean): ManagerCommand =>
   managerCommand(`${isAccepted ? 'acknowledge' : 'release'} lease ${nth}`, {
     model: ({ ledger: model, leases }) => {

@@ -1,4 +1,4 @@
-/** A task manager and its model side by side, and the commands of fast-check that do the same to both and compare them. */
+/** A task manager and its model, and fast-check commands that change both and compare them. */
 import assert from 'node:assert/strict'
 import type fc from 'fast-check'
 import type { AsyncTaskManagerOptions } from '../async-tasks/manager-options.js'
@@ -63,9 +63,9 @@ export function createManagerPair(options: ManagerPairOptions = {}): { model: Ma
 }
 
 /**
- * Makes a command that does the same to a manager and its model, and then compares both.
+ * Creates a command that changes a manager and its model in the same way, and then compares both.
  * @param name its name in a counterexample
- * @param act what it does to each; both functions must return the same
+ * @param act the change of each; both functions must return the same value
  * @example
  * const failAll = managerCommand('fail all', {
  *   model: ({ ledger }) => …,
@@ -141,7 +141,7 @@ function outcomeOf(act: () => unknown): unknown {
   }
 }
 
-/** Does what the manager does after each call: emits its events to no handler, then prunes the history. */
+/** Emulates the end of each manager call: drops its events and prunes the history. */
 function emptyOutbox(model: Ledger): void {
   do {
     for (const item of model.outbox.splice(0)) {

@@ -2,7 +2,7 @@
 import { MAX_TIMER_MS, type Clock } from '../clock.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 
-/** How many timers one `advance` may run before it counts as a loop. */
+/** The maximum of timers in one `advance`. More count as a loop. */
 const MAX_RUNS = 1_000_000
 
 /** A `Clock` that a test moves. */
@@ -54,7 +54,7 @@ export function createManualClock(start = 0): ManualClock {
   return {
     now: () => now,
     setTimeout: (run, ms) => {
-      // Like the platform: NaN, a negative delay and one above the limit count as 0.
+      // As on the platform, NaN, negative delays and delays above the limit count as 0.
       const delay = ms > 0 && ms <= MAX_TIMER_MS ? ms : 0
       timers.set(++lastId, { due: now + delay, run })
       return lastId

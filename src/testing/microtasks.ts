@@ -1,4 +1,4 @@
-/** Runs that many microtasks, so that promise chains up to that length go on. */
+/** Runs the given number of microtasks, so that promise chains up to that length can continue. */
 export async function runMicrotasks(count: number): Promise<void> {
   for (let done = 0; done < count; done += 1) await RESOLVED
 }

@@ -1,20 +1,20 @@
-/** The orders of a race that were run, as a tree of their choices: which orders are new, and which one is next. */
+/** The explored orders of a race, as a tree of their choices. It finds out which orders are new, and which one is next. */
 import { AgentTasksError } from '../errors.js'
 import type { Chooser } from './race-order.js'
 
-/** One choice of an order: the index that was taken, and of how many. */
+/** One choice of an order: the index taken, and the number of possibilities. */
 export interface Choice {
   readonly taken: number
   readonly of: number
-  /** What it was about, if it was about a crash: a turn, a write or a message. */
+  /** For the choice of a crash: its site, which is a turn, a write or a message. */
   readonly site: string | undefined
 }
 
-/** Every order below was run. */
+/** All orders below were run. */
 const DONE = 'done'
 
 interface Branch extends Omit<Choice, 'taken'> {
-  /** What follows each choice; undefined where no order was run. */
+  /** The branch after each choice; undefined if no such order was run. */
   readonly next: (Branch | typeof DONE | undefined)[]
 }
 
@@ -42,7 +42,7 @@ export class OrderTree {
     return branch === DONE
   }
 
-  /** Chooses the first order, depth first, that was not run. */
+  /** Returns a chooser for the next order, depth first, that was not run. */
   next(): Chooser {
     let branch = this.#root
     const take = (of: number): number => {
@@ -56,7 +56,7 @@ export class OrderTree {
 
   /**
    * Adds an order that was run.
-   * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` when the same choices led to other possibilities before
+   * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` if the same choices led to other possibilities before
    */
   add(choices: readonly Choice[]): void {
     const path: { branch: Branch; taken: number }[] = []
@@ -80,7 +80,7 @@ export class OrderTree {
   }
 }
 
-/** Makes the choices of another chooser, and keeps them. */
+/** Delegates to another chooser and records its choices. */
 export class RecordedChooser implements Chooser {
   readonly choices: Choice[] = []
   readonly #chooser: Chooser

@@ -1,7 +1,7 @@
-/** Detects work that code in a race has started outside the race: real timers, fetch, files, connections and child processes. */
+/** Detects work that code in a race has started but the race does not control: real timers, fetch, files, connections and child processes. */
 
 export interface OutsideWatch {
-  /** What to do about a hang, with what was started since the watch began and has not ended. */
+  /** A hint for a hang: the work that has started since the watch began and has not ended. */
   hint(): string
   stop(): void
 }
@@ -19,7 +19,7 @@ const resources: Readonly<Record<string, readonly string[]>> = {
   'a child process': ['ProcessWrap'],
 }
 
-// Fetches are counted, because `fetch` opens its connection after the run, when no microtask is left.
+// `fetch` connects after all microtasks, which is after the run, so its resources would be missed.
 let fetches = 0
 let watches = 0
 let original: typeof fetch
@@ -28,7 +28,7 @@ const countedFetch: typeof fetch = (...args) => {
   return original(...args)
 }
 
-/** Watches from now on, until `stop` is called. Runs that overlap see each other's work. */
+/** Watches until `stop` is called. Overlapping runs see each other's work. */
 export function watchOutside(): OutsideWatch {
   const before = countActive()
   const fetchesBefore = fetches
@@ -51,7 +51,7 @@ export function watchOutside(): OutsideWatch {
     },
     stop: () => {
       watches -= 1
-      // Keeps a mock that has replaced it meanwhile.
+      // A mock that has replaced it in the meantime stays.
       if (watches === 0 && globalThis.fetch === countedFetch) globalThis.fetch = original
     },
   }

@@ -1,4 +1,4 @@
-/** The clock of one race. Only the race moves it; code that polls it in a loop gets an error instead of hanging. */
+/** The clock of one race. Only the race advances it. Code that polls the clock in a loop gets an error instead of hanging. */
 import { AgentTasksError } from '../errors.js'
 import type { Clock, TimerLabel } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
@@ -15,19 +15,19 @@ export interface RaceClock extends Clock {
 
 /** A timer that has run. */
 export interface RanTimer {
-  /** What it is for, or who set it. Slow: it may read a stack. */
+  /** Its purpose, or who set it. Slow, because it may read a stack. */
   readonly name: () => string
   readonly isPoll: boolean
 }
 
-/** The same clock, with the methods that only the race calls. */
+/** The clock with the methods for the race itself. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
   /** The timer that ran last. */
   readonly lastRun: RanTimer | undefined
-  /** Whether all timers that are set only poll for a change. */
+  /** Whether all set timers are polls. */
   readonly isOnlyPolling: boolean
-  /** The names of the deadlines that are set and excluded from the race. */
+  /** The names of deadlines that are set and are ignored. */
   readonly deadlines: readonly string[]
   runNext(): boolean
   /** Starts a new turn, which may read the clock again. */
@@ -43,7 +43,7 @@ const MAX_READS = 100_000
 
 export interface RaceClockOptions {
   readonly start: number
-  /** Whether deadlines take part; otherwise they are never reached. */
+  /** Whether deadlines are used. Otherwise they are never reached. */
   readonly hasDeadlines: boolean
   /** Returns who took the last turn; undefined in the setup. */
   readonly lastActor: () => string | undefined

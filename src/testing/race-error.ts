@@ -2,7 +2,7 @@
 import { AgentTasksError } from '../errors.js'
 import type { RaceRun } from './race-run.js'
 
-/** What a `RaceError` is made of, besides its message. */
+/** The contents of a `RaceError` besides its message. */
 export type RaceFindings = Pick<
   RaceError,
   'order' | 'input' | 'timeline' | 'regressionTest' | 'runs' | 'failed' | 'seed' | 'path' | 'run'

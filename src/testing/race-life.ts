@@ -1,6 +1,6 @@
 /**
- * One life of the simulated process: from its start to a crash, or to the end of the run. After its end, its code has no
- * effect: it works on copies of the store and the disk, its clock and promises are closed, and its messages are not sent.
+ * One life of the process in a race: from its start to a crash or the end of the run. After its end a life has no effect. Its store and disk are then
+ * copies, its clock and promises are closed, and its messages are not sent.
  */
 import { observeClock } from '../callbacks/observed-clock.js'
 import { InvalidInputError } from '../errors.js'
@@ -14,13 +14,13 @@ import { RacePromises } from './race-promises.js'
 /** The name of a crash between two turns. */
 export const CRASH = 'crash'
 
-/** What survives a life. */
+/** The data that survives a life. */
 export interface Remains<Disk> {
   readonly store: MemoryStore
   readonly disk: Disk
 }
 
-/** What a life needs of its run. */
+/** What a life needs from its run. */
 export interface LifeHost {
   /** The names of the run. */
   readonly names: RaceNames
@@ -28,13 +28,13 @@ export interface LifeHost {
   readonly lastActor: () => string | undefined
   /** Whether deadlines take part. */
   readonly hasDeadlines: boolean
-  /** Keeps what was reported. */
+  /** Records a reported error. */
   readonly report: (error: unknown, from: { readonly source: string }) => void
   /** Adds a line to the current event. */
   readonly note: (text: string) => void
-  /** Whether the process dies at one of the points of a site. Returns the name of that point. */
+  /** Whether the process dies at one of these points. Returns the name of that point. */
   readonly chooseCrash: (points: readonly string[], site: string) => string | undefined
-  /** The process dies. */
+  /** Ends the process. */
   readonly crash: (point: string) => void
 }
 
@@ -42,7 +42,7 @@ export class RaceLife<Disk> {
   readonly number: number
   readonly clock: MovableRaceClock
   readonly promises: RacePromises
-  /** What the code of this life gets. */
+  /** Passed to the code of this life. */
   readonly race: Race<Disk>
   readonly #host: LifeHost
   readonly #remains: Remains<Disk>
@@ -89,9 +89,9 @@ export class RaceLife<Disk> {
   }
 
   /**
-   * Ends it. What its code does from now on has no effect.
-   * @returns copies of what it has stored
-   * @throws InvalidInputError when its disk cannot be copied
+   * Ends the life. Its code has no effect from now on.
+   * @returns copies of its stored data
+   * @throws InvalidInputError if its disk cannot be copied
    */
   end(): Remains<Disk> {
     this.close()
@@ -99,14 +99,14 @@ export class RaceLife<Disk> {
     return { store: this.#remains.store.copy(), disk: copyDisk(this.#remains.disk) }
   }
 
-  /** Ends it without a successor. */
+  /** Ends it for good. */
   close(): void {
     this.#isOver = true
     this.clock.close()
     this.promises.close()
   }
 
-  /** Performs an effect that survives the process, unless the process dies before it. */
+  /** Performs an action that survives the process, unless the process dies before it. */
   #cross(label: string, act: () => void, describe?: () => string): void {
     if (this.#isOver) return
     const name = this.#host.names.next(label)
@@ -152,7 +152,7 @@ export function copyDisk<Disk>(disk: Disk): Disk {
   }
 }
 
-/** The most changes of one write that a timeline names. */
+/** The maximum of changes of one write in a timeline. */
 const MAX_SHOWN = 5
 
 function describeChanges(changes: readonly StoreChange[]): string {

@@ -4,12 +4,12 @@ export class RaceNames {
   /** How often each label was used. */
   readonly #uses = new Map<string, number>()
 
-  /** Reserves names. A later use of the same label gets a number. */
+  /** Reserves names. Items with such a label get a number. */
   reserve(names: readonly string[]): void {
     for (const name of names) this.#uses.set(name, Math.max(this.#uses.get(name) ?? 0, 1))
   }
 
-  /** A name that is unique in this run, and the same in every run with the same order up to here. */
+  /** Returns a unique name, which is the same in every run that reaches this point in the same order. */
   next(label: string): string {
     const uses = (this.#uses.get(label) ?? 0) + 1
     this.#uses.set(label, uses)

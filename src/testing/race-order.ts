@@ -1,8 +1,6 @@
 /**
- * The order of a race as a value: fast-check generates and shrinks it, and it makes the same choices each time it is used.
- * Choice 0 means that the actor of the last turn continues (after a timer, another actor). Shrinking replaces choices by 0, so the result is an order
- * with few
- * interruptions, which a person can follow.
+ * The order of a race as a value. fast-check generates and shrinks it, and it makes the same choices each time. Choice 0 means that the actor of the
+ * last turn continues; after the clock, another actor. Shrinking turns choices into 0, so the result has few interruptions and is easy to follow.
  */
 import fc from 'fast-check'
 
@@ -61,7 +59,7 @@ export function chooserOf(order: RaceOrder): Chooser {
       const at = choices++
       return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % names.length
     },
-    // Each crash depends only on its site, so that removing another crash or turn does not change it.
+    // Depends only on the site, so that other crashes stay the same when a crash or turn is removed.
     crash: (points, site) => {
       const number = randomAt(seed, hashOf(site))
       const odds = oddsOf(seed)
@@ -71,7 +69,7 @@ export function chooserOf(order: RaceOrder): Chooser {
   }
 }
 
-/** The odds of a crash at a site: some orders have many crashes, and some have few. */
+/** The inverse probability of a crash at a site. It varies, so that some orders have many crashes and others few. */
 const oddsOf = (seed: number): number => [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
 
 /** FNV-1a. */
@@ -81,7 +79,7 @@ function hashOf(text: string): number {
   return hash
 }
 
-/** The number at a position of an endless random sequence (the finalizer of MurmurHash3). */
+/** The number at a position of an infinite random sequence (the finalizer of MurmurHash3). */
 function randomAt(seed: number, at: number): number {
   let hash = Math.imul(seed ^ Math.imul(at + 1, 0x9e3779b9), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
@@ -118,17 +116,17 @@ class RaceOrderArbitrary extends fc.Arbitrary<RaceOrder> {
   }
 }
 
-/** Where shrinking continues: shorter lengths, earlier crashes and earlier choices have been tried. */
+/** Where shrinking continues, because earlier candidates have been tried. */
 interface ShrinkingFrom {
   readonly length: number
   readonly crash: number
   readonly choice: number
 }
 
-/** The longest order whose lengths and choices shrinking tries one by one. */
+/** The maximum length of orders whose lengths and choices are shrunk one by one. */
 const LONGEST_SHRUNK = 1024
 
-/** How many crashes shrinking tries to do without. */
+/** The maximum of crashes that shrinking tries to remove. */
 const MOST_CRASHES = 16
 
 /** First shorter orders, then orders with one crash less, then orders with one more calm choice. */
@@ -137,7 +135,7 @@ function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Val
   const longest = Math.min(length, LONGEST_SHRUNK)
   let tried = from.length
   for (let shorter = tried; shorter < longest; shorter = nextLength(shorter)) {
-    // fast-check takes this value only if all shorter ones held.
+    // fast-check takes this value only if all shorter ones have passed.
     const context: ShrinkingFrom = { length: tried, crash: 0, choice: 0 }
     yield new fc.Value(new RaceOrder(seed, shorter, calm, spared), context)
     tried = shorter + 1
@@ -155,5 +153,5 @@ function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Val
   }
 }
 
-/** 0, 1, 2, … 8, 10, 12, 15, …: short lengths one by one, long ones in growing steps. */
+/** 0, 1, 2, … 8, 10, 12, 15, …: small lengths one by one, larger ones in growing steps. */
 const nextLength = (length: number): number => (length < 8 ? length + 1 : Math.floor(length * 1.25))

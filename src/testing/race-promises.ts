@@ -1,4 +1,4 @@
-/** The promises that a race holds back: each settles in a turn of its own, when it is chosen. */
+/** The promises that a race holds back. Each settles in its own turn, when it is chosen. */
 import type { RaceNames } from './race-names.js'
 import type { Race } from './race-options.js'
 

@@ -1,4 +1,4 @@
-/** How a failed race is reported: a regression test for a machine, a timeline for a person, and the error with both. */
+/** Reports a failed race with a regression test, a timeline, and an error that contains both. */
 import fc from 'fast-check'
 import { RaceError, type RaceFindings } from './race-error.js'
 import type { RaceOptions } from './race-options.js'
@@ -13,7 +13,7 @@ export interface FailedRace<World, Input, Disk> {
   readonly found: Pick<RaceFindings, 'runs' | 'failed' | 'seed' | 'path'>
   /** The line above the timeline. */
   readonly heading: string
-  /** The failures that fast-check met while it shrank. */
+  /** The failures that fast-check met while shrinking. */
   readonly others?: string | undefined
 }
 
@@ -29,7 +29,7 @@ export function raceErrorOf<World, Input, Disk>({
   const timeline = timelineOf(run)
   const regressionTest = regressionTestOf(options, order, input, found)
   const failure = run.failure?.message ?? ''
-  // The timeline is what a person looks for: it comes last, where a terminal shows it.
+  // The timeline comes last, because a terminal shows the end and people look for it.
   const message = [
     `${options.name ?? 'race'}: ${failure}`,
     ...throwerOf(run),
@@ -52,13 +52,13 @@ export function orderOf({ events, failure }: RaceRun): string[] {
   return events.slice(0, failure?.after).map(({ actor }) => actor)
 }
 
-/** Where the cause of a failure was thrown. */
+/** The location where the cause of a failure was thrown. */
 function throwerOf({ failure }: RaceRun): string[] {
   const thrower = failure?.cause instanceof Error ? userOf(failure.cause.stack) : undefined
   return thrower === undefined ? [] : [`thrown in ${thrower}`]
 }
 
-/** A table with one line for each event up to the failure: what fits on a screen. */
+/** A table with one line for each event up to the failure, limited to one screen. */
 export function timelineOf({ setup, events, failure }: RaceRun): string {
   const rows = [
     ...(setup.length === 0 ? [] : rowsOf(['', 'setup', ''], setup)),
@@ -90,7 +90,7 @@ function widthsOf(table: readonly string[][]): number[] {
   return actor <= step ? [time, narrower, wider] : [time, wider, narrower]
 }
 
-/** A row whose last cell goes on in further rows. */
+/** A row whose last cell continues in further rows. */
 function wrapped([time = '', actor = '', step = '', note = '']: string[], room: number): string[][] {
   const lines = note.match(new RegExp(`.{1,${room}}(?=\\s|$)|.{${room}}`, 'gu')) ?? ['']
   return lines.map((line, at) => (at === 0 ? [time, actor, step, line.trim()] : ['', '', '', line.trim()]))
@@ -113,10 +113,10 @@ function elide(table: string[][]): string[][] {
   return [...table.slice(0, half), ['', '', `(${hidden + 1} more)`, ''], ...table.slice(1 - half)]
 }
 
-/** The lines of a screen, without those around the timeline. */
+/** The maximum of timeline lines on a screen. */
 const MAX_LINES = 22
 
-/** The text of a test file that replays the order, and the seed and path if the run was random. */
+/** The text of a test file that replays the order, with the seed and path of a random run. */
 function regressionTestOf<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
   order: readonly string[],

@@ -1,11 +1,10 @@
 /**
- * One run of a race. In each turn a chooser picks one of the things that can happen next: the next step of an actor, the settling
- * of a promise that the race holds back, or the next timer of the simulated clock. After the turn, microtasks run
- * (`settleTicks`) and the invariants are checked, until nothing is left. Where the process may crash, the chooser decides it; then a new life
- * is set up on what survived.
+ * One run of a race. In each turn a chooser picks what happens next: the next step of an actor, the settling of a promise that the race holds back,
+ * or the next timer of the simulated clock. After the turn, microtasks run (`settleTicks`) and the invariants are checked. This repeats until nothing
+ * is left. The chooser also decides about crashes; after a crash, a new life is set up with the surviving data.
  *
- * A run never waits for real time or for the event loop. A step that hangs is noticed because nothing is left to choose from.
- * The file is long because all of this is about the state of one run.
+ * A run never waits for real time or for the event loop. A hanging step is detected because no choice is left. The file is long because all of this
+ * concerns the state of one run.
  */
 import { isThenable } from '../callbacks/isolated-call.js'
 import { defined } from '../defined.js'
@@ -31,7 +30,7 @@ export interface RaceEvent {
   readonly at: number
   /** The name of an actor, the label of a promise, `clock`, or the name of a crash. */
   readonly actor: string
-  /** The label of the step; of a timer, what it is for or who set it; of a crash, which life follows. */
+  /** The label of the step; for a timer, its purpose or who set it; for a crash, the number of the next life. */
   readonly step: string
   /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
@@ -40,9 +39,8 @@ export interface RaceEvent {
 /** Why a run failed. */
 export interface RaceFailure {
   /**
-   * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `rejection`: a promise was
-   * rejected and nothing handled it. `hang`: a step never settled.
-   * `loop`: more turns than `maxEvents`. `time`: the actors were not done within `timeoutMs`.
+   * What failed: an invariant, a condition at the end, or a step, timer, setup or teardown that threw. `rejection`: an unhandled rejection. `hang`: a
+   * step never settled. `loop`: more turns than `maxEvents`. `time`: the actors were not done within `timeoutMs`.
    */
   readonly kind: 'invariant' | 'end' | 'step' | 'timer' | 'setup' | 'teardown' | 'rejection' | 'hang' | 'loop' | 'time'
   /** The failure in a sentence. */
@@ -51,17 +49,17 @@ export interface RaceFailure {
   readonly cause?: unknown
   /** How many events came before the failure. */
   readonly after: number
-  /** What was reported to `race.onError` until then, and with it what code without an `onError` of its own has reported. */
+  /** The errors reported to `race.onError` until then, including those of code without its own `onError`. */
   readonly reports: readonly RaceReport[]
 }
 
-/** An error that the code of a race has reported. */
+/** An error that was reported during a race. */
 export interface RaceReport {
-  /** What was reported: mostly an `Error`. */
+  /** The reported value, usually an `Error`. */
   readonly error: unknown
-  /** Where it comes from, as `onError` gets it. */
+  /** Its source, as passed to `onError`. */
   readonly from: { readonly source: string }
-  /** How many events there were: the last of them was going on. */
+  /** The number of events up to and including the current one. */
   readonly after: number
 }
 
@@ -77,13 +75,13 @@ export interface RaceRun {
   readonly reports: readonly RaceReport[]
 }
 
-/** After its first failure a run stops, or goes on to the end so that exhaustive mode sees all choices of its order. */
+/** What a run does after its first failure: it stops, or it continues so that exhaustive mode sees all choices of its order. */
 export type AfterFailure = 'stop' | 'go on'
 
 /**
  * Runs a race once. A failure is part of the result.
- * @param onDeath awaited after each crash, when the life that has ended is quiet
- * @throws InvalidInputError when the function `actors` returns invalid actors
+ * @param onDeath awaited after each crash, when the ended life is quiet
+ * @throws InvalidInputError if the function `actors` returns invalid actors
  */
 export async function runRace<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
@@ -96,7 +94,7 @@ export async function runRace<World, Input, Disk>(
   return new Run(options, chooser, { afterFailure, onDeath, disk }).run(input)
 }
 
-/** Runs a race once, and lets the event loop turn, which reports the rejections that nothing handled. */
+/** Runs a race once, and gives the event loop a turn, in which unhandled rejections are reported. */
 export async function runWatchedRace<World, Input, Disk>(
   watch: RejectionWatch,
   options: RaceOptions<World, Input, Disk>,
@@ -104,9 +102,9 @@ export async function runWatchedRace<World, Input, Disk>(
   input: Input,
   afterFailure?: AfterFailure,
 ): Promise<RaceRun> {
-  // Rejections of a crashed life are never handled.
+  // Rejections in a crashed life are not handled by anyone.
   const run = await runRace(options, chooser, input, afterFailure, () => watch.first())
-  // A step that hangs may spin in microtasks: the event loop would never come back.
+  // A hanging step may spin in microtasks and block the event loop.
   if (run.failure !== undefined) return run
   const rejection = await watch.first()
   if (rejection === undefined) return run
@@ -141,11 +139,11 @@ class Run<World, Input, Disk> {
   readonly #timeoutMs: number
   #crashesLeft: number
   #life: RaceLife<Disk>
-  /** Returns what the crashed life left; it throws when that cannot be copied. */
+  /** Returns the data of the crashed life; throws if it cannot be copied. */
   #remains: (() => Remains<Disk>) | undefined
   /** How many events there were when the life began. */
   #bornAt = 0
-  /** The code of the race runs: the process may die. */
+  /** Whether code of the race is running, so that the process may die. */
   #isRunning = false
   #runners: Runner[] = []
   /** The actor of the last turn. */
@@ -214,7 +212,10 @@ class Run<World, Input, Disk> {
     return { setup: this.#setup, events: this.#events, failure: this.#failure, reports: this.#reports }
   }
 
-  /** Sets up a life, and another one if it dies during the setup. @returns its world; undefined when the setup fails */
+  /**
+   * Sets up a life, and another one if it dies meanwhile.
+   * @returns its world; undefined if that cannot be built
+   */
   async #begin(input: Input): Promise<{ readonly value: World } | undefined> {
     const { setup, actors } = this.#options
     for (;;) {
@@ -236,7 +237,7 @@ class Run<World, Input, Disk> {
     }
   }
 
-  /** Starts the next life, when the code of the last one has stopped. */
+  /** Starts the next life when the code of the last one has stopped. */
   async #revive(remains: Remains<Disk>): Promise<void> {
     this.#remains = undefined
     await this.#settle()
@@ -252,12 +253,12 @@ class Run<World, Input, Disk> {
   }
 
   #crash(point: string): void {
-    // It died during the call itself.
+    // It has already died during the action.
     if (this.#life.isOver) return
     this.#crashesLeft -= 1
     const at = this.#life.clock.now()
     this.#events.push({ at, actor: point, step: `life ${this.#life.number + 1} starts`, notes: [] })
-    // It is called in code of the race, which must not get the error.
+    // Called in code of the race, which must not receive the error.
     try {
       const remains = this.#life.end()
       this.#remains = () => remains
@@ -280,7 +281,7 @@ class Run<World, Input, Disk> {
       const turns = this.#turns()
       const hasHung = turns.length === 0 && this.#runners.some(({ open }) => open !== undefined)
       if (hasHung) break
-      // A crash right after the start would be the start again.
+      // A crash right after the start would only repeat the start.
       const turn = this.#events.length - this.#bornAt
       const point = turn > 0 ? this.#chooseCrash([CRASH], `turn ${turn} of life ${life.number}`) : undefined
       if (point !== undefined) {
@@ -301,7 +302,7 @@ class Run<World, Input, Disk> {
     return 'over'
   }
 
-  /** Steps are open, and nothing can take a turn. */
+  /** Reports that steps are open although nothing can take a turn. */
   #failToSettle(): void {
     const { clock, promises } = this.#life
     const steps = this.#runners.flatMap(({ name, open }) => (open === undefined ? [] : [`step '${open}' of ${name}`]))
@@ -311,7 +312,7 @@ class Run<World, Input, Disk> {
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
-  /** What may help when nothing is left that could go on. */
+  /** A hint for a race in which nothing can continue. */
   #hint(): string {
     const { deadlines } = this.#life.clock
     const left = [...new Set(deadlines)].map((name) => `'${name}'`).join(', ')
@@ -333,7 +334,7 @@ class Run<World, Input, Disk> {
     return turns.length > 0 && this.#isPolling() ? turns : [...turns, ...this.#timer()]
   }
 
-  /** Whether the next timer would only poll again without a change since the last time. */
+  /** Whether the next timer is a poll, and nothing has happened since its last check. */
   #isPolling(): boolean {
     const { clock } = this.#life
     return this.#last === CLOCK && clock.lastRun?.isPoll === true && clock.isOnlyPolling
@@ -360,7 +361,7 @@ class Run<World, Input, Disk> {
       if (!life.isOver) this.#fail('timer', `${life.clock.lastRun?.name() ?? ''} threw ${messageOf(error)}`, error)
       return true
     } finally {
-      // Looked up lazily, because most runs are not reported.
+      // Read lazily, because most runs are not reported.
       const name = life.clock.lastRun?.name
       if (event !== undefined && name !== undefined) {
         Object.defineProperty(event, 'step', { enumerable: true, get: name })
@@ -374,7 +375,7 @@ class Run<World, Input, Disk> {
       this.#chooser.follow?.(first.actor)
       return first
     }
-    // Choice 0 is the actor of the last turn: see race-order.ts. It is never the clock, on which a timer may follow timers for ever.
+    // Choice 0 is the actor of the last turn: see race-order.ts. It is never the clock, because timers might follow timers forever.
     const current = this.#last === CLOCK ? -1 : turns.findIndex(({ actor }) => actor === this.#last)
     if (current > 0) turns.unshift(...turns.splice(current, 1))
     return turns[this.#chooser.choose(turns.map(({ actor }) => actor))] ?? first
@@ -413,7 +414,7 @@ class Run<World, Input, Disk> {
     }
   }
 
-  /** Runs `setup` or `teardown` to its end: promises and timers take turns in one fixed order. */
+  /** Runs `setup` or `teardown` to its end. Promises and timers take turns in a fixed order. */
   async #finish<T>(phase: 'setup' | 'teardown', act: () => T | PromiseLike<T>): Promise<{ value: T } | undefined> {
     const life = this.#life
     const done = watchPromise(Promise.resolve().then(act))
@@ -462,7 +463,7 @@ class Run<World, Input, Disk> {
     }
   }
 
-  /** Awaits a check. It may wait for promises only: no turn is taken meanwhile. */
+  /** Awaits a check. It may only wait for promises, because no turn is taken meanwhile. */
   async #resultOf(result: PromiseLike<unknown>, name: string): Promise<unknown> {
     const check = watchPromise(result)
     for (let round = 0; round < CHECK_ROUNDS && check.outcome === undefined; round += 1) await this.#settle()

@@ -1,6 +1,6 @@
 /**
- * A scheduler for a property that does its own scheduling: the part of `fc.Scheduler` that races need. It follows a `RaceOrder`, so
- * its orders shrink, and they do not depend on what another run has drawn.
+ * A scheduler for a property that does its own scheduling. It has the part of `fc.Scheduler` that races need. It follows a `RaceOrder`, so its orders
+ * shrink and do not depend on the draws of another run.
  */
 import { runMicrotasks } from './microtasks.js'
 import { chooserOf, type RaceOrder } from './race-order.js'
@@ -42,7 +42,7 @@ export interface RaceScheduler {
 
 interface Waiting {
   readonly label: string
-  /** The number of its sequence: choice 0 of an order goes on with the sequence of the last turn. */
+  /** The number of its sequence. Choice 0 of an order continues with the sequence of the last turn. */
   readonly sequence: number
   readonly take: () => Promise<unknown>
 }
@@ -122,5 +122,5 @@ export function createRaceScheduler(order: RaceOrder): RaceScheduler {
   }
 }
 
-/** More than the microtasks between the end of one item and the start of the next. */
+/** More than the number of microtasks between the end of an item and the start of the next. */
 const TICKS = 12

@@ -1,18 +1,21 @@
-/** The steps of an actor (a list or a generator) as one function that returns the next step. */
+/** Turns the steps of an actor, from a list or a generator, into a function that returns the next step. */
 import { isThenable } from '../callbacks/isolated-call.js'
 import type { Race, RaceActor, RaceGenerator, RaceStep } from './race-options.js'
 
 /** A step that an actor can take next. */
 export interface NextStep {
   readonly label: string
-  /** Takes the step. @returns what the step returned, maybe a promise */
+  /**
+   * Takes the step.
+   * @returns the result of the step, possibly a promise
+   */
   readonly run: () => unknown
 }
 
-/** Returns the next step; `undefined` when the actor is done. Asking again without running it returns the same step. */
+/** Returns the next step, or `undefined` when the actor is done. Returns the same step until it was run. */
 export type Steps = () => NextStep | undefined
 
-/** @param begun the number of steps that an earlier life has taken. A list continues after them; a generator that has begun is over */
+/** @param begun how many of its steps an earlier life has taken: a list continues, but a generator that has begun is over */
 export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race, begun: number): Steps {
   if (typeof actor !== 'function') return stepsOfList(actor, world, race, begun)
   return begun === 0 ? stepsOfGenerator(actor, world, race) : () => undefined

@@ -1,6 +1,6 @@
 /**
- * Waits without real time. Each function moves a manual clock from timer to timer, lets promises go on in between, and fails with
- * what it saw when no timer is left. With the clock of a race, which the race moves, they only wait.
+ * Waits without real time. Each function advances a manual clock from timer to timer, lets promises continue in between, and fails with the observed
+ * states or events when no timer is left. With the clock of a race, which the race advances, the functions only wait.
  */
 import type { AnyActorRef, EventFrom, SnapshotFrom } from 'xstate'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
@@ -116,14 +116,14 @@ export async function runUntilSettled<T>(
   throw outcome.error
 }
 
-/** The events of an actor with this type. Of an event that the actor only emits, just the type is known. */
+/** The events of an actor with this type. For an event that the actor only emits, only the type is known. */
 export type EventOf<Actor extends AnyActorRef, Type extends string> =
   Extract<EventFrom<Actor>, { type: Type }> extends never
     ? { readonly type: Type }
     : Extract<EventFrom<Actor>, { type: Type }>
 
 interface Wait<T> {
-  /** What was waited for. */
+  /** The awaited value. */
   readonly found: { readonly value: T } | undefined
   readonly seen: readonly string[]
   readonly isDone: boolean
@@ -135,7 +135,7 @@ interface Wait<T> {
   end(): void
 }
 
-/** @param isOver whether nothing can be found any more */
+/** @param isOver whether the value can no longer be found */
 function createWait<T>(isOver: () => boolean): Wait<T> {
   const seen: string[] = []
   let found: { readonly value: T } | undefined
@@ -161,7 +161,7 @@ function createWait<T>(isOver: () => boolean): Wait<T> {
   }
 }
 
-/** @returns why the clock moved no further */
+/** @returns why the clock advanced no further */
 async function moveClock(
   clock: ManualClock | RaceClock,
   { timeoutMs = 3_600_000 }: RunUntilOptions,

@@ -1,9 +1,9 @@
-/** Removes turns and crashes from a failing order by name, which shrinking random choices cannot do without changing the later ones. */
+/** Removes turns and crashes from a failing order, by name. Random choices cannot do that without changing the later choices. */
 import { orderOf } from './race-report.js'
 import type { RaceRun } from './race-run.js'
 import { CRASH } from './race-life.js'
 
-/** The most runs that it makes. */
+/** The maximum of runs. */
 const MAX_RUNS = 200
 
 /**
@@ -26,7 +26,7 @@ export async function shortenOrder(
   return shortest
 }
 
-/** A crash is harder to follow than a turn. */
+/** Crashes cost more, because they are harder to follow than turns. */
 function cost(run: RaceRun): number {
   const order = orderOf(run)
   return order.length * 1000 + order.filter((name) => name.startsWith(CRASH)).length

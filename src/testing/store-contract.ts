@@ -1,16 +1,16 @@
-/** The contract of every store, as cases for any test runner. */
+/** The contract for stores, as cases for any test runner. */
 import { isDeepStrictEqual } from 'node:util'
 import { openStore, type OpenStore, type RemoteStore } from '../store/open-store.js'
 import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'
 import { STORE_TABLES } from '../store/store.js'
 
-/** How the contract reaches the stores that it checks. */
+/** The subject of the contract. */
 export interface StoreSubject {
   /** The store. */
   readonly store: Store | RemoteStore
-  /** Another one on the same data, as another process would create it. */
+  /** Creates another store with the same data, as another process would. */
   readonly again: () => Store | RemoteStore
-  /** Removes what the store left behind. */
+  /** Removes the data of the store. */
   readonly dispose?: () => void | Promise<void>
 }
 
@@ -18,7 +18,7 @@ export interface StoreSubject {
 export interface StoreCase {
   /** What it checks, as a sentence. */
   readonly name: string
-  /** Runs it; rejects when the store breaks the contract. */
+  /** Runs it. Rejects if the store breaks the contract. */
   readonly run: () => Promise<void>
 }
 
@@ -52,7 +52,7 @@ export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSub
   }))
 }
 
-/** What a case works on. */
+/** The stores of a case. */
 interface Checked {
   readonly unopened: Store | RemoteStore
   readonly open: () => Promise<OpenStore>
@@ -209,7 +209,7 @@ function expectEqual(actual: unknown, expected: unknown, what: string): void {
   throw new Error(`${what}: got ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`)
 }
 
-/** A write rejects: what it throws at once is no rejection. */
+/** Expects that a write rejects. A synchronous exception is an error. */
 async function expectRejection(write: () => Promise<unknown>, what: string): Promise<void> {
   let written: Promise<unknown>
   try {

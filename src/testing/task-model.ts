@@ -1,11 +1,10 @@
 /**
- * A model of the task manager: what the registry must do according to the specification, in the simplest way. It is one list of
- * tasks that every question searches from end to end; there are no actors, no indexes, and no callbacks. The commands of
- * `manager-commands.ts` compare a manager with it.
+ * A model of the task manager: the specification of the registry in its simplest form. It is a single list of tasks that every query searches
+ * completely, without actors, indexes or callbacks. The commands of `manager-commands.ts` compare a manager with it.
  *
- * Time-dependent behaviour (deadlines, back-offs, the longest wait, the time to wrap up) is in the code that uses it: `test/model/modelled-host.ts`.
+ * Time-related rules (deadlines, back-offs, wait limits, wrap-up times) are in the code that uses the model: `test/model/modelled-host.ts`.
  *
- * It is longer than most files so that the rules of the ledger can be read in one place.
+ * The file is long so that all rules of the ledger are in one place.
  */
 
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
@@ -22,9 +21,9 @@ export interface ModelRecord {
   id: string
   /** The name of the subagent. */
   subagentName: string
-  /** What the subagent is to do. */
+  /** What to achieve. */
   goalPrompt: string
-  /** Whom the result is owed to. */
+  /** The owner, who receives the result. */
   owner: string
   /** The state of the task. */
   status: Status
@@ -38,7 +37,7 @@ export interface ModelRecord {
   completedAt?: number
   /** When its result was delivered. */
   notifiedAt?: number
-  /** What its run returned. */
+  /** The result of its run. */
   output?: object
   /** Why it failed. */
   error?: string
@@ -48,15 +47,15 @@ export interface ModelRecord {
   parentId?: string
   /** How many tasks are above it. */
   depth?: number
-  /** The tasks that its run had launched and that ran when it ended. */
+  /** Its child tasks that were still active when it ended. */
   runningChildren?: readonly string[]
-  /** What its run returned after its deadline. */
+  /** What its run returned after the deadline. */
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
   /** The code of the error. */
   errorCode?: string
-  /** What it had written when it was cancelled or exceeded its deadline. */
+  /** The end of its output, if it was cancelled or overdue. */
   outputTail?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
@@ -64,7 +63,7 @@ export interface ModelRecord {
   progress?: object
   /** The name of its abort controller. */
   abortController?: string
-  /** When its present run started, after it had waited. */
+  /** When its current run started, if it had waited. */
   startedAt?: number
   /** Which run this is; absent for the first. */
   attempt?: number
@@ -82,7 +81,7 @@ export interface ModelRecord {
   isForeground?: true
   /** The tasks that had to end before it could start. */
   after?: readonly string[]
-  /** Those of them that have not ended, while it waits for them. */
+  /** The tasks of `after` that have not ended, while it waits for them. */
   waitsFor?: readonly string[]
   /** Tasks with the same key run one at a time, or as many as the ledger's `keyLimits` allow. */
   concurrencyKey?: string
@@ -105,45 +104,45 @@ export type ModelPool = 'task' | `child ${number}` | 'none'
 
 /** A task: its record, and what the record does not show. */
 export interface ModelTask {
-  /** The record. Each change replaces it, so that a record handed out stays as it was. */
+  /** The record. Each change replaces it, so that a returned record never changes. */
   record: Readonly<ModelRecord>
-  /** Whether it was launched. The slot of a launched task is released when its run has ended, which may be after the task. */
+  /** Whether it was launched. The slot of a launched task is released when its run has ended, possibly after the task. */
   readonly isLaunched: boolean
   /** Which slots it takes. */
   pool: ModelPool
   /** Whether it holds a slot of the limit. */
   hasSlot: boolean
-  /** Of the tasks that wait, those with the highest priority start first. */
+  /** Waiting tasks with the highest priority start first. */
   readonly priority: number
-  /** Since when its priority rises, and since when only slots are missing. Both move with the clock when that is set. */
+  /** When its priority began to rise, and when it began to lack only slots. Both move when the clock is set. */
   since: { launch: number; slots: number }
-  /** Whether it waits for the time of its next run, and may not start. */
+  /** Whether it waits for its back-off. */
   isDelayed: boolean
-  /** Whether it waits for other tasks to end, and may not start. */
+  /** Whether it waits for other tasks to end. */
   isHeld: boolean
-  /** Whether a pause holds it back. */
+  /** Whether a pause holds it. */
   isPaused: boolean
-  /** The tasks that it waits for: their records are kept. */
+  /** The tasks that it waits for. Their records are kept. */
   needs: readonly ModelTask[]
   /** The lease that holds its result. */
   lease: ModelLease | undefined
-  /** Leases of waits, which get its result before any reminder. */
+  /** Leases of waits, which receive its result before any reminder. */
   claims: ModelLease[]
-  /** Whether its owner was released without an heir, so that it will owe nothing. */
+  /** Whether its owner was released without an heir, so that no result will be owed. */
   isDisowned: boolean
-  /** Whether a message with its result was accepted after the lease had been released. */
+  /** Whether a message with its result was accepted after the lease was released. */
   isAccepted: boolean
   /** Whether the handlers of its end have run. */
   isHandled: boolean
-  /** Whether a message carried only a part of its result, and the rest was not read. */
+  /** Whether a message contained only a part of its result, and the rest was not read. */
   isUnread: boolean
 }
 
-/** A lease: the results that one message, or one wait, carries. */
+/** A lease: the results of one message or wait. */
 export interface ModelLease {
   /** The id of the lease. */
   id: string
-  /** The owner, for an exclusive lease: an owner has one at most. */
+  /** The owner of an exclusive lease. Each owner has at most one. */
   exclusiveOwner: string | undefined
   /** The tasks whose results it holds. */
   tasks: ModelTask[]
@@ -157,7 +156,7 @@ export interface ModelQuestion {
   readonly task: ModelTask
   /** Its id within the task. */
   readonly id: string
-  /** The owner that is notified of it. */
+  /** The owner that receives it. */
   owner: string
   /** Whether an accepted message carried it. */
   delivery: Delivery
@@ -187,7 +186,7 @@ export interface ModelTransition {
   deliveryId?: string
 }
 
-/** What the manager has yet to emit: a change of a task, of its open questions, or the end of an owner's exclusive lease. */
+/** What the manager still has to emit: a change of a task or its questions, or the end of an exclusive lease. */
 export type OutboxItem =
   { transition: ModelTransition; task: ModelTask } | { questionsOf: ModelTask } | { leaseEndedOf: string }
 
@@ -203,7 +202,7 @@ export interface Ledger {
   seq: number
   /** The retained tasks, in the order of registration. */
   tasks: ModelTask[]
-  /** The tasks that hold a slot. A cancelled launch may hold its slot longer than its record is retained. */
+  /** The tasks that hold a slot. A cancelled launch may hold its slot longer than its record is kept. */
   slots: ModelTask[]
   /** The expiry of each reservation, in ms since the epoch, by id. */
   readonly reservations: Map<string, number>
@@ -213,7 +212,7 @@ export interface Ledger {
   questions: ModelQuestion[]
   /** How long a task waits until its priority has risen by one, in ms; -1 for never. */
   agingMs: number
-  /** How many tasks with the same key may run, where that is not one. */
+  /** How many tasks with the same key may run, for keys whose limit is not one. */
   keyLimits: Readonly<Record<string, number>>
   /** The tasks that hold their keys. */
   keyed: ModelTask[]
@@ -295,7 +294,7 @@ export const isActive = ({ record }: ModelTask): boolean => record.status === 'r
 export const queued = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'queued').filter(isOf(owner))
 
-/** The tasks that wait for slots of one kind, the next first: by priority, which rises while they wait, and within one by registration (F8). */
+/** The tasks that wait for slots of one kind, in order: by priority, which rises while they wait, then by registration (F8). */
 export const queueOf = (ledger: Ledger, pool: ModelPool): ModelTask[] =>
   inOrder(
     ledger,
@@ -310,7 +309,7 @@ const rankOf = ({ agingMs, now }: Ledger, { priority, since }: ModelTask): numbe
 
 const isReady = ({ isDelayed, isHeld, isPaused }: ModelTask): boolean => !isDelayed && !isHeld && !isPaused
 
-/** Whether a task may have its key, if others let it (F18). */
+/** Whether a task may take its key, apart from reservations (F18). */
 export const isKeyFree = ({ keyed, keyLimits }: Ledger, { record: { concurrencyKey: key } }: ModelTask): boolean =>
   key === undefined || keyed.filter(({ record }) => record.concurrencyKey === key).length < (keyLimits[key] ?? 1)
 
@@ -321,7 +320,7 @@ export const keyedQueue = (ledger: Ledger): ModelTask[] =>
     queued(ledger).filter((task) => task.record.concurrencyKey !== undefined && isReady(task)),
   )
 
-/** The first of them that may start, and the key that is reserved for the first task that has waited ten times the ageing time. */
+/** The first task that may start, and the key that the first task reserves which has waited for ten ageing periods. */
 export function lookAtKeyed(ledger: Ledger): { next?: ModelTask; reserved?: string } {
   let reserved: string | undefined
   for (const task of keyedQueue(ledger)) {
@@ -357,7 +356,7 @@ const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * l
 
 const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
-/** Whether the history may drop it: it has ended, its handlers have run, it owes nothing, nothing is left to read, and no task waits that names it. */
+/** Whether its record may be pruned: it has ended, its handlers have run, nothing is owed or unread, and no waiting task names it. */
 const isDroppable = (ledger: Ledger, task: ModelTask): boolean =>
   !isActive(task) &&
   task.isHandled &&
@@ -386,10 +385,10 @@ function emit(
   ledger.outbox.push({ transition, task })
 }
 
-/** The owner of what the run of a task launches. */
+/** The owner of the tasks that a task's run launches. */
 export const ownerOfRun = (taskId: string): string => `run:${taskId}`
 
-/** The tasks that the run of a task has launched, and owns, and that have not ended. */
+/** The active tasks that the run of a task has launched and owns. */
 export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] =>
   ledger.tasks.filter(isActive).filter(isOf(ownerOfRun(record.id)))
 
@@ -412,7 +411,7 @@ export function admit(
 const backgroundPool = ({ record: { parentId, depth = 1 } }: ModelTask): ModelPool =>
   parentId === undefined ? 'task' : `child ${depth}`
 
-/** Moves a task to the background. False, with nothing changed, when no slot is free. */
+/** Moves a task to the background. Returns false if no slot is free. */
 export function detach(ledger: Ledger, task: ModelTask): boolean {
   const pool = backgroundPool(task)
   const isRunning = task.record.status === 'running'
@@ -431,7 +430,7 @@ function takeSlot(ledger: Ledger, task: ModelTask): void {
 }
 
 /**
- * Gives each free slot to the task that is next (F8).
+ * Gives each free slot to the next task (F8).
  * @returns the tasks whose runs start now
  */
 export function startNext(ledger: Ledger): ModelTask[] {
@@ -453,7 +452,7 @@ export function startNext(ledger: Ledger): ModelTask[] {
   return [next, ...startNext(ledger)]
 }
 
-/** A run has failed and is repeated (F9): its task waits without a slot, and keeps its place. What the run owned passes to its owner. */
+/** A run has failed and will be retried (F9). Its task waits without a slot and keeps its place. The run's tasks pass to the owner. */
 export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   releaseSlot(ledger, task)
   releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
@@ -549,7 +548,7 @@ export function takeLease(
   return lease(ledger, { id, exclusiveOwner, tasks: [], questions }, owed(ledger, owner), questions.length > 0)
 }
 
-/** Leases, for a wait, what its tasks owe now, and what they will owe when they end, before any reminder gets it. */
+/** Leases the results of these tasks for a wait. Results that become owed later go to the wait before any reminder. */
 export function takeClaim(ledger: Ledger, id: string, awaited: readonly ModelTask[]): ModelLease | undefined {
   const claimed = awaited.filter((task) => isActive(task) || task.record.delivery === 'leased')
   const ended = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
@@ -575,7 +574,7 @@ export function acknowledge(ledger: Ledger, lease: ModelLease): void {
   endLease(ledger, lease)
 }
 
-/** Ends a lease whose message was not accepted: its results go to the waits that claim them, and the rest is owed again. */
+/** Ends a lease whose message was not accepted: its results go to the waits that claim them, and the others are owed again. */
 export function release(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) giveBack(ledger, task, lease)
   for (const question of lease.questions) {
@@ -609,7 +608,7 @@ function endLease(ledger: Ledger, lease: ModelLease): void {
   if (lease.exclusiveOwner !== undefined) ledger.outbox.push({ leaseEndedOf: lease.exclusiveOwner })
 }
 
-/** A message was accepted after its lease had been released. */
+/** Handles a message that was accepted after its lease was released. */
 export function acceptLate(
   ledger: Ledger,
   tasks: readonly ModelTask[],
@@ -638,7 +637,7 @@ export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =
     (question) => question.delivery === 'owed' && (owner === undefined || question.owner === owner),
   )
 
-/** Asks a question of a run, which is owed to its owner; that of a task that a run owns goes up (F6). */
+/** Asks a question of a run. It is owed to the owner of the task, or to an owner further up if that is a run (F6). */
 export function ask(
   ledger: Ledger,
   task: ModelTask,
@@ -654,14 +653,14 @@ function addresseeOf(ledger: Ledger, owner: string): string {
   return above === undefined ? owner : addresseeOf(ledger, above.record.owner)
 }
 
-/** A question was answered or withdrawn: no message asks it any more. */
+/** Closes a question that was answered or withdrawn. It is not in messages any more. */
 export function closeQuestion(ledger: Ledger, task: ModelTask, id: string): void {
   const open = (task.record.questions ?? []).filter((question) => question.id !== id)
   setQuestions(ledger, task, open)
   ledger.questions = ledger.questions.filter((question) => question.task !== task || question.id !== id)
 }
 
-/** The questions of a run that goes on are withdrawn. */
+/** Withdraws the questions of a run that continues. */
 export function withdrawQuestions(ledger: Ledger, task: ModelTask): void {
   if (task.record.questions === undefined) return
   setQuestions(ledger, task, [])
@@ -679,7 +678,7 @@ function closeQuestions(ledger: Ledger, task: ModelTask): void {
 }
 
 /**
- * Hands what an owner owes and runs to an heir; without an heir it is no longer owed.
+ * Transfers the tasks of an owner to an heir. Without an heir nobody receives their results.
  * @returns how many tasks were affected
  */
 export function releaseOwner(ledger: Ledger, owner: string, heir: string | undefined): number {
@@ -700,7 +699,7 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
   return all.flat().length
 }
 
-/** Drops the earliest ended records that owe no result, until their number is within the limit. Other records do not count. */
+/** Prunes the earliest ended records with nothing owed until they are within the limit. Other records do not count. */
 export function prune(ledger: Ledger): void {
   for (;;) {
     const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)

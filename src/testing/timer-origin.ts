@@ -1,16 +1,16 @@
-/** Who set a timer, read from the stack of the call: for the timeline of a race. */
+/** Determines who set a timer from the stack of the call, for the timeline of a race. */
 import { basename, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Who set a timer. It is put into words only when a report needs it, since that is slow. */
+/** Who set a timer. Converted to text only for a report, because that is slow. */
 export interface TimerOrigin {
-  /** What was running: the name of a turn or of a phase, or another timer. */
+  /** What was running: the name of a turn or phase, or another timer. */
   readonly during: string | TimerOrigin
   /** The call that set it. */
   readonly call: { readonly stack?: string }
 }
 
-/** More frames than a machine puts between the code that sends an event and the timer that it sets. */
+/** More frames than a machine needs between the code that sends an event and the timer that it sets. */
 const FRAMES = 100
 
 const kit = fileURLToPath(new URL('.', import.meta.url))
@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const own = [`${root}src${sep}`, `${root}machines${sep}`]
 const clock = `${root}src${sep}clock.`
 
-/** @param callee the function whose caller is looked for */
+/** @param callee the function whose caller is returned */
 export function originOf(callee: (run: () => void, ms: number) => unknown): Pick<TimerOrigin, 'call'> {
   const call = {}
   const { stackTraceLimit } = Error
@@ -29,8 +29,8 @@ export function originOf(callee: (run: () => void, ms: number) => unknown): Pick
 }
 
 /**
- * The name of a timer without a label, by the code that set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. A timer that was set by
- * another timer has its name, or else the name of the turn in which it was set.
+ * Names a timer without a label after who set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. If another timer set it without such
+ * code in between, it has the name of that timer; otherwise it is named after the turn.
  */
 export function timerName({ call, during }: TimerOrigin): string {
   const setter = setterOf(call.stack)
@@ -38,14 +38,14 @@ export function timerName({ call, during }: TimerOrigin): string {
   return typeof during === 'string' ? `timer set in ${during}` : timerName(during)
 }
 
-/** What set a timer: the file of this package, or the user's function. */
+/** The setter of a timer: a file of this package, or the user's function. */
 function setterOf(stack: string | undefined): string | undefined {
   const frame = framesOf(stack).find(({ file }) => !file.startsWith(clock))
   if (frame === undefined) return undefined
   return isOwn(frame) ? `agent-tasks (${basename(frame.file).replace(/\.\w+$/u, '')})` : placeOf(frame)
 }
 
-/** The nearest function of the user's on a stack; undefined when there is none. */
+/** The nearest function of the user on a stack; undefined if there is none. */
 export function userOf(stack: string | undefined): string | undefined {
   const frame = framesOf(stack).find((one) => !isOwn(one))
   return frame && placeOf(frame)
@@ -57,10 +57,10 @@ interface Frame {
   readonly at: string
 }
 
-/** The frames above the race, without those of dependencies and of Node. */
+/** The frames above the race, without dependencies and Node. */
 function framesOf(stack = ''): Frame[] {
   const frames = stack.split('\n').flatMap((line) => frameOf(line) ?? [])
-  // What called the race has not set the timer.
+  // The caller of the race has not set the timer.
   const race = frames.findIndex(({ file }) => file.startsWith(kit))
   return frames
     .slice(0, race === -1 ? undefined : race)
@@ -82,6 +82,6 @@ function frameOf(line: string): Frame | undefined {
   const { name, path, at } = FRAME.exec(line)?.groups ?? {}
   if (path === undefined || at === undefined) return undefined
   const file = path.startsWith('file:') ? fileURLToPath(path) : path
-  // A function in an object or a list, or one without a name, is known by its place.
+  // A function without a name, or in an object or list, is named after its location.
   return { name: name?.replace(/^Object\./u, '').replace(/^.*<anonymous>$/u, '') || undefined, file, at }
 }

@@ -1,13 +1,15 @@
 /**
- * Detects unhandled rejections. The platform reports them once no microtask is left, so the event loop must turn
- * before the next run; otherwise the run that caused them is unknown. Meanwhile other listeners of the process get no rejections, because a test runner
- * would
- * fail, and Node would end the process.
+ * Detects unhandled rejections. The platform reports them when no microtask is left, which is after the run. The event loop must turn before the next
+ * run, or it is unknown which run caused them. Meanwhile other listeners of the process are disabled, because a test runner would fail and Node would
+ * end the process.
  */
 import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 
 export interface RejectionWatch {
-  /** Lets the event loop turn. @returns the reason of the first rejection since the last call */
+  /**
+   * Gives the event loop a turn.
+   * @returns the reason of the first unhandled rejection since the last call
+   */
   first(): Promise<{ readonly reason: unknown } | undefined>
   stop(): void
 }
