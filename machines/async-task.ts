@@ -1,13 +1,17 @@
 /**
  * One background task. It waits, runs, possibly several times, and ends once.
  *
- * T1 A task ends in exactly one of completed, failed, cancelled. Later events have no effect. T2 The event that ends a task determines its status,
- * output and error. T3 After its deadline a task can only fail or be retried, unless it is cancelled first. T4 An overdue task fails when its run
- * reports or its grace period has passed. The error names the limit. What the run returned is kept as late output. T5 A task that waits for an answer
- * is still running. It can end in any way, and its deadline continues. T6 A question is answered at most once and is open until then. Question ids
- * are never reused. Only a run within its limits can ask. The questions of a durable task stay open while it waits for its next run. T7 A task that
- * waits, for a slot or for other tasks, can start, fail or be cancelled. Reports of an earlier run have no effect. T8 A task that exceeds a budget
- * may complete until it is stopped, and is not retried. Once stopped it fails like an overdue task, with an error that names the budget.
+ * T1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
+ * T2  The event that ends a task determines its status, output and error.
+ * T3  After its deadline a task can only fail or be retried, unless it is cancelled first.
+ * T4  An overdue task fails when its run reports or its grace period has passed. The error names the limit. What the run returned is kept as late
+ *     output.
+ * T5  A task that waits for an answer is still running. It can end in any way, and its deadline continues.
+ * T6  A question is answered at most once and is open until then. Question ids are never reused. Only a run within its limits can ask. The
+ *     questions of a durable task stay open while it waits for its next run.
+ * T7  A task that waits, for a slot or for other tasks, can start, fail or be cancelled. Reports of an earlier run have no effect.
+ * T8  A task that exceeds a budget may complete until it is stopped, and is not retried. Once stopped it fails like an overdue task, with an error
+ *     that names the budget.
  *
  * The registry keeps the time and the queue. It sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running and moves to
  * queued at once if there is no slot, because most tasks never wait.

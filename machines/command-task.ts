@@ -1,8 +1,9 @@
 /**
  * One command task. It is queued until its lane starts it, and then runs its commands one after another.
  *
- * C1 A task ends in exactly one of completed, failed, cancelled. Later events have no effect. C2 Commands run in order. The first one that fails ends
- * the task. C3 A queued task can be cancelled or lose its instance. It then never runs.
+ * C1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
+ * C2  Commands run in order. The first one that fails ends the task.
+ * C3  A queued task can be cancelled or lose its instance. It then never runs.
  */
 import { assertEvent, assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 

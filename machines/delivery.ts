@@ -2,10 +2,11 @@
  * The deliveries to one owner while its auto-trigger is subscribed. When results are owed and the agent is idle, one message is sent. The machine
  * checks again after each message.
  *
- * D1 At most one delivery is in flight. D2 While something is owed and the trigger is subscribed, a wake-up is scheduled: a timer, the agent becoming
- * idle, or the end of a delivery. D3 After a delivery ends in any way (accepted, refused or expired), the machine checks again. D4 A refused or
- * expired delivery is retried with exponential back-off. A success or an empty ledger resets the back-off. D5 After the trigger is detached no
- * delivery starts. A delivery in flight still ends.
+ * D1  At most one delivery is in flight.
+ * D2  While something is owed and the trigger is subscribed, a wake-up is scheduled: a timer, the agent becoming idle, or the end of a delivery.
+ * D3  After a delivery ends in any way (accepted, refused or expired), the machine checks again.
+ * D4  A refused or expired delivery is retried with exponential back-off. A success or an empty ledger resets the back-off.
+ * D5  After the trigger is detached no delivery starts. A delivery in flight still ends.
  */
 import {
   assign,

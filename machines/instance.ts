@@ -1,8 +1,10 @@
 /**
  * The connection of one instance.
  *
- * I1 An instance ends once. A later connection with its id is another instance. I2 A registration that never connects expires. I3 A connection that
- * is silent for too long is lost. I4 When another socket takes over, the calls of the old one fail at once and the instance stays connected.
+ * I1  An instance ends once. A later connection with its id is another instance.
+ * I2  A registration that never connects expires.
+ * I3  A connection that is silent for too long is lost.
+ * I4  When another socket takes over, the calls of the old one fail at once and the instance stays connected.
  */
 import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 

@@ -1,8 +1,10 @@
 /**
  * The lane of one instance. It runs the commands of its tasks one at a time, in the order in which the tasks were submitted.
  *
- * L1 At most one call is in flight, even if the instance is lost and returns. L2 Tasks start in the order of submission. L3 After a call is
- * abandoned, the next one starts when that call has settled or its grace period has passed. L4 A call that exceeds its time limit is abandoned.
+ * L1  At most one call is in flight, even if the instance is lost and returns.
+ * L2  Tasks start in the order of submission.
+ * L3  After a call is abandoned, the next one starts when that call has settled or its grace period has passed.
+ * L4  A call that exceeds its time limit is abandoned.
  *
  * The host starts, times and aborts the calls. It reports an abandoned call as settled when the grace period has passed, so the machine needs no
  * timer.

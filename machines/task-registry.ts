@@ -1,12 +1,15 @@
 /**
  * The parent of every task. It admits tasks, keeps their records and the ledger, and prunes.
  *
- * R1 Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops waiting for its
- * foreground task. R2 The id of a kept record is never admitted again. R3 A task that ends leaves a frozen record in the same transition, and its
- * actor is released. R4 An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts). R5 Only records with nothing owed
- * and whose handlers have run are pruned, in the order in which they ended. Owed records are skipped. R6 Every change is numbered and queued for the
- * host in that order. No host code runs inside a transition. R7 A disposed registry no longer changes. R8 A free slot goes to the next waiting task
- * in the transition that frees it. New tasks cannot overtake a waiting one.
+ * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops waiting for its
+ *     foreground task.
+ * R2  The id of a kept record is never admitted again.
+ * R3  A task that ends leaves a frozen record in the same transition, and its actor is released.
+ * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
+ * R5  Only records with nothing owed and whose handlers have run are pruned, in the order in which they ended. Owed records are skipped.
+ * R6  Every change is numbered and queued for the host in that order. No host code runs inside a transition.
+ * R7  A disposed registry no longer changes.
+ * R8  A free slot goes to the next waiting task in the transition that frees it. New tasks cannot overtake a waiting one.
  *
  * It is custom actor logic rather than a machine, because it has counts but no states. Slots, ledger and history change in place. The snapshot is new
  * after each event, and frozen. Tasks are created with `createActor({ parent })`, because `spawn` copies the list of children at every launch.

@@ -1,9 +1,10 @@
 /**
  * Tasks that run after others (F15). Such a task is queued without a slot until all tasks that it names have ended.
  *
- * D1 It starts only when each of them has ended and their results are in the row of the waiting task. D2 With `fail` it fails as soon as one of them
- * fails or is cancelled. With `run` their outcome does not matter. D3 The end of a task and its effect on waiting tasks are one write. D4 The record
- * of a task is kept while a waiting task names it.
+ * D1  It starts only when each of them has ended and their results are in the row of the waiting task.
+ * D2  With `fail` it fails as soon as one of them fails or is cancelled. With `run` their outcome does not matter.
+ * D3  The end of a task and its effect on waiting tasks are one write.
+ * D4  The record of a task is kept while a waiting task names it.
  *
  * If no task waits, the cost is one look-up in an empty map for each task that ends.
  */

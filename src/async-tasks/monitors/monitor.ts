@@ -1,9 +1,10 @@
 /**
  * One monitor. It finds matching lines in the output of a task or in a file, and reports them as events.
  *
- * M1 An event is a batch of 200 ms and at most 2 KB. Lines that do not fit are counted. M2 Events that come too fast are counted rather than shown,
- * and end the monitor after 30 s. M3 The end is reported once, and no event follows it. M4 The stored position is before every line whose event is
- * not stored.
+ * M1  An event is a batch of 200 ms and at most 2 KB. Lines that do not fit are counted.
+ * M2  Events that come too fast are counted rather than shown, and end the monitor after 30 s.
+ * M3  The end is reported once, and no event follows it.
+ * M4  The stored position is before every line whose event is not stored.
  */
 import { elapsedMs, type Clock } from '../../clock.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
