@@ -148,7 +148,7 @@ describe('a message that was removed from the context', () => {
     expect(deliveryOf('a')).toBe('owed')
     const again = tasks.beforeTurn().reminder
     expect(again).toMatchObject({ taskIds: ['a'], isRepeat: true })
-    expect(again?.text).toContain('repeat: this result was delivered before, and is told again')
+    expect(again?.text).toContain('repeat: this result was delivered before, and is resent at the request of the host')
     expect(again?.deliveryId).not.toBe(id)
     tasks.afterTurn({ accepted: true })
     expect(tasks.redeliver(id)).toBe(false)
