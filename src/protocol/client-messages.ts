@@ -211,17 +211,29 @@ export type SubscribeAckMessage = z.infer<typeof subscribeAckSchema>
 
 /** The codes of `error` messages, which REST uses as well. */
 export const errorCodes = [
+  /** The message is not JSON. */
   'MALFORMED_JSON',
+  /** The message is nested deeper than `limits.nesting`. */
   'TOO_DEEP',
+  /** The server does not know the `type` of the message. */
   'UNKNOWN_MESSAGE_TYPE',
+  /** A field of the message is missing or invalid. */
   'INVALID_MESSAGE',
+  /** A field of the submitted task is missing or invalid. */
   'INVALID_TASK',
+  /** The token is missing or invalid. */
   'UNAUTHORIZED',
+  /** The client sent more requests or frames in one minute than the server allows. */
   'RATE_LIMITED',
+  /** The connection has as many subscriptions as the server allows. */
   'TOO_MANY_SUBSCRIPTIONS',
+  /** The cursor of a list does not come from this server. */
   'INVALID_CURSOR',
+  /** The server has no task with this id. */
   'TASK_NOT_FOUND',
+  /** The task has ended: it cannot be cancelled. */
   'TASK_ENDED',
+  /** The server failed. Its log has the reason. */
   'INTERNAL_ERROR',
 ] as const
 

@@ -177,13 +177,21 @@ export type { TaskSubmitMessage } from './task-submission.js'
 
 /** The error codes of `submitTask`. */
 export const submitErrorCodes = [
+  /** The task has no commands. */
   'NO_COMMANDS',
+  /** No instance is connected. */
   'NO_INSTANCE',
+  /** The task names an instance that does not exist. */
   'INVALID_INSTANCE',
+  /** The instance is known, and is not connected. */
   'NOT_CONNECTED',
+  /** The instance has as many queued and running tasks as `tasks.maxQueueSize` allows. */
   'QUEUE_FULL',
+  /** A field is missing or invalid, or the task is larger than the limit. The message names the field. */
   'INVALID_TASK',
+  /** The store cannot take the task. */
   'NOT_STORED',
+  /** The idempotency key belongs to a task that was submitted with other content. */
   'IDEMPOTENCY_KEY_REUSED',
 ] as const
 /**

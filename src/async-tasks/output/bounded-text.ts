@@ -13,15 +13,12 @@ export const messageLength = integerFrom(200)
 /** The length of a notice about cut text, without the parameters for reading the rest. */
 const NOTICE_CHARS = 120
 
-/**
- * Checks `maxMessageChars`.
- * @throws InvalidSettingError if it is not an integer >= 200
- */
-export function checkMaxMessageChars(maxChars: number = DEFAULT_MESSAGE_CHARS): number {
-  if (!messageLength.accepts(maxChars)) {
-    throw new InvalidSettingError('maxMessageChars', maxChars, messageLength.expected)
+/** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
+export function checkMaxMessageChars(maxMessageChars: number = DEFAULT_MESSAGE_CHARS): number {
+  if (!messageLength.accepts(maxMessageChars)) {
+    throw new InvalidSettingError('maxMessageChars', maxMessageChars, messageLength.expected)
   }
-  return maxChars
+  return maxMessageChars
 }
 
 /**

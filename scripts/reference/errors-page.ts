@@ -1,0 +1,136 @@
+/** docs/errors.md: every error class and every code of the sources, with what it means. */
+import { readdirSync } from 'node:fs'
+import ts from 'typescript'
+import { commentOf, itemsOf, sourceOf, visit } from './source.js'
+import { table } from './table.js'
+
+const BASE = 'AgentTasksError'
+/** Errors of the browser extension stay inside it, and end as results of its tools. */
+const folders = ['src', 'machines'].flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !/^(extension|page\/app)\//.test(file))
+    .map((file) => `${folder}/${file}`)
+    .sort(),
+)
+
+const intro = `# Errors
+
+<!-- Made by \`npm run docs:options\` from the sources. Change the comments there and run it again. -->
+
+Every error that this package throws is an \`${BASE}\` with a stable \`code\`. Compare \`code\`, or use \`instanceof\`: messages may change. In a task that failed, \`errorCode\`
+of the record has the code of what its run threw.`
+
+/** The page, and errors without a description. */
+export function errorsPage(): { readonly page: string; readonly problems: readonly string[] } {
+  const problems: string[] = []
+  const classes = folders.flatMap((file) => classesOf(file, problems))
+  const named = new Set(
+    classes.flatMap(([, codes = '']) => [...codes.matchAll(/`([A-Z_]+)`/g)].map(([, code]) => code)),
+  )
+  const others = folders.flatMap(thrownCodes).filter(([code = '']) => !named.has(code.replaceAll('`', '')))
+  const lists = [
+    ['src/protocol/client-messages.ts', 'errorCodes'],
+    ['src/protocol/command-tasks.ts', 'submitErrorCodes'],
+  ] as const
+  const [answers, submissions] = lists.map(([file, name]) =>
+    itemsOf(file, name).map((item) => {
+      if (item.text === '') problems.push(`${file}: the code ${item.name} has no comment`)
+      return [`\`${item.name}\``, item.text]
+    }),
+  )
+  const page = [
+    intro,
+    '## Classes',
+    table(['class', 'code', 'meaning'], classes.sort(byFirst)),
+    '## Further codes',
+    `Errors of the class \`${BASE}\` itself, with their messages. A part that varies is shown as …`,
+    table(['code', 'where', 'message'], merged(others).sort(byFirst)),
+    '## Answers of the task server',
+    'The codes of `error` messages on a WebSocket. REST uses them as well; [the protocol](protocol.md) has their statuses, and the codes that only REST has.',
+    table(['code', 'meaning'], answers ?? []),
+    '## Refused submissions',
+    'The codes of `submitTask`, of `task_submit_response` and of `POST /tasks`.',
+    table(['code', 'meaning'], submissions ?? []),
+  ]
+  return { page: `${page.join('\n\n')}\n`, problems }
+}
+
+const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)
+
+/** The exported error classes of a file: name, codes, meaning. */
+function classesOf(file: string, problems: string[]): string[][] {
+  return sourceOf(file).statements.flatMap((statement) => {
+    if (!ts.isClassDeclaration(statement) || statement.name === undefined || !isExported(statement)) return []
+    const base = statement.heritageClauses?.[0]?.types[0]?.expression.getText() ?? ''
+    const name = statement.name.text
+    if (!/Error$/.test(name) || !/Error$/.test(base) || base === 'Error') return []
+    const comment = commentOf(statement)
+    if (comment === '') problems.push(`${file}: ${name} has no description`)
+    const { codes, text } = codesOf(statement)
+    return [[`\`${name}\``, codes.map((code) => `\`${code}\``).join(', '), [comment, text].join(' ').trim()]]
+  })
+}
+
+/** The codes of a class: what it passes to its base class, or the union of literals that its constructor or property takes. */
+function codesOf(declaration: ts.ClassDeclaration): { readonly codes: readonly string[]; readonly text: string } {
+  let codes: string[] = []
+  let text = ''
+  visit(declaration, (node) => {
+    if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.SuperKeyword) {
+      const [first] = node.arguments
+      if (first !== undefined && ts.isStringLiteral(first)) codes.push(first.text)
+    }
+    if (!ts.isParameter(node) && !ts.isPropertyDeclaration(node)) return
+    if (node.name.getText() !== 'code' || node.type === undefined) return
+    const alias = ts.isTypeReferenceNode(node.type) ? aliasOf(node.getSourceFile(), node.type.getText()) : undefined
+    codes = [...(alias?.type ?? node.type).getText().matchAll(/'([A-Z_]+)'/g)].map(([, code = '']) => code)
+    text = alias === undefined ? '' : commentOf(alias).replace(/^The code of an? `\w+`\.$/, '')
+  })
+  return { codes: [...new Set(codes)], text }
+}
+
+function aliasOf(source: ts.SourceFile, name: string): ts.TypeAliasDeclaration | undefined {
+  return source.statements.find(
+    (statement): statement is ts.TypeAliasDeclaration =>
+      ts.isTypeAliasDeclaration(statement) && statement.name.text === name,
+  )
+}
+
+/** `new AgentTasksError('CODE', message)`: code, folder, message. */
+function thrownCodes(file: string): string[][] {
+  const found: string[][] = []
+  visit(sourceOf(file), (node) => {
+    if (!ts.isNewExpression(node) || node.expression.getText() !== BASE) return
+    const [code, message] = node.arguments ?? []
+    if (code === undefined || !ts.isStringLiteral(code)) return
+    found.push([`\`${code.text}\``, `\`${entryOf(file)}\``, message === undefined ? '' : messageOf(message)])
+  })
+  return found
+}
+
+/** A code that is thrown in several places has one row. */
+function merged(rows: readonly (readonly string[])[]): string[][] {
+  const byCode = new Map<string, Set<string>[]>()
+  for (const [code = '', ...cells] of rows) {
+    const sets = byCode.get(code) ?? cells.map(() => new Set<string>())
+    cells.forEach((cell, index) => cell !== '' && sets[index]?.add(cell))
+    byCode.set(code, sets)
+  }
+  return [...byCode].map(([code, sets]) => [
+    code,
+    ...sets.map((set, index) => [...set].join(index === 0 ? ', ' : ' / ')),
+  ])
+}
+
+const entryOf = (file: string): string => file.split('/')[1]?.replace(/\.ts$/, '') ?? file
+
+function messageOf(node: ts.Expression): string {
+  if (ts.isStringLiteralLike(node)) return node.text
+  if (ts.isBinaryExpression(node)) return messageOf(node.left) + messageOf(node.right)
+  if (!ts.isTemplateExpression(node)) return '…'
+  return [node.head.text, ...node.templateSpans.map(({ literal }) => `…${literal.text}`)].join('')
+}
+
+function isExported(node: ts.ClassDeclaration): boolean {
+  return node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true
+}

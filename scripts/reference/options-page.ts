@@ -1,0 +1,151 @@
+/** docs/options.md: the options of `createAgentTasks` and `startTaskServer`, from their TSDoc, with the defaults that the code has. */
+import { managerOptionTypes } from '../../src/async-tasks/manager-options.js'
+import { autoTriggerOptionTypes } from '../../src/async-tasks/delivery/auto-trigger.js'
+import { monitorLimitTypes } from '../../src/async-tasks/monitors/monitors.js'
+import { settingDefinitions } from '../../src/async-tasks/settings.js'
+import { agentTasksOptionTypes } from '../../src/host/agent-tasks-options.js'
+import type { OptionType } from '../../src/protocol/option-checks.js'
+import { scheduleOptionTypes } from '../../src/protocol/schedules.js'
+import { commandPolicyTypes } from '../../src/tools/command-policy.js'
+import { defaultsIn, literalOf, splitDefault } from './defaults.js'
+import { membersOf, type Documented } from './source.js'
+import { table } from './table.js'
+
+/** A table of options. */
+interface OptionGroup {
+  readonly title: string
+  readonly intro: string
+  /** The interfaces, the first of which has precedence. */
+  readonly interfaces: readonly (readonly [file: string, name: string])[]
+  /** What the code accepts, by option; without it the table has no such column. */
+  readonly types?: Readonly<Record<string, OptionType>>
+  /** Options of the interfaces that belong to another table. */
+  readonly except?: readonly string[]
+  /** The files that have the defaults. */
+  readonly defaults: readonly string[]
+}
+
+const managerFile = 'src/async-tasks/manager-options.ts'
+const hostFile = 'src/host/agent-tasks-options.ts'
+
+const groups: readonly OptionGroup[] = [
+  {
+    title: '`createAgentTasks`',
+    intro:
+      'Exported by `agent-tasks`. All options may be left out. `AsyncTaskManager` takes those that concern no tools and no agent.',
+    interfaces: [
+      [hostFile, 'AgentTasksOptions'],
+      [managerFile, 'AsyncTaskManagerOptions'],
+    ],
+    types: agentTasksOptionTypes,
+    except: ['maxCommands'],
+    defaults: [
+      managerFile,
+      'src/async-tasks/launching.ts',
+      'src/async-tasks/manager.ts',
+      'src/async-tasks/output/bounded-text.ts',
+      'src/async-tasks/output/output-log.ts',
+      'src/async-tasks/owner.ts',
+      'src/async-tasks/settings.ts',
+      'src/host/agent-tasks.ts',
+      'src/host/turns.ts',
+      'src/tools/background-after.ts',
+      'src/tools/task-runs.ts',
+    ],
+  },
+  {
+    title: '`queue`',
+    intro: "Limits of the tasks that wait for a slot. They apply with `whenFull: 'queue'`.",
+    interfaces: [[managerFile, 'QueueOptions']],
+    defaults: [managerFile],
+  },
+  {
+    title: '`commands`',
+    intro: 'Which programs the tool `run_command` may start. See [MCP](mcp.md).',
+    interfaces: [
+      [hostFile, 'CommandsOptions'],
+      ['src/tools/command-policy.ts', 'CommandPolicy'],
+    ],
+    types: { ...commandPolicyTypes, maxCommands: managerOptionTypes.maxCommands },
+    defaults: ['src/tools/command-policy.ts', managerFile],
+  },
+  {
+    title: '`schedules`',
+    intro: 'Limits of [schedules](schedules.md).',
+    interfaces: [['src/protocol/schedules.ts', 'ScheduleOptions']],
+    types: scheduleOptionTypes,
+    defaults: ['src/async-tasks/schedules/schedules.ts'],
+  },
+  {
+    title: '`monitors`',
+    intro: 'Limits of [monitors](monitors.md).',
+    interfaces: [['src/async-tasks/monitors/monitors.ts', 'MonitorLimits']],
+    types: monitorLimitTypes,
+    defaults: ['src/async-tasks/monitors/monitors.ts'],
+  },
+  {
+    title: '`autoTrigger`',
+    intro: 'The timing of deliveries.',
+    interfaces: [['src/async-tasks/delivery/auto-trigger.ts', 'AutoTriggerOptions']],
+    types: autoTriggerOptionTypes,
+    except: ['owner'],
+    defaults: ['src/async-tasks/delivery/auto-trigger.ts'],
+  },
+]
+
+const serverGroup: OptionGroup = {
+  title: '`startTaskServer`',
+  intro:
+    'Exported by `agent-tasks/server`. It takes these options, and every setting of [the server](configuration.md#the-task-server), such as ' +
+    '`{ port: 0, tasks: { wsPort: 0 } }`.',
+  interfaces: [['src/server/start-task-server.ts', 'TaskServerOptions']],
+  defaults: ['src/server/start-task-server.ts'],
+}
+
+/** The page, and what is wrong with the descriptions. */
+export function optionsPage(): { readonly page: string; readonly problems: readonly string[] } {
+  const problems: string[] = []
+  const settings = table(
+    ['setting', 'default', 'meaning'],
+    Object.entries(settingDefinitions).map(([name, { description, default: value }]) => [
+      `\`${name}\``,
+      `\`${value}\``,
+      description,
+    ]),
+  )
+  const [first, ...others] = groups.map((group) => section(group, problems))
+  const page = [
+    '# Options',
+    '<!-- Made by `npm run docs:options` from the sources. Change the TSDoc there and run it again. -->',
+    'The options of the two functions with which most programs begin. The [API reference](api/index.md) has those of all others, with their types.',
+    first,
+    '### `settings`',
+    'For values that people write, such as those of a settings file.',
+    settings,
+    ...others.map((text) => `#${text}`),
+    section(serverGroup, problems),
+  ]
+  return { page: `${page.join('\n\n')}\n`, problems }
+}
+
+function section({ title, intro, interfaces, types, except = [], defaults }: OptionGroup, problems: string[]): string {
+  const inCode = defaultsIn(defaults)
+  const members = new Map<string, Documented>()
+  for (const [file, name] of [...interfaces].reverse()) {
+    for (const member of membersOf(file, name)) if (!except.includes(member.name)) members.set(member.name, member)
+  }
+  const unknown = types === undefined ? [] : Object.keys(types).filter((name) => !members.has(name))
+  for (const name of unknown) if (!except.includes(name)) problems.push(`${title} accepts ${name}, which has no TSDoc`)
+  const rows = [...members.values()].map(({ name, text }) => {
+    const { value, meaning } = splitDefault(text)
+    const literal = literalOf(value)
+    if (text === '') problems.push(`${title}: ${name} has no description`)
+    if (literal !== undefined && inCode.get(name)?.has(literal) !== true) {
+      const found = [...(inCode.get(name) ?? [])].join(', ')
+      problems.push(`${title}: ${name} is documented with the default ${literal}; the code has ${found || 'none'}`)
+    }
+    return [`\`${name}\``, ...(types === undefined ? [] : [types[name]?.expected ?? '']), value, meaning]
+  })
+  const head = ['option', ...(types === undefined ? [] : ['value']), 'default', 'meaning']
+  return [`## ${title}`, intro, table(head, rows)].join('\n\n')
+}

@@ -1,0 +1,63 @@
+/** Reads interfaces, classes and constants of the sources, with their TSDoc, from the text alone: that is fast, and needs no types. */
+import { readFileSync } from 'node:fs'
+import ts from 'typescript'
+
+/** A named part of the sources with its comment, as one line of Markdown. */
+export interface Documented {
+  readonly name: string
+  readonly text: string
+}
+
+const read = new Map<string, ts.SourceFile>()
+
+/** The syntax tree of a file, whose path is from the root of the repository. */
+export function sourceOf(file: string): ts.SourceFile {
+  const known = read.get(file)
+  if (known !== undefined) return known
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+  read.set(file, source)
+  return source
+}
+
+/** The members of an interface. @throws Error when the file has no such interface */
+export function membersOf(file: string, name: string): Documented[] {
+  const found = sourceOf(file).statements.find(
+    (statement): statement is ts.InterfaceDeclaration =>
+      ts.isInterfaceDeclaration(statement) && statement.name.text === name,
+  )
+  if (found === undefined) throw new Error(`${file} has no interface ${name}`)
+  return found.members.map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
+}
+
+/** The strings of a constant array, each with the comment above it. @throws Error when the file has no such array */
+export function itemsOf(file: string, name: string): Documented[] {
+  let found: ts.ArrayLiteralExpression | undefined
+  visit(sourceOf(file), (node) => {
+    if (!ts.isVariableDeclaration(node) || node.name.getText() !== name || node.initializer === undefined) return
+    const value = ts.isAsExpression(node.initializer) ? node.initializer.expression : node.initializer
+    if (ts.isArrayLiteralExpression(value)) found = value
+  })
+  if (found === undefined) throw new Error(`${file} has no array ${name}`)
+  return found.elements.filter(ts.isStringLiteral).map((item) => ({ name: item.text, text: leadingComment(item) }))
+}
+
+/** The TSDoc of a node without its tags, as one line. */
+export function commentOf(node: ts.Node): string {
+  const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc).slice(-1)
+  return oneLine(doc === undefined ? '' : (ts.getTextOfJSDocComment(doc.comment) ?? ''))
+}
+
+export function visit(node: ts.Node, look: (node: ts.Node) => void): void {
+  look(node)
+  node.forEachChild((child) => visit(child, look))
+}
+
+function leadingComment(node: ts.Node): string {
+  const text = node.getSourceFile().text
+  const [range] = (ts.getLeadingCommentRanges(text, node.getFullStart()) ?? []).slice(-1)
+  return range === undefined ? '' : oneLine(text.slice(range.pos, range.end).replace(/^\/\*\*?|\*\/$|^ *\/\/ ?/g, ''))
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*(\* )?(- )?/g, ' ').trim()
+}

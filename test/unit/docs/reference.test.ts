@@ -1,0 +1,65 @@
+/** The pages made from the sources: their defaults are those of the code, and every name has a description. */
+import { describe, expect, it } from 'vitest'
+import { configurationPage } from '../../../scripts/reference/configuration-page.js'
+import { defaultsIn, literalOf, splitDefault } from '../../../scripts/reference/defaults.js'
+import { errorsPage } from '../../../scripts/reference/errors-page.js'
+import { optionsPage } from '../../../scripts/reference/options-page.js'
+import { wordsOf } from '../../../scripts/site/words.js'
+
+describe('the default of an option', () => {
+  it.each([
+    ['How long, in ms. Default 5000.', { value: '5000', meaning: 'How long, in ms.' }],
+    ["The source of time. Default: the platform's.", { value: "the platform's", meaning: 'The source of time.' }],
+    ['How much. Default 1.5. More of it.', { value: '1.5', meaning: 'How much. More of it.' }],
+    ['How long. -1 (default) for no limit.', { value: '-1', meaning: 'How long. -1 (default) for no limit.' }],
+    ['The name.', { value: '', meaning: 'The name.' }],
+  ])('is split from %s', (text, parts) => {
+    expect(splitDefault(text)).toEqual(parts)
+  })
+
+  it.each([
+    ['5000', '5000'],
+    ['16 MiB', String(16 * 1024 * 1024)],
+    ['`main`', 'main'],
+    ['1800000 (30 minutes)', '1800000'],
+    ['false', 'false'],
+    ['1 for each key', undefined],
+    ['the working directory', undefined],
+  ])('%s is the value %s', (text, value) => {
+    expect(literalOf(text)).toBe(value)
+  })
+
+  it('is read from patterns, from what follows ??, and through constants', () => {
+    const found = defaultsIn(['src/async-tasks/manager-options.ts', 'src/async-tasks/launching.ts'])
+    expect(found.get('maxAsyncTasks')).toEqual(new Set(['5']))
+    expect(found.get('maxBytes')).toEqual(new Set([String(16 * 1024 * 1024)]))
+    expect(found.get('graceMs')).toContain('5000')
+  })
+})
+
+describe('the pages of options, configuration and errors', () => {
+  it.each([
+    ['options', optionsPage],
+    ['configuration', configurationPage],
+    ['errors', errorsPage],
+  ])('have a description of every name, and the defaults of the code: %s', (_, make) => {
+    expect(make().problems).toEqual([])
+  })
+
+  it('have every environment variable and every code', () => {
+    const { page } = configurationPage()
+    for (const name of ['`PORT`', '`TASKS_WS_PORT`', '`AUTH_TOKENS`']) expect(page).toContain(name)
+    const errors = errorsPage().page
+    for (const name of ['TASK_LIMIT', 'STORE_IN_USE', 'CONNECTION_LOST', 'STEP_NESTED', 'QUEUE_FULL', 'TOO_DEEP']) {
+      expect(errors).toContain(`\`${name}\``)
+    }
+  })
+})
+
+describe('the words of a document', () => {
+  it('are those that are read: not code, comments or the targets of links', () => {
+    expect(
+      wordsOf('# Two words\n<!-- not this -->\n```ts\nnot this\n```\n[a link](to/a-page.md) | `code` |\n|---|\n'),
+    ).toBe(5)
+  })
+})
