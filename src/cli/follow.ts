@@ -1,5 +1,5 @@
 /** Follows a task to its end: shows its progress, prints its results, and returns the exit code. */
-import type { TaskEvent } from '../client/session.js'
+import type { TaskMessage } from '../client/session.js'
 import type { TaskClient, TaskSubmission } from '../client/task-client.js'
 import type { Task, TaskCompleteMessage } from '../protocol/command-tasks.js'
 import { toolCallResultSchema } from '../protocol/tool-calls.js'
@@ -23,7 +23,7 @@ export interface FollowOptions {
   /** Stops following; the task goes on. */
   readonly signal: AbortSignal
   /** The line of an event as JSON. Default: the event of the protocol. */
-  readonly toJson?: (event: TaskEvent) => unknown
+  readonly toJson?: (event: TaskMessage) => unknown
 }
 
 /**
@@ -31,7 +31,7 @@ export interface FollowOptions {
  * @throws the errors of `TaskClient.watch`; a ConnectionError names the task
  */
 export async function followTask(client: TaskClient, taskId: string, options: FollowOptions): Promise<ExitCode> {
-  const { terminal, isJson, signal, submitted, toJson = (event: TaskEvent): unknown => event } = options
+  const { terminal, isJson, signal, submitted, toJson = (event: TaskMessage): unknown => event } = options
   const view = createTaskView(terminal)
   let end: TaskCompleteMessage | undefined
   if (submitted !== undefined && !isJson) view.snapshot(submitted)
