@@ -1,4 +1,5 @@
 /** The options of `acpRunner` and their validation. */
+import { ACP_POLICIES, TOOL_KINDS } from '../protocol/acp-permissions.js'
 import {
   aClock,
   aName,
@@ -20,20 +21,6 @@ const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 /** How long an agent may take to answer `initialize` and `session/new`, in ms. */
 const DEFAULT_START_TIMEOUT_MS = 60_000
 
-/** The kinds of tools (ACP, "Tool Calls"). A tool without a kind, or with one that is not listed, is `other`. */
-export const TOOL_KINDS = [
-  'read',
-  'edit',
-  'delete',
-  'move',
-  'search',
-  'execute',
-  'think',
-  'fetch',
-  'switch_mode',
-  'other',
-] as const
-
 /**
  * The kind of a tool, as its agent names it.
  * @useDeclaredType
@@ -41,9 +28,7 @@ export const TOOL_KINDS = [
 export type AcpToolKind = (typeof TOOL_KINDS)[number]
 
 /** How a request for permission is answered: `ask` asks the owner of the task. */
-export type AcpPolicy = 'allow' | 'deny' | 'ask'
-
-const POLICIES = ['allow', 'deny', 'ask'] as const satisfies readonly AcpPolicy[]
+export type AcpPolicy = (typeof ACP_POLICIES)[number]
 
 /** One policy for all tools, or one for each kind; `default` is for the kinds that are not named, and is `ask` unless it is given. */
 export type AcpPermissions = AcpPolicy | Readonly<Partial<Record<AcpToolKind | 'default', AcpPolicy>>>
@@ -84,7 +69,7 @@ export interface AcpSettings {
 
 const aPolicy: OptionType = {
   expected: "'allow', 'deny' or 'ask'",
-  accepts: (value) => POLICIES.some((policy) => policy === value),
+  accepts: (value) => ACP_POLICIES.some((policy) => policy === value),
 }
 
 const byKind = optionsOf(

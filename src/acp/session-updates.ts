@@ -6,7 +6,8 @@ import { lazily } from '../protocol/lazily.js'
 import { keptText } from '../runners/captured-output.js'
 import type { KeptText } from '../runners/output-parsers.js'
 import { cutText } from '../text/cut-text.js'
-import { TOOL_KINDS, type AcpToolKind } from './acp-options.js'
+import { TOOL_KINDS } from '../protocol/acp-permissions.js'
+import type { AcpToolKind } from './acp-options.js'
 
 /** The number of tool calls whose kind and title are kept: the latest ones. */
 const MAX_TOOL_CALLS = 1000

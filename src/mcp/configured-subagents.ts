@@ -1,10 +1,12 @@
 /** The subagents of the configuration: programs, started once for each task. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
+import type { OutputRunner } from '../engine/runner.js'
 import { defined } from '../defined.js'
 import type { AgentConfig, SubagentConfig } from '../protocol/agent-config.js'
 import { processRunner } from '../runners/process-runner.js'
 import type { FlatSubagent, SubagentRequest } from '../tools/subagents.js'
+import { configuredAcpAgent } from './configured-acp-agent.js'
 
 /** The directories in which programs run. */
 export interface Folders {
@@ -39,12 +41,20 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
     asks,
     stdin,
   } = subagent
-  const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session } = subagent
+  const { maxRunSeconds, maxConcurrent, rate, isolation, keep, session, acp } = subagent
   const isPath = command.includes('/') || (process.platform === 'win32' && command.includes('\\'))
   // Not relative to the directory of a call or to a client's project, which may be untrusted.
   const program = isPath ? resolve(folder, cwd ?? '.', command) : command
-  const runIn = (directory: string) =>
-    processRunner({
+  const variables = Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined]))
+  const runIn = (directory: string): OutputRunner => {
+    if (acp !== undefined) {
+      // The default of `args` is for other programs.
+      const own = args.length === 1 && args[0] === '{goal}' ? [] : args
+      const permissions = typeof acp.permissions === 'string' ? acp.permissions : defined(acp.permissions)
+      const start = { command: program, args: own, cwd: directory, env: variables, graceMs, clock }
+      return configuredAcpAgent({ ...start, permissions })
+    }
+    return processRunner({
       command: program,
       args,
       maxOutputBytes,
@@ -57,9 +67,10 @@ function toDefinition(subagent: SubagentConfig, { folder, projectFolder }: Folde
       isolation,
       keep,
       ...defined({ session }),
-      env: Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, value ?? undefined])),
+      env: variables,
       parse: output,
     })
+  }
   const standard = cwd === undefined ? projectFolder : resolve(folder, cwd)
   // Its options are checked when the server starts.
   const runner = runIn(standard)

@@ -3,6 +3,7 @@
  * has a description.
  */
 import { z } from 'zod'
+import { acpPermissionsSchema } from './acp-permissions.js'
 import { deprecateMaxBlocking } from '../deprecation.js'
 import { MAX_RATE_LIMIT } from './async-tasks.js'
 import { programSessionSchema } from './program-session.js'
@@ -41,6 +42,19 @@ const subagentSchema = strictObject({
     .describe(
       'Its arguments, passed without a shell. {goal}, {name} and {id} are replaced by the goal with its instructions, the name ' +
         'of the subagent and the ID of the task.',
+    ),
+  acp: strictObject({
+    permissions: acpPermissionsSchema()
+      .default('ask')
+      .describe(
+        'How its requests for permission are answered: one policy for all tools, or one for each kind. ask: as a question. A kind without a policy has ' +
+          'that of default, or ask.',
+      ),
+  })
+    .optional()
+    .describe(
+      'The program is an agent that speaks the Agent Client Protocol: the goal is its prompt, and args has no {goal} (default: no arguments). Needs the ' +
+        'package @agentclientprotocol/sdk.',
     ),
   cwd: z
     .string()
@@ -148,7 +162,24 @@ const subagentSchema = strictObject({
         'empty stdin.',
     ),
 })
-  .check(({ value: { survivesHost, stdin, runsOn, session }, issues }) => {
+  .check(({ value, issues }) => {
+    const { survivesHost, stdin, runsOn, session, acp, output, isolation, asks } = value
+    if (acp !== undefined) {
+      const isUsed = {
+        survivesHost,
+        stdin: stdin !== 'none',
+        runsOn: runsOn !== 'server',
+        session: session !== undefined,
+        output: output !== 'text',
+        isolation: isolation !== 'none',
+        asks,
+      }
+      for (const [field, used] of Object.entries(isUsed)) {
+        const input = value[field as keyof typeof isUsed]
+        if (used) issues.push({ code: 'custom', input, path: [field], message: 'no such field, because acp is set' })
+      }
+      return
+    }
     if (session !== undefined && runsOn === 'workers') {
       issues.push({ code: 'custom', input: runsOn, path: ['runsOn'], message: 'server, because it has a session' })
     }
