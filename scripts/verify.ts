@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util'
 
 const all = [
   'format:check',
+  'words',
   'lint',
   'boundaries',
   'types',

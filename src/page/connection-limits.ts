@@ -26,7 +26,7 @@ export function limitConnections(server: Server, silenceMs = MAX_SILENCE_MS): Co
   const held = new WeakMap<Socket, number>()
   server.headersTimeout = HEAD_MS
   server.requestTimeout = REQUEST_MS
-  // Node closes a connection of which nothing was read or written for this long, also in the middle of a download.
+  // Node closes a connection without reads and writes for this long, even during a download.
   server.timeout = silenceMs
   const connections = trackConnections([server], MAX_CONNECTIONS, (socket) => held.has(socket))
   return {

@@ -203,7 +203,7 @@ function taskManagerOf(taskManager: unknown): TaskManager | undefined {
   throw new InvalidInputError('options.taskManager', taskManager, 'a TaskManager')
 }
 
-/** A proxy of a manager, or an object made of its prototype, has none of its private fields. */
+/** A proxy of a manager, or an object that inherits from it, lacks its private fields. */
 function canBeRead(read: () => unknown): boolean {
   try {
     read()

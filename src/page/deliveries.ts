@@ -103,7 +103,7 @@ export class Deliveries {
     if (transition?.kind === 'owner') this.#stopWaiting(transition.from, key)
     if (isKept && (delivery === 'owed' || delivery === 'leased')) this.#startWaiting(name, key)
     else this.#stopWaiting(name, key)
-    // Most changes of a task are none of its delivery.
+    // Most changes of a task do not concern its delivery.
     if (transition?.kind === 'status' && this.#owners.get(name) !== undefined) return
     const carrier = transition?.kind === 'delivery' ? transition.deliveryId : undefined
     const owner = this.#touch(name, carrier !== undefined)

@@ -1,6 +1,6 @@
 /**
- * The values of ended tasks, as texts of their own, of which it is known how much they take. A value itself would keep what it shares with others, and the
- * whole of a text of which it has a slice.
+ * The values of ended tasks, as copies of known size. Keeping a value itself would also keep the data that it shares, and the whole text from which a
+ * slice was taken.
  */
 import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
@@ -31,7 +31,7 @@ export class Allowance {
     return this.#most - this.#left
   }
 
-  /** Keeps a value as it is shown, or as much of it as there is room for. */
+  /** Keeps a value in its displayed form, or as much of it as fits. */
   keep(value: unknown, most = Infinity): KeptValue {
     return this.#keep(shownValue(value), most)
   }

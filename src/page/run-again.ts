@@ -1,4 +1,4 @@
-/** Runs a task again, of which the manager, the journal or the history of the store has the input. */
+/** Runs a task again whose input is in the manager, the journal or the history of the store. */
 import { planAsyncAgain } from './async-again.js'
 import { planCommandAgain } from './command-again.js'
 import type { PageEntry } from './page-entry.js'

@@ -1,7 +1,7 @@
 /**
  * The streams of events. A stream has no queue: when its reader has taken what was written, it gets what has changed since, in its present state.
  * A reader that resumes with the id of an event gets that, too, or a whole snapshot (G4). Of an event, a reader gets a piece when it has taken the one
- * before: whoever takes nothing for a while is known by that, and whoever is slow is not.
+ * before. A reader that takes nothing for a while is thereby detected, and a slow reader is not disconnected.
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -184,7 +184,7 @@ export class Streams {
     }
     if (pieces.next < pieces.tasks.length) return
     stream.pieces = undefined
-    // Whoever is cut off before this begins again: no event before it has an id.
+    // A reader that is disconnected before this starts over, because no earlier event has an id.
     stream.unwritten.push(eventBytes('ready', state.ready(), this.#idOf(stream.version)))
   }
 

@@ -103,7 +103,7 @@ const isContinuation = (byte: number | undefined): boolean => byte !== undefined
 /** The bytes of a character that begins with this one. */
 const lengthOf = (byte: number): number => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4)
 
-/** The whole text as bytes, for an answer that is written as fast as it is read. */
+/** The whole text as bytes, for a response that is written while it is read. */
 export async function* valueBytes({ pieces }: ShownValue): AsyncGenerator<Buffer, void> {
   let [text, sinceTurn] = ['', 0]
   for (const piece of pieces()) {

@@ -1,5 +1,5 @@
 /**
- * A collection that knows what has changed since any of its versions, so that readers need no queue: whoever was away, or is slow, gets the present
+ * A collection that knows its changes since each version, so that readers need no queue. A reader that was away or is slow gets the current
  * state of what has changed meanwhile (G4). Removals that are too long ago are forgotten, and readers of before begin again.
  */
 

@@ -251,7 +251,7 @@ export interface PageInstance {
   readonly description?: string
   readonly state: 'connecting' | 'connected' | 'disconnected'
   readonly connectedAt?: number
-  /** Since when none of its tasks starts; absent when it is not paused. */
+  /** When it was paused, in ms since the epoch; absent if it is not paused. */
   readonly pausedSince?: number
   readonly queued: number
   /** The key of the task that runs, if one does. */

@@ -28,7 +28,7 @@ export async function listTasks(
 
 /**
  * The id of the task that an id, or a unique prefix of one, stands for.
- * @param canBeMeant of several tasks, only these are candidates; if there are none of these, all are
+ * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
  * @throws TaskServerError when there is no such task, or several
  */
 export async function findTaskId(

@@ -61,7 +61,7 @@ export const matches = (task: ListedTask, { status, kind, owner, subagent, insta
 
 /**
  * The task of an id, or of a unique prefix of one.
- * @param canBeMeant of several tasks, only these are candidates; if there are none of these, all are
+ * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
  * @throws TaskServerError when there is no such task, or several
  */
 export function pickTask(

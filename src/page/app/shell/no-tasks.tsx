@@ -8,7 +8,7 @@ export function NoTasks() {
     return (
       <EmptyState
         title="No tasks yet"
-        command="Write a haiku in the background with a subagent, and tell me when it is done."
+        command="Write a haiku in the background with a subagent, and say when it is done."
       >
         A task appears here as soon as the agent of your MCP client starts one. Ask it, for example:
       </EmptyState>
@@ -33,7 +33,7 @@ export function NoTasks() {
   }
   return (
     <EmptyState title="No tasks yet" command="npx agent-tasks submit --help">
-      A task appears here as soon as it is submitted: by a program, from the command line, or in the part{' '}
+      A task appears here once it is submitted: by a program, from the command line, or in the part{' '}
       <a href="#/instances">Instances</a>.
     </EmptyState>
   )

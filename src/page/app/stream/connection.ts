@@ -45,7 +45,7 @@ export interface ConnectionHandle {
   close(): void
 }
 
-/** A server that says nothing for so long is lost, in ms. */
+/** After this long without data a server counts as lost, in ms. */
 export const SILENCE_MS = 1800
 const CHECK_MS = 200
 const FIRST_PAUSE_MS = 250

@@ -1,4 +1,4 @@
-/** What the server has told, put together out of its events. */
+/** The state of the server, assembled from its events. */
 import type {
   ChangesEvent,
   HealthPoint,

@@ -1,4 +1,4 @@
-/** The table: a grid of which only the rows on the screen exist. Arrows move, Enter opens. */
+/** The table: a grid that only renders the visible rows. Arrow keys move, Enter opens. */
 import type { PageTask } from '../../wire.js'
 import { movedTo } from '../list-window.js'
 import { useListWindow } from '../use-list-window.js'

@@ -1,4 +1,4 @@
-/** The colours of the page on a canvas, and the pattern of each state: states are told apart without colour, too. */
+/** The colours of the page on a canvas, and the pattern of each state, so that states can be distinguished without colour. */
 import type { PageTaskState } from '../../wire.js'
 import { LOOKS, STATES, type Look } from '../text/states.js'
 
