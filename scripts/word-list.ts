@@ -6,7 +6,7 @@ import ts from 'typescript'
 import { readBlocks } from './doc-blocks.js'
 
 /** A refused word or phrase, and what to write instead. */
-export interface RefusedWord {
+interface RefusedWord {
   readonly word: string
   readonly write: string
 }
@@ -30,7 +30,7 @@ export const ALLOWED: readonly string[] = [
   "agent, 'told'",
 ]
 
-export interface FoundWord {
+interface FoundWord {
   readonly file: string
   readonly line: number
   /** As it stands in the file. */
