@@ -1,8 +1,8 @@
-/** What a run threw, as text. It may be anything, and reading it may throw. */
+/** Converts a thrown value to text. It may be any value, and reading it may throw. */
 import { cutText } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
 
-/** How many causes of causes are followed, and how much of each is read, in UTF-16 units. */
+/** How many nested causes are followed, and how much of each is read, in UTF-16 units. */
 const MAX_CAUSES = 5
 const MAX_CHARS = 10_000
 

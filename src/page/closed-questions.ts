@@ -1,17 +1,17 @@
-/** Questions that were answered or withdrawn, bounded in bytes. */
+/** Questions that were answered or withdrawn, limited in bytes. */
 import type { TaskAnswer, TaskQuestion } from '../../machines/records.js'
 import { jsonPieces } from '../json/json-pieces.js'
 import { beginningOf, heldBytes } from './texts.js'
 import type { ClosedQuestion, CutValue } from './wire.js'
 
-/** How much is kept of a question, and of its answer, in UTF-16 units. */
+/** How much of a question and of its answer is kept, in UTF-16 units. */
 const MAX_MESSAGE = 2000
 const MAX_CONTENT = 4000
 
-/** What one takes besides its texts, roughly, in bytes. */
+/** The approximate size of an entry besides its texts, in bytes. */
 const BYTES = 200
 
-/** As people read it in the events of a task. */
+/** The texts for the events of a task. */
 export const CLOSED_WORDS: Readonly<Record<ClosedQuestion['action'], string>> = {
   accept: 'answered',
   decline: 'declined',
@@ -19,7 +19,7 @@ export const CLOSED_WORDS: Readonly<Record<ClosedQuestion['action'], string>> = 
   withdrawn: 'question withdrawn',
 }
 
-/** @param answer undefined for one that was withdrawn */
+/** @param answer undefined for a withdrawn question */
 export function closedQuestion(
   { id, message, askedAt }: TaskQuestion,
   answer: TaskAnswer | undefined,

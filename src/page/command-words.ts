@@ -1,17 +1,17 @@
-/** The words of a program's command, as far as they are shown. */
+/** The displayed part of a command line. */
 import { cutText } from '../text/cut-text.js'
 
-/** The most words, and the most characters of all. */
+/** The maximum of words, and of characters in total. */
 const MAX_WORDS = 1000
 const MAX_CHARS = 20_000
 
-/** Whether not all of it is shown. */
+/** Whether only a part is displayed. */
 export function isLongCommand(command: readonly string[]): boolean {
   let chars = 0
   return command.length > MAX_WORDS || command.some((word) => (chars += word.length) > MAX_CHARS)
 }
 
-/** The words, or the first of them and a mark: with that they are still too long. */
+/** Returns the words, or the first of them with a mark that makes them exceed the limit, so that they still count as too long. */
 export function shownWords(command: readonly string[]): readonly string[] {
   if (!isLongCommand(command)) return command
   const shown: string[] = []

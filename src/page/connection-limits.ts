@@ -1,23 +1,23 @@
-/** What one connection to the page may hold, and for how long, so that silent ones shut nobody out. */
+/** Limits the number and duration of connections, so that silent connections cannot block others. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { trackConnections, type Connections } from '../http/connections.js'
 
-/** The most connections. */
+/** The maximum of connections. */
 const MAX_CONNECTIONS = 200
 
-/** How long the head of a request may take, and the whole of it, in ms. */
+/** How long the head of a request and the whole request may take, in ms. */
 const HEAD_MS = 10_000
 const REQUEST_MS = 30_000
 
 /**
- * How long a client may take nothing of what is sent to it, in ms. Systems buffer some megabytes of a connection, and say that they have room when a
- * third of that has left: a client of 5 kB/s is seen to read every few minutes only.
+ * How long a client may read nothing of a response, in ms. Systems buffer some megabytes of a connection and report space only when a third of that
+ * was read. The reads of a client with 5 kB/s therefore show only every few minutes.
  */
 export const MAX_SILENCE_MS = 300_000
 
 export interface ConnectionLimits extends Connections {
-  /** A request has shown its token: its connection is not closed for another one until it is answered. */
+  /** Keeps the connection of an authenticated request open until the response, instead of closing it in favour of another one. */
   hold(request: IncomingMessage, response: ServerResponse): void
 }
 

@@ -1,4 +1,4 @@
-/** A task as a command line, and as code, that makes another one. */
+/** Formats a task as a command line and as code that create a similar task. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { escapeControls } from '../text/control-characters.js'
 import { defined } from '../defined.js'
@@ -10,10 +10,10 @@ import type { PageTaskDetail } from './wire.js'
 
 type CopyAs = PageTaskDetail['copyAs']
 
-/** A larger input is not written out, in bytes of JSON. */
+/** The maximum of input to include, in bytes of JSON. */
 const MAX_BYTES = 64 * 1024
 
-/** A subagent's task, as a call of the tool `task`, or of `run_command`. */
+/** Formats a subagent's task as a call of the tool `task` or `run_command`. */
 export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
   const { kind, command = [], subagentName, goalPrompt, timeoutMs } = record
   const isCommand = kind === 'command'
@@ -29,7 +29,7 @@ export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
   return { typescript: `await tasks.tools.${tool}.execute(${literal(input)})` }
 }
 
-/** A command task, as a request and as a call of the client. */
+/** Formats a command task as a request and as a call of the client. */
 export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry, task: Task | undefined): CopyAs {
   if (task === undefined) {
     return { typescript: `// Task ${literal(entry.id)} is no longer kept, and so are its arguments.` }
@@ -66,8 +66,8 @@ const tooLong = (what: string): CopyAs => ({
   typescript: `// The ${what} is too long to copy.`,
 })
 
-// Some that JSON allows as they are, such as line separators, were not always allowed in JavaScript.
+// Older JavaScript does not allow some characters that JSON allows, such as line separators.
 const literal = (value: unknown): string => escapeControls(JSON.stringify(value))
 
-/** One word of a shell, whatever is in it. */
+/** Quotes a word for a shell. */
 const quoted = (text: string): string => `'${text.replace(/'/g, `'\\''`)}'`

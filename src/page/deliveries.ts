@@ -1,6 +1,6 @@
 /**
- * How the deliveries to each owner stand, and the messages that carried results. Whom nothing is owed goes first when there are too many owners; a run is
- * an owner only while it is owed something, and once a message has carried results to it.
+ * The state of the deliveries to each owner, and the messages that carried results. When there are too many owners, those with nothing owed are
+ * removed first. A run counts as an owner only while something is owed to it, or after a message has carried results to it.
  */
 import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
@@ -15,14 +15,14 @@ import { heldBytes, ownText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
 import type { OwnerDelivery } from './wire.js'
 
-/** How many owners there are at most. */
+/** The maximum of owners. */
 const MAX_OWNERS = 1000
 
-/** How many waiting tasks of an owner are listed at most, and what their keys may take, in bytes. */
+/** The maximum of listed waiting tasks per owner, and the maximum of their keys in bytes. */
 const MAX_WAITING = 200
 const MAX_WAITING_BYTES = 16 * 1024
 
-/** An owner is sent at most once in this time, in ms, and so many of them. */
+/** An owner is sent at most once in this time, in ms, and at most this many owners are sent. */
 const WINDOW_MS = 250
 const MAX_SENT = 100
 
@@ -40,19 +40,19 @@ export class Deliveries {
   readonly #manager: AsyncTaskManager
   readonly #onChange: () => void
   readonly #owners: Versioned<Owner>
-  /** Those of them to whom nothing is owed, the first since when longest. */
+  /** Owners with nothing owed, in the order in which this began. */
   readonly #idle = new Set<string>()
-  /** Those that are owed something, and for whom there is no room. Their manager has an account for each. */
+  /** Owners with something owed that do not fit. Their manager keeps an account for each. */
   readonly #leftOut = new Set<string>()
-  /** The tasks of the journal that are owed or leased, by owner. */
+  /** The owed and leased tasks of the journal, by owner. */
   readonly #waiting = new Map<string, Set<string>>()
-  /** Those that have changed since the last of them were sent. */
+  /** Owners that have changed since they were last sent. */
   readonly #changed = new Set<string>()
   readonly #subscription: { unsubscribe(): void }
-  /** Runs from when owners were sent until the next may be. */
+  /** The timer until owners may be sent again. */
   #window: unknown
 
-  /** @param onChange called when the deliveries of owners stand otherwise */
+  /** @param onChange called when the state of an owner's deliveries changes */
   constructor(manager: AsyncTaskManager, versions: Versions, onChange: () => void) {
     this.#manager = manager
     this.#onChange = onChange
@@ -70,13 +70,13 @@ export class Deliveries {
     if (this.#window !== undefined) this.#manager.reads.clock.clearTimeout(this.#window)
   }
 
-  /** How many results are owed, in a message or not. */
+  /** The number of owed results, including those in messages. */
   get owed(): number {
     const { ledger } = this.#manager.reads
     return ledger.countOf('owed') + ledger.countOf('leased')
   }
 
-  /** How many owners are owed something and not shown. */
+  /** The number of owners with something owed that are not shown. */
   get leftOut(): number {
     return this.#leftOut.size
   }
@@ -85,7 +85,7 @@ export class Deliveries {
     return Array.from(this.#owners.values(), (owner) => this.#shown(owner))
   }
 
-  /** What has changed since a version; undefined when that is not known any more. */
+  /** Returns the changes since a version; undefined if they are no longer known. */
   since(
     version: number,
   ): { readonly owners: readonly OwnerDelivery[]; readonly removed: readonly string[] } | undefined {
@@ -94,7 +94,7 @@ export class Deliveries {
   }
 
   /**
-   * A task has changed; without a transition it was there before.
+   * Handles a change of a task. Without a transition the task existed before.
    * @param isKept whether the journal has it
    */
   note(record: AsyncTaskInfo, transition: TaskTransition | undefined, isKept = true): void {
@@ -116,7 +116,7 @@ export class Deliveries {
     this.#fill()
   }
 
-  /** The journal has forgotten a task. */
+  /** Handles a task that the journal has dropped. */
   forget(key: string, name: string): void {
     if (this.#stopWaiting(name, key)) this.#send(name)
   }
@@ -127,7 +127,7 @@ export class Deliveries {
     else waiting.add(key)
   }
 
-  /** @returns whether it did wait */
+  /** @returns whether it was waiting */
   #stopWaiting(name: string, key: string): boolean {
     const waiting = this.#waiting.get(name)
     if (waiting?.delete(key) !== true) return false
@@ -141,9 +141,9 @@ export class Deliveries {
   }
 
   /**
-   * The deliveries of an owner have changed.
+   * Handles a change of an owner's deliveries.
    * @param hasMessage whether a message has carried a result to it
-   * @returns undefined when it is not shown
+   * @returns undefined if the owner is not shown
    */
   #touch(name: string, hasMessage = false): Owner | undefined {
     const isOwed = this.#isOwed(name)
@@ -168,7 +168,7 @@ export class Deliveries {
     return owner
   }
 
-  /** @returns false when something is owed to all that are shown */
+  /** @returns false if something is owed to all shown owners */
   #makeRoom(): boolean {
     if (this.#owners.size < MAX_OWNERS) return true
     const [first] = this.#idle
@@ -176,7 +176,7 @@ export class Deliveries {
     return first !== undefined
   }
 
-  /** Shows those that were left out, in place of those to whom nothing is owed. */
+  /** Shows omitted owners in place of owners with nothing owed. */
   #fill(): void {
     for (const name of this.#leftOut) {
       if (this.#owners.size === MAX_OWNERS && this.#idle.size === 0) return
@@ -190,7 +190,7 @@ export class Deliveries {
     this.#changed.delete(name)
   }
 
-  /** An owner has changed: the first is sent at once, those that follow soon after it when the time is over. */
+  /** Sends a changed owner. The first is sent at once, later ones when the time window is over. */
   #send(name: string): void {
     if (this.#window === undefined) {
       this.#owners.touch(name)

@@ -1,4 +1,4 @@
-/** How the deliveries of an owner stand, in words. */
+/** Describes the state of an owner's deliveries. */
 import type { DeliveryStanding } from '../async-tasks/delivery/delivery-standings.js'
 import { preview } from '../text/preview.js'
 import { sentText } from './texts.js'
@@ -14,7 +14,7 @@ export function stateOf(standing: DeliveryStanding | undefined): OwnerDelivery['
   return path === 'holding.polling' || path === 'holding.waiting' ? 'busy' : 'gathering'
 }
 
-/** What a reason is made of. */
+/** The facts for a reason. */
 export interface Reasons {
   readonly name: string
   readonly owed: number
@@ -23,11 +23,11 @@ export interface Reasons {
   readonly standing: DeliveryStanding | undefined
   readonly isPushed: boolean
   readonly isDelivering: boolean
-  /** The run that is the owner. */
+  /** The task of the run, if the owner is a run. */
   readonly runId: string | undefined
 }
 
-/** Why a result still waits, and what to do. */
+/** Explains why a result still waits, and what to do. */
 export function reasonOf({ name, owed, leased, state, standing, isPushed, isDelivering, runId }: Reasons): string {
   if (owed + leased === 0) return 'Nothing is owed.'
   switch (state) {

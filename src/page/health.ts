@@ -6,13 +6,13 @@ import type { Versions } from './versioned.js'
 const POINT_MS = 10_000
 const MAX_POINTS = 360
 
-/** How many durations of one point are kept: the last ones. */
+/** How many durations of a point are kept: the latest ones. */
 const MAX_DURATIONS = 1000
 
 /** How an ended task ended. */
 export type HealthEnd = 'completed' | 'failed' | 'cancelled'
 
-/** What holds now. */
+/** The current values. */
 export interface Depths {
   readonly running: number
   readonly queued: number
@@ -67,7 +67,7 @@ export class Health {
     return this.#points.filter((point) => point.version > version).map(shown)
   }
 
-  /** Begins the point of the present, and brings its depths up to date. */
+  /** Begins a point for the current time, and updates its depths. */
   roll(): void {
     const depths = this.#depths()
     const last = this.#points.at(-1)
@@ -123,6 +123,6 @@ function shown({ at, started, completed, failed, cancelled, durations, depths }:
   }
 }
 
-/** The value that this share of the values does not exceed (nearest rank). */
+/** Returns the value that this share of the values does not exceed (nearest rank). */
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]

@@ -1,10 +1,10 @@
-/** The pauses, the schedules and the monitors of a manager, as rows. */
+/** The pauses, schedules and monitors of a manager, as rows. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { scheduleLines } from '../async-tasks/schedules/schedule-lines.js'
 import { sentText } from './texts.js'
 import type { HostRow } from './wire.js'
 
-/** The most schedules, and the most monitors, that are listed. */
+/** The maximum of listed schedules, and of monitors. */
 const MAX_ROWS = 1000
 
 export function hostRows(manager: AsyncTaskManager): HostRow[] {

@@ -1,11 +1,11 @@
-/** The images in the results of tasks: content blocks of MCP. */
+/** Finds the images in the results of tasks, which are MCP content blocks. */
 import { keysOf } from '../json/json-pieces.js'
 import type { ResultImage } from './wire.js'
 
-/** Other types, such as SVG, are not shown: a browser runs what is in them. */
+/** Other types are not shown. A browser would run the scripts of an SVG, for example. */
 const TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/bmp'])
 
-/** The most images of a task, and the most values that are searched for them. */
+/** The maximum of images of a task, and of searched values. */
 const MAX_IMAGES = 100
 const MAX_VALUES = 10_000
 

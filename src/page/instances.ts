@@ -8,11 +8,11 @@ import { commandKey } from './command-entry.js'
 import { beginningOf, rowText } from './texts.js'
 import type { PageInstance } from './wire.js'
 
-/** The most that the tools of one instance may have, and of all, in bytes of JSON. Further ones are left out. */
+/** The maximum for the tools of one instance, and of all, in bytes of JSON. Further tools are omitted. */
 const MAX_TOOLS_BYTES = 1024 * 1024
 const MAX_ALL_BYTES = 4 * 1024 * 1024
 
-/** The longest description of a tool, in UTF-16 units. */
+/** The maximum length of a tool's description, in UTF-16 units. */
 const MAX_DESCRIPTION = 2000
 
 type Tools = PageInstance['tools']
@@ -24,7 +24,7 @@ export class Instances {
   readonly #tools = new Map<number, Tools>()
   readonly #stop: readonly (() => void)[]
 
-  /** @param onChange called when instances have come, gone or listed their tools */
+  /** @param onChange called when instances have connected, disconnected or listed their tools */
   constructor(taskManager: TaskManager, onChange: () => void) {
     this.#taskManager = taskManager
     this.#onChange = onChange
@@ -43,7 +43,7 @@ export class Instances {
     this.#tools.clear()
   }
 
-  /** Asks each instance for its tools: some have other ones after a while. */
+  /** Requests the tools of each instance, because they may change. */
   refresh(): void {
     for (const entry of this.#taskManager.instances.list()) this.#ask(entry)
   }
@@ -80,7 +80,7 @@ export class Instances {
         this.#tools.set(entry.serial, toTools(listed))
         this.#onChange()
       },
-      // It does not answer: its tools stay as they are known.
+      // It does not answer, so the known tools are kept.
       () => undefined,
     )
   }

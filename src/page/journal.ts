@@ -1,6 +1,6 @@
 /**
- * What the page knows of tasks, bounded in number and in bytes: the row, the events and the marks of each, and the results of those that their
- * manager has forgotten. What ended first is forgotten first; a task that has not ended never is (G2).
+ * The page's record of tasks, limited in number and bytes: the row, events and marks of each, and the results that their manager no longer keeps. The
+ * task that ended first is dropped first; active tasks are never dropped (G2).
  */
 import { defined } from '../defined.js'
 import { Retention, type Retained } from '../kernel/retention.js'
@@ -14,24 +14,24 @@ const MAX_EVENTS = 200
 const MAX_MARKS = 20
 const MAX_ANSWERS = 20
 
-/** What the parts of a task take, roughly, in bytes. */
+/** The approximate sizes of the parts of a task, in bytes. */
 const ENTRY_BYTES = 1000
 const EVENT_BYTES = 100
 
-/** A task of the journal; its system adds to it what it knows. */
+/** A task in the journal. The part of the page for its kind of task adds its own data. */
 export interface JournalEntry {
   readonly key: string
   readonly kind: PageTaskKind
-  /** A task that has not ended is never forgotten. */
+  /** Active tasks are never dropped. */
   isEnded: boolean
   state: PageTaskState
-  /** What it holds besides its events, in bytes. */
+  /** Its size without its events, in bytes. */
   heldBytes: number
-  /** What is shown of it; made when it is sent. */
+  /** Creates the displayed row. Called when it is sent. */
   row(): Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'>
 }
 
-/** What happened to a task. */
+/** Something that happened to a task. */
 export interface Happening {
   readonly at: number
   readonly event?: string
@@ -45,7 +45,7 @@ export interface JournalOptions<Entry> {
   readonly versions: Versions
   readonly maxTasks: number
   readonly maxBytes: number
-  /** Called when a task is forgotten. */
+  /** Called when a task is dropped. */
   readonly onForgotten: (entry: Entry) => void
 }
 
@@ -53,11 +53,11 @@ interface History {
   readonly events: TaskEvent[]
   readonly marks: TaskMark[]
   readonly answers: ClosedQuestion[]
-  /** What the texts of the events and the answers take. */
+  /** The size of the texts of its events and answers. */
   textBytes: number
-  /** What is counted for the task. */
+  /** The counted size of the task. */
   bytes: number
-  /** The place among those that may be forgotten; undefined before the end. */
+  /** Its place among the tasks that may be dropped; undefined until it ends. */
   retained: Retained | undefined
 }
 
@@ -65,7 +65,7 @@ export class Journal<Entry extends JournalEntry> {
   readonly #options: JournalOptions<Entry>
   readonly #tasks: Versioned<Entry>
   readonly #histories = new Map<string, History>()
-  /** The tasks that have ended. Those that have not are counted, too. */
+  /** The ended tasks. Active tasks count toward the limits as well. */
   readonly #ended: Retention<Entry>
   readonly #counts: Record<PageTaskKind, Map<PageTaskState, number>> = { async: new Map(), command: new Map() }
 
@@ -84,7 +84,7 @@ export class Journal<Entry extends JournalEntry> {
     return this.#tasks.size
   }
 
-  /** What all tasks hold, in bytes. */
+  /** The size of all tasks, in bytes. */
   get bytes(): number {
     return this.#ended.size
   }
@@ -93,22 +93,22 @@ export class Journal<Entry extends JournalEntry> {
     return this.#tasks.get(key)
   }
 
-  /** How many tasks are in each state. */
+  /** The number of tasks in each state. */
   counts(kind: PageTaskKind): ReadonlyMap<PageTaskState, number> {
     return this.#counts[kind]
   }
 
-  /** The last events of a task. */
+  /** The latest events of a task. */
   eventsOf(key: string): readonly TaskEvent[] {
     return this.#histories.get(key)?.events ?? []
   }
 
-  /** The last questions of a task that are closed. */
+  /** The latest closed questions of a task. */
   answersOf(key: string): readonly ClosedQuestion[] {
     return this.#histories.get(key)?.answers ?? []
   }
 
-  /** A question that was answered last was answered on a page. */
+  /** Notes that the last answered question was answered on a page. */
   noteAnsweredOnPage(entry: Entry, questionId: string): void {
     const answers = this.#histories.get(entry.key)?.answers
     const answer = answers?.at(-1)
@@ -118,7 +118,7 @@ export class Journal<Entry extends JournalEntry> {
   }
 
   add(entry: Entry): void {
-    // The host may use the id of a forgotten task again.
+    // The host may reuse the id of a dropped task.
     const earlier = this.#tasks.get(entry.key)
     if (earlier !== undefined) this.#forget(earlier)
     this.#tasks.add(entry.key, entry)
@@ -129,7 +129,7 @@ export class Journal<Entry extends JournalEntry> {
     this.#ended.trim()
   }
 
-  /** The row of a task has changed, and perhaps something has happened to it. */
+  /** Updates the row of a task, and possibly adds an event. */
   update(entry: Entry, happening?: Happening): void {
     if (this.#tasks.get(entry.key) !== entry) return
     if (happening !== undefined) this.#note(entry, happening)
@@ -138,7 +138,7 @@ export class Journal<Entry extends JournalEntry> {
     this.#ended.trim()
   }
 
-  /** A task has ended: it may be forgotten. */
+  /** Marks a task as ended, so that it may be dropped. */
   end(entry: Entry): void {
     entry.isEnded = true
     if (this.#tasks.get(entry.key) !== entry) return
@@ -158,13 +158,13 @@ export class Journal<Entry extends JournalEntry> {
     return { key, kind, state, ...entry.row(), ...(marks.length > 0 && { marks }), seq }
   }
 
-  /** The rows that a reader of this version does not have; undefined when that is not known any more. */
+  /** Returns the changes since a version; undefined if they are no longer known. */
   since(version: number): { readonly tasks: readonly Entry[]; readonly removed: readonly string[] } | undefined {
     const difference = this.#tasks.since(version)
     return difference && { tasks: difference.changed, removed: difference.removed }
   }
 
-  /** Every task, the newest first. */
+  /** All tasks, newest first. */
   newestFirst(): Entry[] {
     return [...this.#tasks.values()].reverse()
   }

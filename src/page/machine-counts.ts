@@ -1,4 +1,4 @@
-/** How many actors of each machine are in each state. */
+/** Counts the actors in each state of each machine. */
 import { deliveryStandings } from '../async-tasks/delivery/delivery-standings.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -12,7 +12,7 @@ export interface CountedParts {
   readonly taskManager: TaskManager | undefined
 }
 
-/** By the id of the machine and the path of the state; ended tasks count as long as the journal has them. */
+/** By machine id and state path. Ended tasks count while the journal has them. */
 export function machineCounts({ journal, manager, taskManager }: CountedParts): MachineCounts {
   return {
     ...(manager && { asyncTask: taskCounts(journal, 'async'), delivery: countOf(deliveryPaths(manager)) }),
@@ -27,7 +27,7 @@ export function machineCounts({ journal, manager, taskManager }: CountedParts): 
 function taskCounts(journal: Journal<PageEntry>, kind: PageTaskKind): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const [state, count] of journal.counts(kind)) {
-    // The machines know no other end for it.
+    // The machines have no separate state for this end.
     const name = state === 'timed-out' ? 'failed' : state
     if (count > 0) counts[name] = (counts[name] ?? 0) + count
   }
@@ -45,7 +45,7 @@ function countOf(paths: Iterable<string>): Record<string, number> {
   return counts
 }
 
-/** A state of a machine: its name, or the states inside by the name of their parent. */
+/** The value of a machine's state: a name, or nested states by the name of their parent. */
 type StateValue = string | { readonly [name: string]: StateValue | undefined }
 
 function pathOf(value: StateValue): string {

@@ -1,17 +1,17 @@
-/** The last messages that carried results to an owner, bounded in number and in bytes. */
+/** The latest messages that carried results to an owner, limited in number and bytes. */
 import type { DeliveryTransition } from '../../machines/records.js'
 import { heldBytes } from './texts.js'
 import type { DeliveryMessage } from './wire.js'
 
-/** How many messages there are at most, and tasks of each. */
+/** The maximum of messages, and of tasks of each. */
 const MAX_MESSAGES = 50
 const MAX_TASKS = 50
 
-/** What all of them may take, and one, in bytes. */
+/** The maximum of all messages, and of one, in bytes. */
 const MAX_BYTES = 16 * 1024
 const MAX_MESSAGE_BYTES = 4 * 1024
 
-/** What a message and a place in a list take besides their texts, roughly, in bytes. */
+/** The approximate size of a message and of a list entry besides their texts, in bytes. */
 const MESSAGE_BYTES = 200
 const PLACE_BYTES = 8
 
@@ -33,7 +33,7 @@ export class OwnerMessages {
     return this.#messages.size
   }
 
-  /** A message has carried a task, or has ended. */
+  /** Notes that a message has carried a task or has ended. */
   note(key: string, deliveryId: string, { from, to, at }: DeliveryTransition): void {
     const message = this.#messages.get(deliveryId) ?? this.#add(deliveryId, at)
     const bytes = PLACE_BYTES + heldBytes(key)
@@ -53,7 +53,7 @@ export class OwnerMessages {
     if (from !== 'delivered') message.endedAt = at
   }
 
-  /** The newest first. */
+  /** Newest first. */
   shown(): DeliveryMessage[] {
     return Array.from(this.#messages.values(), ({ bytes: _, tasks, ...message }) => ({
       ...message,

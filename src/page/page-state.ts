@@ -1,4 +1,4 @@
-/** Everything that the page shows, and what of it has changed since a version. */
+/** Everything that the page shows, and the changes since a version. */
 import { Subject } from 'rxjs'
 import { hasEnded, holdsSlot, isOtherRun, STATUSES } from '../../machines/task-status.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -23,16 +23,16 @@ export interface PageStateOptions {
   readonly now: () => number
 }
 
-/** The most that is kept of one ended task, in bytes. */
+/** The maximum that is kept of an ended task, in bytes. */
 const MAX_TASK_BYTES = 1024 * 1024
 
-/** How often the instances are asked for their tools, at most, in ms. */
+/** The minimum time between two requests for an instance's tools, in ms. */
 const REFRESH_MS = 10_000
 
-/** The states of tasks whose run is under way. */
+/** The states of tasks with an active run. */
 const UNDER_WAY: readonly PageTaskState[] = [...STATUSES.filter(holdsSlot), 'asking', 'wrapping', 'stopping']
 
-/** What has changed, in pieces, and the version that a reader has with it. */
+/** The changes in pieces, and the version that a reader has after them. */
 export interface Changes {
   readonly tasks: readonly PageEntry[]
   readonly rest: Omit<ChangesEvent, 'now' | 'tasks'>
@@ -119,7 +119,7 @@ export class PageState {
               const { createdAt, endedAt = createdAt } = entry.row()
               this.#noteEnd(entry, createdAt, endedAt)
             }
-            // Their queues are shown, and they are sent whole: not with each task.
+            // Their queues are displayed, and are sent as a whole rather than with each task.
             if (change !== 'progress') this.#areQueuesChanged = true
             notify()
           },
@@ -137,7 +137,7 @@ export class PageState {
     return this.#versions.last
   }
 
-  /** Asks the instances for their tools again, unless they were asked a moment ago. */
+  /** Requests the tools of the instances again, unless that has just happened. */
   refresh(): void {
     const now = this.#options.now()
     if (now - this.#refreshedAt < REFRESH_MS) return
@@ -145,20 +145,20 @@ export class PageState {
     this.#instances?.refresh()
   }
 
-  /** A person has sent a message to a task. */
+  /** Notes that a person has sent a message to a task. */
   noteMessage(entry: PageEntry, message: string): void {
     const { now } = this.#options
     this.journal.update(entry, { at: now(), event: 'message', detail: message, mark: 'message' })
     this.changed$.next()
   }
 
-  /** A person has answered a question of a task. */
+  /** Notes that a person has answered a question of a task. */
   noteAnswer(entry: PageEntry, questionId: string): void {
     this.journal.noteAnsweredOnPage(entry, questionId)
     this.changed$.next()
   }
 
-  /** Looks whether schedules, monitors or pauses have changed: they are sent whole, not with each event. */
+  /** Checks for changes of schedules, monitors and pauses, which are sent as a whole. */
   rollHost(): ReadyEvent['host'] {
     const rows = this.#options.manager ? hostRows(this.#options.manager) : []
     if (JSON.stringify(rows) === JSON.stringify(this.#host)) return this.#host
@@ -167,7 +167,7 @@ export class PageState {
     return (this.#host = rows)
   }
 
-  /** Brings what changes with the time up to date. */
+  /** Updates everything that depends on the time. */
   roll(): void {
     if (this.#areQueuesChanged) this.#instancesVersion = this.#versions.next()
     this.#areQueuesChanged = false
@@ -179,7 +179,7 @@ export class PageState {
     return this.journal.rowOf(entry)
   }
 
-  /** What follows the tasks of a snapshot, or the changes since a version. */
+  /** Returns the data that follows the tasks of a snapshot or the changes since a version. */
   ready(): ReadyEvent {
     return {
       owners: this.#deliveries?.all() ?? [],
@@ -196,7 +196,7 @@ export class PageState {
     return machineCounts({ journal: this.journal, manager, taskManager })
   }
 
-  /** What a reader of this version does not have; undefined when that is not known any more. */
+  /** Returns the changes since a version; undefined if they are no longer known. */
   since(version: number): Changes | undefined {
     const tasks = this.journal.since(version)
     const owners = this.#deliveries === undefined ? { owners: [], removed: [] } : this.#deliveries.since(version)

@@ -31,7 +31,7 @@ export function pageFolder(): string {
   return join(dirname(createRequire(import.meta.url).resolve('agent-tasks/package.json')), 'dist', 'page')
 }
 
-/** Serves the files of a folder, which are read when the first is asked for. */
+/** Serves the files of a folder. They are read on the first request. */
 export function createStaticFiles(folder: string) {
   let files: ReadonlyMap<string, StaticFile> | undefined
   return {
@@ -67,7 +67,7 @@ function send(file: StaticFile, { headers, method }: IncomingMessage, response: 
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-/** Undefined when there are none. */
+/** Undefined if there are no files. */
 function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined {
   try {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -89,7 +89,7 @@ function readFile(file: string): StaticFile {
   const isHashed = /-[\w-]{8,}\.\w+$/.test(file) && extname(file) !== '.html'
   return {
     type: TYPES[extname(file)] ?? 'application/octet-stream',
-    // Weak: the same for the plain and the zipped file.
+    // A weak tag, because it is the same for the plain and the compressed file.
     etag: `W/"${hash}"`,
     cacheControl: isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     plain,

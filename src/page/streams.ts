@@ -1,7 +1,7 @@
 /**
- * The streams of events. A stream has no queue: when its reader has taken what was written, it gets what has changed since, in its present state.
- * A reader that resumes with the id of an event gets that, too, or a whole snapshot (G4). Of an event, a reader gets a piece when it has taken the one
- * before. A reader that takes nothing for a while is thereby detected, and a slow reader is not disconnected.
+ * The event streams. A stream has no queue: when its reader has received what was written, the stream sends what has changed since, in its current
+ * state. A reader may resume with the id of an event, and receives the changes or a whole snapshot (G4). An event is sent in pieces, each after the
+ * reader has received the previous one. This distinguishes a slow reader from one that reads nothing for a while.
  */
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
@@ -11,30 +11,30 @@ import type { PageEntry } from './page-entry.js'
 import type { PageState } from './page-state.js'
 import type { ChangesEvent, Hello, PageTask } from './wire.js'
 
-/** Changes are collected for this long, in ms. */
+/** The time in which changes are collected, in ms. */
 const BATCH_MS = 50
 const HEARTBEAT_MS = 1000
-/** How much is written at once, in bytes. */
+/** The maximum that is written at once, in bytes. */
 const WRITE_BYTES = 64 * 1024
 const MAX_STREAMS = 32
-/** How many tasks one event has. */
+/** The maximum of tasks in one event. */
 const PIECE = 500
 
 export interface StreamsOptions {
   readonly state: PageState
   readonly clock: Clock
   readonly hello: () => Omit<Hello, 'now' | 'resumed'>
-  /** Called with what a stream has thrown, which ends it. */
+  /** Called with an exception of a stream, which ends it. */
   readonly onFailure: (error: unknown) => void
 }
 
 interface Stream {
   readonly response: ServerResponse
-  /** The rest of what is being written. */
+  /** The rest of the current write. */
   readonly unwritten: Buffer[]
-  /** The tasks of the snapshot that are still to be sent, and how far it is. */
+  /** The tasks of the snapshot that were not sent yet, and the position in them. */
   pieces: { readonly tasks: readonly PageEntry[]; next: number; readonly isSnapshot: boolean } | undefined
-  /** What its reader has. */
+  /** The version that its reader has. */
   version: number
   isBlocked: boolean
   blockedAt: number
@@ -42,17 +42,17 @@ interface Stream {
 
 export class Streams {
   readonly #options: StreamsOptions
-  /** Ids of another run of the server mean nothing here. */
+  /** Ids of another server process are not valid here. */
   readonly #run = randomBytes(6).toString('hex')
   readonly #open = new Set<Stream>()
-  /** The changes that were written last: most readers have the same version. */
+  /** The latest written changes. Most readers have the same version. */
   #latest: { readonly from: number; readonly to: number; readonly event: Buffer } | undefined
   #batch: unknown
   #heartbeat: unknown
 
   constructor(options: StreamsOptions) {
     this.#options = options
-    // It ends with the state.
+    // Ends with the state.
     options.state.changed$.subscribe(() => this.#notify())
   }
 
@@ -62,13 +62,13 @@ export class Streams {
 
   /**
    * Opens a stream.
-   * @returns false when there are too many; nothing was written then
+   * @returns false if there are too many; nothing was written then
    */
   open(response: ServerResponse, lastEventId: string | undefined): boolean {
-    // A response that waits behind another one of its connection has no socket, and would not say when that closes.
+    // A pipelined response has no socket yet, and would not report when the connection closes.
     if (this.#open.size >= MAX_STREAMS || response.socket === null) return false
     const { state, clock } = this.#options
-    // What throws does so before the head is written.
+    // Exceptions must occur before the head is written.
     state.refresh()
     const known = this.#versionOf(lastEventId)
     const missed = known === undefined ? undefined : state.since(known)
@@ -83,7 +83,7 @@ export class Streams {
       response,
       unwritten,
       pieces: { tasks, next: 0, isSnapshot: missed === undefined },
-      // What changes while the pieces are sent follows them.
+      // Changes during the snapshot follow after its pieces.
       version: state.version,
       isBlocked: false,
       blockedAt: 0,
@@ -93,7 +93,7 @@ export class Streams {
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
-    // It may be silent for as long as nothing changes, and is cut off below.
+    // The stream may be silent while nothing changes. Dead connections are closed below.
     response.socket.setTimeout(0)
     this.#open.add(stream)
     response.on('drain', () => {
@@ -106,7 +106,7 @@ export class Streams {
     return true
   }
 
-  /** Something has changed: it is sent with what else changes in the next moment. */
+  /** Schedules a send after a change, together with other changes of the next moment. */
   #notify(): void {
     if (this.#open.size === 0 || this.#batch !== undefined) return
     const { clock } = this.#options
@@ -144,7 +144,7 @@ export class Streams {
       this.#heartbeat = undefined
       state.roll()
       for (const stream of [...this.#open]) {
-        // Nothing of an event is unwritten then.
+        // No part of an event is unwritten at this point.
         if (!stream.isBlocked) this.#write(stream, BEAT)
         else if (clock.now() - stream.blockedAt > MAX_SILENCE_MS) stream.response.destroy()
       }
@@ -154,7 +154,7 @@ export class Streams {
     unrefTimer(this.#heartbeat)
   }
 
-  /** Writes what the reader does not have, until it has everything or must read first. */
+  /** Writes the changes until the reader has everything or must read first. */
   #pump(stream: Stream): void {
     try {
       while (!stream.isBlocked && this.#open.has(stream)) {
@@ -166,7 +166,7 @@ export class Streams {
         else if (!this.#nextChanges(stream)) return
       }
     } catch (error) {
-      // It is called by timers and sockets: nobody else would catch this.
+      // Called by timers and sockets, so an exception would be uncaught.
       stream.response.destroy()
       this.#leave(stream)
       this.#options.onFailure(error)
@@ -188,7 +188,7 @@ export class Streams {
     stream.unwritten.push(eventBytes('ready', state.ready(), this.#idOf(stream.version)))
   }
 
-  /** @returns false when the reader has everything */
+  /** @returns false if the reader has everything */
   #nextChanges(stream: Stream): boolean {
     const { state, clock } = this.#options
     const to = state.version
@@ -203,7 +203,7 @@ export class Streams {
         return true
       }
       if (changes.tasks.length > PIECE) {
-        // Piece by piece, as a resumed stream.
+        // In pieces, like a resumed stream.
         stream.pieces = { tasks: changes.tasks, next: 0, isSnapshot: false }
         stream.version = to
         const { removed } = changes.rest
@@ -236,7 +236,7 @@ export class Streams {
   }
 }
 
-/** The rows of those that are still there: the removal of the others follows. */
+/** The rows of tasks that still exist. The removal of others follows. */
 function rowsOf(state: PageState, entries: readonly PageEntry[]): PageTask[] {
   return entries.filter((entry) => state.journal.get(entry.key) === entry).map((entry) => state.rowOf(entry))
 }

@@ -1,32 +1,32 @@
-/** The values of tasks as texts: their beginning at once, and the rest in pieces. */
+/** The values of tasks as texts: the beginning at once, and the rest in pieces. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { jsonPieces, keysOf, PIECE_WORK } from '../json/json-pieces.js'
 import { cutText, partsOf } from '../text/cut-text.js'
 import type { CutValue, ValuePiece } from './wire.js'
 
-/** How much of a value is written before others have their turn, in UTF-16 units. */
+/** How much of a value is written before the event loop gets a turn, in UTF-16 units. */
 const TURN_WORK = 1024 * 1024
 
-/** By how much more a value is read than is sent of it, to see how long it is. */
+/** How much more of a value is read than sent, as a factor, to determine its length. */
 const LOOK_AHEAD = 4
 
-/** How far a value is read in pieces, in bytes: each piece begins at the beginning. */
+/** How far a value is read in pieces, in bytes, because each piece is read from the beginning. */
 const MAX_READ = 8 * 1024 * 1024
 
-/** The longest piece of a text that is measured at once. */
+/** The maximum length of text that is measured at once. */
 const SLICE = 64 * 1024
 
-/** A value to show: plain data, or what is kept of it. */
+/** A displayed value: plain data, or what is kept of it. */
 export interface ShownValue {
   readonly type: 'json' | 'text'
   /** Its text, in pieces. */
   readonly pieces: () => Iterable<string>
-  /** It is the beginning of a value that is no longer kept. */
+  /** Whether it is the beginning of a value that is no longer kept. */
   readonly isLost: boolean
 }
 
 export function shownValue(value: unknown): ShownValue {
-  // An output that is one text is shown as the text.
+  // An output with a single text is shown as that text.
   const text = typeof value === 'string' ? value : onlyMessage(value)
   if (text !== undefined) return { type: 'text', pieces: () => partsOf(text, SLICE), isLost: false }
   return { type: 'json', pieces: () => jsonPieces(value), isLost: false }
@@ -41,13 +41,13 @@ function onlyMessage(value: unknown): string | undefined {
 /** A part of a value. */
 interface Part {
   readonly bytes: Buffer
-  /** How many bytes were read, with those before the part and some after it. */
+  /** The number of bytes read, including those before the part and some after it. */
   readonly read: number
-  /** There is more. */
+  /** Whether there is more. */
   readonly hasMore: boolean
 }
 
-/** Reads a part of a value, piece by piece: what is before the part is passed, and what is after it is measured as far as `maxWork` goes. */
+/** Reads a part of a value piece by piece. Skips the text before the part, and measures the text after it up to `maxWork`. */
 async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number, maxWork: number): Promise<Part> {
   const parts: Buffer[] = []
   let [read, taken, work, sinceTurn] = [0, 0, 0, 0]
@@ -78,7 +78,7 @@ export async function readBeginning(value: ShownValue, maxBytes: number): Promis
   return { type: value.type, text, bytes: read, isCut, ...(hasMore && { hasMore }) }
 }
 
-/** A piece of a value, from an offset in bytes on; in the middle of a character, from the next one on. */
+/** Reads a piece of a value from a byte offset. Inside a character, it starts with the next one. */
 export async function readPiece(value: ShownValue, from: number, maxBytes: number): Promise<ValuePiece> {
   const { bytes, read, hasMore } = await readPart(value, from, maxBytes, Math.min(from + 2 * maxBytes, MAX_READ))
   const { text, skipped } = wholeCharacters(bytes)
@@ -87,7 +87,7 @@ export async function readPiece(value: ShownValue, from: number, maxBytes: numbe
   return { text, offset, bytes: read, isEnd, ...(hasMore && { hasMore }) }
 }
 
-/** The text of bytes without the characters that they cut, and how many bytes that are at the beginning. */
+/** Decodes bytes without incomplete characters. Returns the number of skipped bytes at the beginning. */
 function wholeCharacters(bytes: Buffer): { readonly text: string; readonly skipped: number } {
   let from = 0
   while (from < bytes.length && isContinuation(bytes[from])) from += 1
@@ -100,7 +100,7 @@ function wholeCharacters(bytes: Buffer): { readonly text: string; readonly skipp
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** The bytes of a character that begins with this one. */
+/** The number of bytes of a character that begins with this byte. */
 const lengthOf = (byte: number): number => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4)
 
 /** The whole text as bytes, for a response that is written while it is read. */
@@ -120,7 +120,7 @@ export async function* valueBytes({ pieces }: ShownValue): AsyncGenerator<Buffer
   if (text !== '') yield Buffer.from(text)
 }
 
-/** Whether the JSON of a value takes more work than this. */
+/** Whether creating the JSON of a value takes more work than this. */
 export function isLongJson(value: unknown, maxWork: number): boolean {
   let work = 0
   for (const piece of jsonPieces(value)) {

@@ -1,6 +1,6 @@
 /**
- * A collection that knows its changes since each version, so that readers need no queue. A reader that was away or is slow gets the current
- * state of what has changed meanwhile (G4). Removals that are too long ago are forgotten, and readers of before begin again.
+ * A collection that knows its changes since each version, so that readers need no queue. A reader that was away or is slow receives the current state
+ * of the changed items (G4). Old removals are forgotten, and readers with an older version start over.
  */
 
 import { heldBytes } from './texts.js'
@@ -18,7 +18,7 @@ export class Versions {
   }
 }
 
-/** What has changed since a version. */
+/** The changes since a version. */
 export interface Difference<Item> {
   readonly changed: readonly Item[]
   readonly removed: readonly string[]
@@ -29,7 +29,7 @@ interface Change {
   readonly id: string
 }
 
-/** How many removals are remembered, and what their ids may take, in bytes: at most twice as much. */
+/** How many removals are remembered, and the size of their ids in bytes. Up to twice as much is kept temporarily. */
 const MAX_REMOVALS = 20_000
 const MAX_REMOVAL_BYTES = 4 * 1024 * 1024
 
@@ -37,9 +37,9 @@ export class Versioned<Item> {
   readonly #versions: Versions
   readonly #maxRemovals: number
   readonly #items = new Map<string, { readonly item: Item; version: number }>()
-  /** The version of each remembered removal, the earliest first. */
+  /** The version of each remembered removal, earliest first. */
   readonly #removals = new Map<string, number>()
-  /** In the order of their versions; those that a later one of the same id has replaced are dropped now and then. */
+  /** In the order of their versions. Entries that a later change of the same item has replaced are removed from time to time. */
   #changes: Change[] = []
   #removalBytes = 0
   /** Removals up to this version may be forgotten. */
@@ -58,7 +58,7 @@ export class Versioned<Item> {
     return this.#items.get(id)?.item
   }
 
-  /** All items, the first added first. */
+  /** All items, in the order in which they were added. */
   *values(): Generator<Item, void> {
     for (const { item } of this.#items.values()) yield item
   }
@@ -73,7 +73,7 @@ export class Versioned<Item> {
     this.#items.set(id, { item, version: this.#note(id) })
   }
 
-  /** An item has changed. */
+  /** Marks an item as changed. */
   touch(id: string): void {
     const entry = this.#items.get(id)
     if (entry !== undefined) entry.version = this.#note(id)
@@ -83,14 +83,14 @@ export class Versioned<Item> {
     if (!this.#items.delete(id)) return
     this.#removals.set(id, this.#note(id))
     this.#removalBytes += heldBytes(id)
-    // Not each time: the first entry of a map is found slowly when many before it were deleted.
+    // Not at each removal, because finding the first entry of a map is slow after many deletions.
     if (this.#removals.size > 2 * this.#maxRemovals || this.#removalBytes > 2 * MAX_REMOVAL_BYTES) {
       this.#forgetRemovals()
       this.#compact()
     }
   }
 
-  /** What a reader of this version does not have; undefined when that is not known any more. */
+  /** Returns the changes since a version; undefined if they are no longer known. */
   since(version: number): Difference<Item> | undefined {
     if (version < this.#forgottenUpTo) return undefined
     const changed: Item[] = []
@@ -125,7 +125,7 @@ export class Versioned<Item> {
     const last = this.#changes.length - 1
     this.#changes = this.#changes.filter(
       ({ version, id }, index) =>
-        // The last one is not in the item yet.
+        // The item does not have the last change yet.
         index === last || (this.#items.get(id)?.version ?? this.#removals.get(id)) === version,
     )
   }

@@ -10,7 +10,7 @@ export class ApiError extends Error {
     readonly status: number,
     message: string,
     readonly code?: string,
-    /** The path of what is wrong in the request. */
+    /** The path of the invalid field in the request. */
     readonly field?: string,
   ) {
     super(message)
@@ -24,7 +24,7 @@ export interface Api {
   readonly openStream: (lastEventId: string | undefined, signal: AbortSignal) => Promise<OpenStream>
 }
 
-/** @param token asked for at each request, since a person may paste another one */
+/** @param token called for each request, because a person may paste another token */
 export function createApi(token: () => string | undefined): Api {
   const request = async (path: string, init: RequestInit): Promise<Response> => {
     const response = await send(path, init).catch((error: unknown) => {
@@ -64,7 +64,7 @@ async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerato
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return
-    // An empty text is news too: the server is there.
+    // An empty text counts too, because it shows that the server is alive.
     yield decoder.decode(value, { stream: true })
   }
 }

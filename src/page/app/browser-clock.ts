@@ -1,24 +1,24 @@
-/** Time in the browser: the one place that asks for it. */
+/** Time in the browser. Only this module reads it. */
 
-/** Calls back after a time in ms; returns what stops it. */
+/** Calls `run` after a time in ms. Returns a function that stops it. */
 export function after(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
 }
 
-/** Calls back again and again; returns what stops it. */
+/** Calls `run` periodically. Returns a function that stops it. */
 export function every(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms)
   return () => clearInterval(timer)
 }
 
-/** Runs before the next frame; returns what stops it. */
+/** Calls `run` before the next frame. Returns a function that stops it. */
 export function onFrame(run: () => void): () => void {
   const frame = requestAnimationFrame(run)
   return () => cancelAnimationFrame(frame)
 }
 
-/** Ms that only ever grow. */
+/** A monotonic time in ms. */
 export function elapsed(): number {
   return performance.now()
 }

@@ -1,7 +1,7 @@
 /** Files that the browser saves. */
 import { after } from './browser-clock.js'
 
-/** Until the browser has begun to save it, in ms. */
+/** How long the browser may take to begin saving, in ms. */
 const SAVING_MS = 60_000
 
 export function saveAs(content: Blob, name: string): void {

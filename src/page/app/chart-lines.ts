@@ -4,7 +4,7 @@ import type { Point } from './chart.js'
 const CORNER = 6
 const ARROW = { length: 8, half: 4 }
 
-/** A line through the points, with round corners, that ends where its arrow begins. */
+/** A line through the points, with rounded corners, that ends where its arrow begins. */
 export function linePath(points: readonly Point[]): string {
   const drawn = shortened(points)
   return drawn

@@ -1,4 +1,4 @@
-/** The address that the page is at. */
+/** The current address of the page. */
 import { signal, type ReadonlySignal } from '@preact/signals'
 import { readAddress, type Address } from './addresses.js'
 
@@ -14,7 +14,7 @@ export function goTo(to: string): void {
   location.hash = to
 }
 
-/** Changes the address in place, as typing in a filter does: going back leaves the part. */
+/** Replaces the address without a history entry, for example while a person types a filter. Going back then leaves the part. */
 export function replaceAddress(to: string): void {
   history.replaceState(null, '', to)
   address.value = readAddress(to)

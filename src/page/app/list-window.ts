@@ -1,4 +1,4 @@
-/** Which rows of a long list are on the screen, and how the keyboard moves among them. */
+/** The visible rows of a long list, and keyboard navigation in it. */
 
 export interface ListWindow {
   readonly first: number
@@ -6,7 +6,7 @@ export interface ListWindow {
   readonly end: number
 }
 
-/** The rows that are seen, and some on both sides, so that scrolling does not show gaps. */
+/** The visible rows, with some more on both sides to avoid gaps while scrolling. */
 export function visibleRows(
   scrollTop: number,
   height: number,
@@ -19,7 +19,7 @@ export function visibleRows(
   return { first, end }
 }
 
-/** Where a key of the keyboard moves to from a row; undefined when it is no such key. */
+/** The row that a key moves to; undefined for other keys. */
 export function movedTo(key: string, index: number, count: number, page: number): number | undefined {
   const last = count - 1
   const to = {
@@ -33,7 +33,10 @@ export function movedTo(key: string, index: number, count: number, page: number)
   return to === undefined || count === 0 ? undefined : Math.min(last, Math.max(0, to))
 }
 
-/** How far to scroll so that a row is whole on the screen. @param top what covers the list above, in px */
+/**
+ * Returns the scroll position at which a row is fully visible.
+ * @param top the height of elements that cover the top of the list, in px
+ */
 export function scrollTo(index: number, rowHeight: number, scrollTop: number, height: number): number {
   const start = index * rowHeight
   if (start < scrollTop) return start

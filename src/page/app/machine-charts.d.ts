@@ -1,4 +1,4 @@
-/** The machines as `scripts/chart-plugin.ts` has laid them out. */
+/** The machine charts, laid out by `scripts/chart-plugin.ts`. */
 declare module 'virtual:machine-charts' {
   export const machineCharts: readonly import('./chart.js').MachineChart[]
 }

@@ -1,4 +1,4 @@
-/** What all parts of the page share: what is known, how the connection stands, and the time of the server. */
+/** The shared state of the page: the known tasks, the connection, and the time of the server. */
 import { computed, signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -9,7 +9,7 @@ import { createConnection, type Connection } from './stream/connection.js'
 import { createFeed, type Known } from './stream/feed.js'
 import { keepToken, takeToken } from './token.js'
 
-/** What is shown: a new one at each change, at most one a frame. */
+/** What is displayed. Replaced at each change, at most once per frame. */
 export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
@@ -18,7 +18,7 @@ export interface View extends Omit<Known, 'tasks'> {
 
 interface Asking {
   readonly many: number
-  /** The key of one of them. */
+  /** The key of one of these tasks. */
   readonly first?: string
 }
 
@@ -26,15 +26,15 @@ export interface Page {
   readonly api: Api
   readonly connection: ReadonlySignal<Connection>
   readonly view: ReadonlySignal<View>
-  /** The server's clock, in ms since the epoch. It stands still while the server is lost. */
+  /** The server's clock, in ms since the epoch. It stops while the connection is lost. */
   now: () => number
-  /** The same, once a second. */
+  /** The same value, updated once a second. */
   readonly second: ReadonlySignal<number>
-  /** The tasks that ask. */
+  /** The tasks with open questions. */
   readonly asking: ReadonlySignal<Asking>
-  /** When the server was lost, by its clock. */
+  /** When the connection was lost, by the server's clock. */
   readonly lostAt: ReadonlySignal<number>
-  /** When the page has found another server at its address, by the clock of that; undefined again when it was read. */
+  /** When the page found a restarted server, by that server's clock. Undefined after the notice was read. */
   readonly restartedAt: Signal<number | undefined>
   hasToken: () => boolean
   useToken: (token: string) => void
@@ -51,7 +51,7 @@ export function createPage(): Page {
   const lostAt = signal(0)
   const restartedAt = signal<number | undefined>(undefined)
   let run: string | undefined
-  // The server's clock at a moment of the browser's.
+  // The server's clock at a moment of the browser's clock.
   let heard = { now: 0, at: 0 }
   let lastHeardAt = 0
   let stopFrame: (() => void) | undefined
@@ -67,7 +67,7 @@ export function createPage(): Page {
     })
   }
   const connect = () => {
-    // A frame that is dropped keeps nothing back: the next change publishes all.
+    // A dropped frame loses nothing, because the next change publishes everything.
     feed = createFeed()
     return createConnection({
       platform: { open: api.openStream, after, now: elapsed },
@@ -77,7 +77,7 @@ export function createPage(): Page {
       onState: (state) => {
         if (state.state !== 'connecting') lostAt.value = now()
         connection.value = state
-        // What is shown stands still at once.
+        // The displayed time stops at once.
         second.value = now()
       },
       onEvent: (event) => {
@@ -126,7 +126,7 @@ function viewOf({ tasks, ...rest }: Known): View {
   return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key) }
 }
 
-/** Which run of the server has sent an event: the first part of its id. */
+/** Identifies the process of the server that sent an event, by the first part of the event's id. */
 function runOf(id: string): string {
   return id.slice(0, id.indexOf('-'))
 }

@@ -1,9 +1,12 @@
-/** The token of the printed link. It stays in this tab: out of the address, which is shared and kept, and out of cookies, which any port gets. */
+/**
+ * The token of the printed link. It is kept in this tab, rather than in the address, which is shared and stored, or in cookies, which are sent to
+ * every port.
+ */
 import { tokenOf } from './addresses.js'
 
 const KEPT_AS = 'agent-tasks-token'
 
-/** Takes the token out of the address, or else the one that this tab has kept. */
+/** Takes the token from the address, or else the one kept in this tab. */
 export function takeToken(): string | undefined {
   const given = tokenOf(location.hash)
   if (given === undefined) return sessionStorage.getItem(KEPT_AS) ?? undefined
@@ -16,7 +19,7 @@ export function keepToken(token: string): void {
   sessionStorage.setItem(KEPT_AS, token)
 }
 
-/** The token in what a person has pasted: the token itself, or the whole link. */
+/** Extracts the token from pasted text, which may be the token or the whole link. */
 export function pastedToken(text: string): string {
   const trimmed = text.trim()
   const hash = trimmed.indexOf('#')

@@ -1,4 +1,4 @@
-/** Something that a person asks the server to do: whether it is under way, and what went wrong. */
+/** A request that a person triggers: whether it is in progress, and its error. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { defined } from '../../defined.js'
 import { ApiError } from './api.js'
@@ -6,13 +6,13 @@ import { ApiError } from './api.js'
 export interface ActionState {
   readonly isBusy: boolean
   readonly error?: string
-  /** The path of what is wrong in the request. */
+  /** The path of the invalid field in the request. */
   readonly field?: string
 }
 
 export interface Action {
   readonly state: ReadonlySignal<ActionState>
-  /** Does nothing while it is under way. Returns whether it was done. */
+  /** Has no effect while a request is in progress. Returns whether it succeeded. */
   run(act: () => Promise<unknown>): Promise<boolean>
 }
 

@@ -1,23 +1,23 @@
-/** Keeps a long list short in the document: only the rows on the screen are there. */
+/** Renders only the visible rows of a long list. */
 import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { scrollTo, visibleRows, type ListWindow } from './list-window.js'
 
 export interface ListBox extends ListWindow {
-  /** Of the element that scrolls. */
+  /** For the scrolling element. */
   readonly ref: RefObject<HTMLDivElement | null>
   readonly onScroll: () => void
-  /** The size of what is seen of the list, in px. */
+  /** The height of the visible part of the list, in px. */
   readonly height: number
   readonly width: number
-  /** How many rows a page of the keyboard has. */
+  /** The number of rows that Page Up and Page Down move. */
   readonly page: number
-  /** Scrolls so that a row is seen. */
+  /** Scrolls a row into view. */
   reveal(index: number): void
 }
 
-/** @param above what stays above the rows and covers them, in px */
+/** @param above the height of elements that stay above the rows and cover them, in px */
 export function useListWindow(count: number, rowHeight: number, above = 0): ListBox {
   const ref = useRef<HTMLDivElement>(null)
   const box = useSignal({ scrollTop: 0, height: 600, width: 800 })

@@ -1,4 +1,4 @@
-/** Delivery: what each owner is owed, what has reached it, and why the rest waits. */
+/** Delivery: what each owner is owed, what was delivered, and why the rest waits. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import { counted } from '../text/format.js'

@@ -1,4 +1,4 @@
-/** How the deliveries to one owner stand. */
+/** The state of the deliveries to one owner. */
 import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { count, growing, timeOfDay } from '../text/format.js'

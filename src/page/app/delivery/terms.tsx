@@ -1,4 +1,4 @@
-/** What the terms of the deliveries mean. */
+/** Explains the terms of deliveries. */
 import { DELIVERY_MEANINGS } from '../text/deliveries.js'
 
 const TERMS = [

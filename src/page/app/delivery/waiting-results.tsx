@@ -5,7 +5,7 @@ import { TaskLink } from '../task/task-facts.js'
 import { waitingGroups } from '../text/deliveries.js'
 import { counted, growing, timeOfDay } from '../text/format.js'
 
-/** More are folded. */
+/** With more results than this, they are folded. */
 const MANY = 5
 
 export function WaitingResults({ delivery }: { readonly delivery: OwnerDelivery }) {

@@ -1,4 +1,4 @@
-/** What a field is filled in with. */
+/** The input element of a field. */
 import { visible } from '../text/visible.js'
 import type { FieldProps } from './field-props.js'
 

@@ -1,6 +1,5 @@
 import type { FormField } from './form-fields.js'
 
-/** What a field gets. */
 export interface FieldProps {
   readonly id: string
   readonly field: FormField

@@ -1,16 +1,16 @@
-/** What the entries of a form say, checked as far as the form can; the server checks the rest. */
+/** Converts the entries of a form into content. It checks what a form can check; the server checks the rest. */
 import { WHOLE, type FormField } from './form-fields.js'
 
-/** What stands in each field, by its name. */
+/** The entry of each field, by name. */
 export type Entries = Readonly<Record<string, string>>
-/** What is wrong with each field, by its name. */
+/** The error of each field, by name. */
 export type FieldErrors = Readonly<Record<string, string>>
 
 export type FormResult =
   | { readonly content: Readonly<Record<string, unknown>>; readonly errors?: undefined }
   | { readonly content?: undefined; readonly errors: FieldErrors }
 
-/** An empty entry leaves out the property. */
+/** An empty entry omits the property. */
 export function contentOf(fields: readonly FormField[], entries: Entries): FormResult {
   const content: [string, unknown][] = []
   const errors: [string, string][] = []
@@ -20,7 +20,7 @@ export function contentOf(fields: readonly FormField[], entries: Entries): FormR
     else if (field.name === WHOLE) content.push(...Object.entries(read.value as Record<string, unknown>))
     else if (read.value !== undefined) content.push([field.name, read.value])
   }
-  // A property named __proto__ stays a property.
+  // `fromEntries` keeps a property named `__proto__`.
   return errors.length > 0 ? { errors: Object.fromEntries(errors) } : { content: Object.fromEntries(content) }
 }
 
@@ -64,7 +64,7 @@ function readJson(entry: string, needsObject: boolean): Read {
   }
 }
 
-/** Which field an error of the server is about: the one that its path names. */
+/** Returns the field that the path of a server error names. */
 export function fieldOfPath(path: string, fields: readonly FormField[]): string | undefined {
   return fields.find(({ name }) => name !== WHOLE && (path === name || path.startsWith(`${name}.`)))?.name
 }

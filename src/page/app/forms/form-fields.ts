@@ -1,8 +1,8 @@
-/** A form out of a JSON Schema: what is asked, and the content that the entries make. */
+/** Derives the fields of a form from a JSON Schema. */
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** The formats for which browsers have a field of their own. */
+/** The formats for which browsers have their own input types. */
 export type TextFormat = 'email' | 'url' | 'date'
 
 export interface Choice {
@@ -15,20 +15,20 @@ interface FieldBase {
   readonly label: string
   readonly description?: string
   readonly isRequired: boolean
-  /** What stands in the field at first. */
+  /** The initial entry. */
   readonly initial: string
 }
 
-/** A field. The entry of each is a text; `json` is what no other field can enter. */
+/** A field. Every entry is text. `json` is for values that no other field can express. */
 export type FormField =
   | (FieldBase & { readonly type: 'text'; readonly isLong: boolean; readonly format?: TextFormat })
   | (FieldBase & { readonly type: 'number' | 'integer'; readonly minimum?: number; readonly maximum?: number })
   | (FieldBase & { readonly type: 'boolean' })
-  /** An entry is the index of a choice. */
+  /** The entry is the index of a choice. */
   | (FieldBase & { readonly type: 'choice'; readonly choices: readonly Choice[] })
   | (FieldBase & { readonly type: 'json' })
 
-/** The name of the field that stands for the whole when the schema has no properties of its own. */
+/** The name of the field for the whole value, if the schema has no properties. */
 export const WHOLE = ''
 
 export function fieldsOf(schema: Schema): readonly FormField[] {
@@ -43,7 +43,7 @@ export function fieldsOf(schema: Schema): readonly FormField[] {
   )
 }
 
-/** Whether the schema says that there may be properties which it does not name. */
+/** Whether the schema allows properties that it does not name. */
 const takesOthers = ({ additionalProperties = false }: Schema): boolean => additionalProperties !== false
 
 function fieldOf(name: string, schema: Schema, isRequired: boolean): FormField {
@@ -67,7 +67,7 @@ function fieldOf(name: string, schema: Schema, isRequired: boolean): FormField {
     case 'integer':
       return { ...base, type, initial, ...limitsOf(schema) }
     case 'boolean':
-      // A box that is not ticked means no, where an answer is needed.
+      // An unticked box means no if an answer is required.
       return { ...base, type: 'boolean', initial: initial === '' && isRequired ? 'false' : initial }
     default:
       return { ...base, type: 'json', initial: preset === undefined ? '' : JSON.stringify(preset, null, 2) }

@@ -1,4 +1,4 @@
-/** A field of a form, with its label, its description and what is wrong with it. */
+/** A field of a form, with its label, description and error. */
 import { visible } from '../text/visible.js'
 import { FieldInput } from './field-input.js'
 import type { FieldProps } from './field-props.js'

@@ -4,7 +4,7 @@ import type { FormField } from './form-fields.js'
 import { SchemaField } from './schema-field.js'
 
 interface Props {
-  /** What the ids of the fields begin with. */
+  /** The prefix of the fields' ids. */
   readonly id: string
   readonly fields: readonly FormField[]
   readonly entries: Entries

@@ -1,4 +1,4 @@
-/** A form made from a JSON Schema. What is wrong is said at the field that it is about. */
+/** A form made from a JSON Schema. Errors are shown at their fields. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
@@ -13,11 +13,11 @@ import { SchemaFields } from './schema-fields.js'
 interface Props {
   readonly fields: readonly FormField[]
   readonly action: Action
-  /** What comes before the name of a field in the paths of the server's errors. */
+  /** The prefix of field names in the paths of server errors. */
   readonly errorPrefix: string
   readonly submitLabel: string
   readonly onSubmit: (content: Readonly<Record<string, unknown>>) => void
-  /** Other buttons. */
+  /** Additional buttons. */
   readonly children?: ComponentChildren
 }
 

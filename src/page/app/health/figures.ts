@@ -1,11 +1,11 @@
-/** Which figures are drawn together. */
+/** The groups of figures that share a chart. */
 import type { HealthPoint } from '../../wire.js'
 import { count, duration } from '../text/format.js'
 import type { ChartPoint } from './line-path.js'
 
 export interface ChartLine {
   readonly name: string
-  /** The class of its colour. */
+  /** The CSS class of its colour. */
   readonly look: string
   readonly points: readonly ChartPoint[]
 }

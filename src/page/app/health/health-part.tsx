@@ -6,7 +6,7 @@ import { HealthTable } from './health-table.js'
 import { LineChart } from './line-chart.js'
 
 const LONGEST_MS = 3600_000
-/** The lines of a young server are not squeezed into a corner. */
+/** The shortest time axis, so that the lines of a new server are readable. */
 const SHORTEST_MS = 300_000
 
 export function HealthPart() {

@@ -1,4 +1,4 @@
-/** A chart of lines, each with its own dashes besides its colour. The table of the part has the figures. */
+/** A chart of lines. Each line has its own dashes and colour. The table below contains the figures. */
 import { timeOfDay } from '../text/format.js'
 import type { Chart } from './figures.js'
 import { linePath, roundMax } from './line-path.js'

@@ -1,7 +1,7 @@
 /** The lines of a small chart. */
 export interface ChartPoint {
   readonly at: number
-  /** Absent where there is nothing to say: the line has a gap. */
+  /** Absent if there is no value. The line then has a gap. */
   readonly value?: number | undefined
 }
 
@@ -13,7 +13,7 @@ export interface ChartBox {
   readonly height: number
 }
 
-/** The `d` of an SVG path. A single point between gaps is a short stroke. */
+/** The `d` attribute of an SVG path. A single point between gaps becomes a short stroke. */
 export function linePath(points: readonly ChartPoint[], { from, to, max, width, height }: ChartBox): string {
   let isDrawing = false
   const parts: string[] = []
@@ -30,7 +30,7 @@ export function linePath(points: readonly ChartPoint[], { from, to, max, width, 
   return parts.join('')
 }
 
-/** The first of 1, 2 or 5 times a power of ten that is at least as great: where the axis ends. */
+/** Returns the smallest 1, 2 or 5 times a power of ten that is at least the given value, as the end of the axis. */
 export function roundMax(value: number): number {
   if (value <= 1) return 1
   const power = 10 ** Math.floor(Math.log10(value))

@@ -1,4 +1,4 @@
-/** The pages of a search, asked for again when the search has changed. */
+/** Loads the pages of a search, and loads them again when the search changes. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { defined } from '../../../defined.js'
@@ -13,13 +13,13 @@ export interface HistoryState {
   readonly isBusy: boolean
 }
 
-/** Who types is waited for, in ms. */
+/** The delay after typing, in ms. */
 const PAUSE_MS = 250
 
 /** @param query the parameters of the search */
 export function useHistory(query: URLSearchParams): {
   readonly state: ReadonlySignal<HistoryState>
-  /** Asks for the next page. */
+  /** Loads the next page. */
   readonly more: () => void
 } {
   const { api, connection } = usePage()

@@ -16,7 +16,7 @@ const WORDS = {
   monitors: { word: 'Monitor', when: 'Ends in', label: 'Cancel', action: 'cancel' },
 } as const
 
-/** How many rows are shown at first, and more at a time. */
+/** How many rows are shown at first and added at a time. */
 const MANY = 100
 
 export function HostPart() {

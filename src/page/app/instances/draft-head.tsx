@@ -1,4 +1,4 @@
-/** The place of a command among others, and what changes it. */
+/** The position of a command, with buttons to move or remove it. */
 interface Props {
   readonly index: number
   readonly count: number

@@ -1,22 +1,22 @@
-/** The commands of a submission while they are filled in. */
+/** The commands of a submission while they are edited. */
 import type { SubmitRequest } from '../../wire.js'
 import { contentOf, type Entries, type FieldErrors } from '../forms/form-content.js'
 import type { FormField } from '../forms/form-fields.js'
 
 export interface Draft {
-  /** Stays the same when it is moved. */
+  /** Stays the same when the command is moved. */
   readonly id: number
   readonly tool: string
   readonly entries: Entries
 }
 
-/** The last one's tool again: the next command is often of the same kind. */
+/** Uses the tool of the last command, because the next one is often similar. */
 export function withAnother(drafts: readonly Draft[], firstTool: string): readonly Draft[] {
   const id = Math.max(0, ...drafts.map((draft) => draft.id)) + 1
   return [...drafts, { id, tool: drafts.at(-1)?.tool ?? firstTool, entries: {} }]
 }
 
-/** @param by places down, below 0 up; at the ends nothing moves */
+/** @param by how many places down; negative for up. Nothing moves beyond the ends */
 export function withMoved(drafts: readonly Draft[], id: number, by: number): readonly Draft[] {
   const from = drafts.findIndex((draft) => draft.id === id)
   const [moved, to] = [drafts[from], from + by]
@@ -24,7 +24,7 @@ export function withMoved(drafts: readonly Draft[], id: number, by: number): rea
   return drafts.toSpliced(from, 1).toSpliced(to, 0, moved)
 }
 
-/** Another tool has other fields: it begins empty. */
+/** Another tool has other fields, so its arguments start empty. */
 export function withChanged(
   drafts: readonly Draft[],
   id: number,
@@ -35,7 +35,7 @@ export function withChanged(
 
 export type Checked =
   | { readonly request: SubmitRequest; readonly errors?: undefined }
-  /** By id of the command, those that have none left out. */
+  /** By command id. Commands without errors are omitted. */
   | { readonly request?: undefined; readonly errors: ReadonlyMap<number, FieldErrors> }
 
 /** @param name may be empty */
@@ -55,14 +55,17 @@ export function requestOf(
   return errors.size > 0 ? { errors } : { request: { commands, ...(trimmed !== '' && { name: trimmed }) } }
 }
 
-/** What an error of the server is about. */
+/** The part of a submission that a server error refers to. */
 export type ErrorPlace =
   | { readonly type: 'name' }
-  /** `path` is that inside of its arguments; empty when it is about the tool, or all of them. */
+  /** `path` is relative to the arguments. It is empty for an error about the tool or all arguments. */
   | { readonly type: 'command'; readonly id: number; readonly path: string }
   | { readonly type: 'all' }
 
-/** @param field the path in the request @param sent the commands, as they were sent */
+/**
+ * @param field the path in the request
+ * @param sent the commands as they were sent
+ */
 export function placeOf(field: string | undefined, sent: readonly Draft[]): ErrorPlace {
   if (field === 'name') return { type: 'name' }
   const [, index, path = ''] = /^commands\.(\d+)(?:\.args\.(.+)|\.|$)/s.exec(field ?? '') ?? []

@@ -1,4 +1,4 @@
-/** One instance: its connection, its lane and its tools. */
+/** One instance: its connection, lane and tools. */
 import { useSignal } from '@preact/signals'
 import type { PageInstance } from '../../wire.js'
 import { usePage } from '../page-state.js'

@@ -1,4 +1,4 @@
-/** Instances: what commands run on. */
+/** Instances: where commands run. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'

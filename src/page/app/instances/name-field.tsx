@@ -1,10 +1,10 @@
-/** The name of a task, which may be left out. */
+/** The optional name of a task. */
 import { visible } from '../text/visible.js'
 
 interface Props {
   readonly id: string
   readonly name: string
-  /** The name that it gets otherwise. */
+  /** The default name. */
   readonly placeholder: string
   readonly error: string | undefined
   readonly onName: (name: string) => void

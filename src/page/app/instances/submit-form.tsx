@@ -57,7 +57,7 @@ export function SubmitForm({ instance, onClose }: Props) {
   }
   const move = (draft: Draft, by: number): void => {
     drafts.value = withMoved(drafts.value, draft.id, by)
-    // At the end it has no further way: the other button gets the focus.
+    // At the end of the list a button is disabled, so the other button gets the focus.
     const [wanted, other] = by < 0 ? ['up', 'down'] : ['down', 'up']
     const at = `[data-draft="${draft.id}"]`
     focus(`${at} .${wanted}:enabled, ${at}:not(:has(.${wanted}:enabled)) .${other}`)
@@ -138,7 +138,7 @@ function onFrameFocus(form: HTMLFormElement | null, selector: string): void {
   onFrame(() => form?.querySelector<HTMLElement>(selector)?.focus())
 }
 
-/** The fields of each tool, made once: what stands in them stays where it is. */
+/** Caches the fields of each tool, so that entries are kept. */
 function fieldReader(tools: PageInstance['tools']): (tool: string) => readonly FormField[] {
   const known = new Map(tools.map(({ name, inputSchema }) => [name, fieldsOf(inputSchema)]))
   return (tool) => known.get(tool) ?? []

@@ -1,4 +1,4 @@
-/** Asks the server for something, and says why that was not done. It keeps the focus while it is busy. */
+/** Sends a request to the server and shows why it failed. The button keeps the focus while it is busy. */
 import { usePage } from '../page-state.js'
 import { visible } from '../text/visible.js'
 import { useAction } from '../use-action.js'

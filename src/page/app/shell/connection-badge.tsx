@@ -1,4 +1,4 @@
-/** How the connection stands: always on the screen, in words. */
+/** The state of the connection in words. Always visible. */
 import { usePage } from '../page-state.js'
 import { timeOfDay } from '../text/format.js'
 

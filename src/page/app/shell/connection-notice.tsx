@@ -1,4 +1,4 @@
-/** What to do while the server is lost or refuses the page, or after it was started again. */
+/** Explains what to do when the server is lost, refuses the page, or was restarted. */
 import { usePage } from '../page-state.js'
 import { timeOfDay } from '../text/format.js'
 import { visible } from '../text/visible.js'

@@ -1,8 +1,8 @@
-/** What a person can do about a server that is lost, or refuses the page. */
+/** Explains what a person can do about a server that is lost or refuses the page. */
 
 const EACH_START = 'each start of a server makes a new token, and prints a new link'
 
-/** @param hasSeen whether the page has shown something of this server before */
+/** @param hasSeen whether the page has already shown data of this server */
 export function lossText(why: string, hasSeen: boolean): string {
   const stale = hasSeen ? ' What you see is as it was then.' : ''
   return `${why}${stale} This page tries again by itself. If the server has ended, start it again and open the link that it prints: ${EACH_START}.`

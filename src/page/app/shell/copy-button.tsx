@@ -1,14 +1,14 @@
-/** A button that copies a text. Where the clipboard is closed, it shows the text to be copied by hand. */
+/** A button that copies a text. If the clipboard is not available, it shows the text for manual copying. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { after } from '../browser-clock.js'
 import { visible } from '../text/visible.js'
 
 interface Props {
-  /** Of what is long, how it is read. */
+  /** A long text is loaded on demand. */
   readonly text: string | (() => Promise<string>)
   readonly label: string
-  /** Names what is copied, where the label does not. */
+  /** The name of the copied text, if the label does not include it. */
   readonly what?: string
 }
 

@@ -1,4 +1,4 @@
-/** What a part says while it has nothing to show: what to do next, with the command to copy. */
+/** The content of an empty part: what to do next, with a command to copy. */
 import type { ComponentChildren } from 'preact'
 import { CopyButton } from './copy-button.js'
 

@@ -1,4 +1,4 @@
-/** How long a task has taken; it grows while the task runs and the server is there. */
+/** The duration of a task. It grows while the task runs and the server is connected. */
 import type { PageTask } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { duration, growing } from '../text/format.js'

@@ -1,10 +1,10 @@
-/** The title of the document: of several open pages, which this is and how it stands. */
+/** The title of the document, which distinguishes several open pages and shows their state. */
 import { PART_NAMES, type Part } from '../addresses.js'
 import type { Connection } from '../stream/connection.js'
 
 interface Titled {
   readonly part: Part
-  /** How many tasks ask. */
+  /** The number of tasks with open questions. */
   readonly asking: number
   readonly state: Connection['state']
   /** The name and the port of the server. */

@@ -1,6 +1,6 @@
 import type { Address } from '../addresses.js'
 
-/** What each part gets. */
+/** The props of each part. */
 export interface PartProps {
   readonly address: Address
 }

@@ -1,4 +1,4 @@
-/** How many tasks wait for an answer of a person: seen in every part, with the way to them. */
+/** The number of tasks that wait for a person's answer, with a link to them. Visible in every part. */
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
 

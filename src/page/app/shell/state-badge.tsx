@@ -1,4 +1,4 @@
-/** A state with its sign and its word. */
+/** A state with its icon and name. */
 import type { PageTaskState } from '../../wire.js'
 import { LOOKS } from '../text/states.js'
 import { StateIcon } from './state-icon.js'

@@ -1,4 +1,4 @@
-/** The sign of a state: each has its own shape, besides its colour. */
+/** The icon of a state. Each state has its own shape and colour. */
 import type { PageTaskState } from '../../wire.js'
 import { LOOKS, type Look } from '../text/states.js'
 

@@ -1,4 +1,4 @@
-/** What is special about a task, in a few words. */
+/** The special properties of a task, as short labels. */
 import type { PageTask } from '../../wire.js'
 import { DELIVERY_MEANINGS } from '../text/deliveries.js'
 import { counted } from '../text/format.js'

@@ -1,4 +1,4 @@
-/** Asks for the token, since the server did not accept the one that the page has. */
+/** Asks for the token after the server has refused the current one. */
 import { useSignal } from '@preact/signals'
 import { usePage } from '../page-state.js'
 import { pastedToken } from '../token.js'

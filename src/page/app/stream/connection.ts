@@ -1,26 +1,26 @@
 /**
- * The connection to the server: one stream at a time, tried again with growing pauses.
+ * The connection to the server: one stream at a time, with growing pauses between attempts.
  *
- * 1. What is called live was heard of within the last `SILENCE_MS`; the server sends at least a comment each second.
- * 2. A new connection begins where the last one ended, by the id of its last event.
- * 3. A refused token ends the attempts: only another token can help.
+ * 1. "Live" means that data has arrived within the last `SILENCE_MS`. The server sends at least a comment each second.
+ * 2. A new connection resumes the last one, with the id of its last event.
+ * 3. A refused token ends the attempts, because only another token can help.
  */
 import { createStreamParser, type StreamEvent } from './stream-parser.js'
 
-/** How the page and its server stand. */
+/** The state of the connection. */
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
   | { readonly state: 'lost'; readonly why: string }
   | { readonly state: 'refused'; readonly why: string }
 
-/** What the connection needs of its surroundings. */
+/** The platform functions that the connection needs. */
 export interface ConnectionPlatform {
-  /** Opens the stream; rejects when there is no server. */
+  /** Opens the stream. Rejects if there is no server. */
   open(lastEventId: string | undefined, signal: AbortSignal): Promise<OpenStream>
-  /** Calls back after a time in ms; returns what stops it. */
+  /** Calls `run` after a time in ms. Returns a function that stops it. */
   after(ms: number, run: () => void): () => void
-  /** In ms, of any epoch. */
+  /** The time in ms, with any epoch. */
   now(): number
 }
 
@@ -35,12 +35,12 @@ export interface ConnectionOptions {
   readonly platform: ConnectionPlatform
   readonly onEvent: (event: StreamEvent) => void
   readonly onState: (connection: Connection) => void
-  /** Whenever the server was heard of. */
+  /** Called whenever data arrives. */
   readonly onHeard: () => void
 }
 
 export interface ConnectionHandle {
-  /** Tries at once, as when the network is back. */
+  /** Tries again at once, for example when the network is back. */
   retryNow(): void
   close(): void
 }
@@ -124,7 +124,10 @@ export function createConnection({ platform, onEvent, onState, onHeard }: Connec
   }
 }
 
-/** Looks often and sums up small steps: a page whose timers stood still, as in a sleeping laptop, first gets the time to read what has come. */
+/**
+ * Checks often and adds up small steps. After its timers were suspended, as on a sleeping laptop, the page then first has time to read what has
+ * arrived.
+ */
 function watchForSilence(platform: ConnectionPlatform, onSilence: () => void): { again(): void; stop(): void } {
   let silentMs = 0
   let lookedAt = platform.now()

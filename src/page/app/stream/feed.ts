@@ -14,7 +14,7 @@ import type {
 import type { StreamEvent } from './stream-parser.js'
 import { createTaskList, type TaskList } from './task-list.js'
 
-/** All that is known, at one moment. */
+/** Everything that is known at one moment. */
 export interface Known {
   readonly hello?: Hello
   readonly tasks: TaskList
@@ -28,18 +28,18 @@ export interface Known {
 
 export interface Feed {
   known(): Known
-  /** Takes an event of the stream. Returns what it did: `whole` means that all that is shown is up to date. */
+  /** Processes an event of the stream. Returns its effect; `whole` means that all displayed data is up to date. */
   take(event: StreamEvent): FeedStep
 }
 
 export interface FeedStep {
-  /** The server's clock, when the event says it. */
+  /** The server's clock, if the event contains it. */
   readonly now?: number
   readonly isWhole: boolean
   readonly hasChanged: boolean
 }
 
-/** An hour of ten seconds each. */
+/** An hour, in points of ten seconds. */
 const MAX_POINTS = 360
 
 const NOTHING = { owners: [], ownersLeftOut: 0, host: [], instances: [], machines: {}, health: [] }
@@ -57,7 +57,7 @@ export function createFeed(): Feed {
   }
 
   const onReady = (ready: ReadyEvent): FeedStep => {
-    // Many changes come in pieces with an end of their own; only a snapshot replaces what is there.
+    // Many changes also arrive in several pieces, but only a snapshot replaces the tasks.
     const tasks = isSnapshot ? createTaskList(arriving) : known.tasks
     isSnapshot = false
     arriving = []

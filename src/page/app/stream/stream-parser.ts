@@ -1,15 +1,15 @@
-/** Server-Sent Events out of the text of a response. `EventSource` sends no token. */
+/** Parses Server-Sent Events from the text of a response. `EventSource` is not used because it cannot send the token. */
 import { createParser } from 'eventsource-parser'
 
 export interface StreamEvent {
-  /** The last id that the stream has named. */
+  /** The last event id of the stream. */
   readonly id: string
   readonly event: string
   readonly data: string
 }
 
 export interface StreamParser {
-  /** Takes the next piece of the text, wherever it is cut. */
+  /** Processes the next piece of text. It may be cut anywhere. */
   feed(text: string): void
 }
 

@@ -1,21 +1,21 @@
-/** The tasks that the page knows. A snapshot replaces all of them at once, when it is whole. */
+/** The tasks that the page knows. A complete snapshot replaces all of them at once. */
 import type { PageTask } from '../../wire.js'
 
 export interface TaskList {
   get(key: string): PageTask | undefined
-  /** Newest first. The same array until something changes. */
+  /** Newest first. The array stays the same until a task changes. */
   newestFirst(): readonly PageTask[]
   put(tasks: readonly PageTask[]): void
   remove(keys: readonly string[]): void
 }
 
-/** @param tasks what it begins with */
+/** @param tasks the initial tasks */
 export function createTaskList(tasks: Iterable<PageTask> = []): TaskList {
   const byKey = new Map<string, PageTask>()
   let sorted: readonly PageTask[] | undefined
   const put = (changed: Iterable<PageTask>): void => {
     for (const task of changed) {
-      // A repeated change, as after a reconnection, must not undo a later one.
+      // A change that is repeated after a reconnection must not undo a later one.
       if ((byKey.get(task.key)?.seq ?? -1) <= task.seq) byKey.set(task.key, task)
     }
     sorted = undefined

@@ -1,4 +1,4 @@
-/** Asks whether to cancel a task, and why. */
+/** Asks whether to cancel a task, and for the reason. */
 import { useSignal } from '@preact/signals'
 import type { ActionDone, CancelRequest } from '../../wire.js'
 import { usePage } from '../page-state.js'

@@ -1,4 +1,4 @@
-/** What became of a question, in words. */
+/** Describes how a question was closed. */
 import type { PageTaskDetail } from '../../wire.js'
 
 type Closed = NonNullable<PageTaskDetail['answers']>[number]

@@ -1,4 +1,4 @@
-/** Asks before something is done, and says why it was not. */
+/** Asks for confirmation, and shows an error if the action fails. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { visible } from '../text/visible.js'
@@ -6,15 +6,15 @@ import type { Action } from '../use-action.js'
 
 interface Props {
   readonly heading: string
-  /** Of the task. */
+  /** The title of the task. */
   readonly title: string
   readonly action: Action
-  /** Of the button that does it, and of the one that does not. */
+  /** The labels of the buttons that confirm and cancel. */
   readonly label: string
   readonly refusal: string
   readonly isDangerous?: boolean
   readonly children?: ComponentChildren
-  /** Returns whether it was done. */
+  /** Returns whether the action succeeded. */
   readonly onConfirm: () => Promise<boolean>
   readonly onClose: () => void
 }

@@ -1,4 +1,4 @@
-/** What a run writes, as it writes it. */
+/** The output of a run, while it is written. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { PageOutput } from '../../wire.js'
@@ -12,7 +12,7 @@ import { pathOf } from './use-task-detail.js'
 
 interface Props {
   readonly taskKey: string
-  /** Each attempt has an output of its own. */
+  /** Each attempt has its own output. */
   readonly attempt: number | undefined
 }
 
@@ -25,7 +25,7 @@ interface Shown {
 }
 
 const POLL_MS = 400
-/** The end of the output; what is before it has scrolled away. */
+/** Only the end of the output is kept. */
 const MOST_CHARS = 200_000
 const NOTHING: Shown = { text: '', cursor: 0, dropped: 0, isEnd: false }
 

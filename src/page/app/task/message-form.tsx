@@ -1,4 +1,4 @@
-/** Sends a message to a run, if that reads messages. */
+/** Sends a message to a run that reads messages. */
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { ActionDone, MessageRequest } from '../../wire.js'

@@ -1,4 +1,4 @@
-/** A question of a run, with the form of its answer. */
+/** A question of a run, with a form for the answer. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { ActionDone, AnswerRequest, PageTaskDetail } from '../../wire.js'

@@ -1,4 +1,4 @@
-/** Runs a task again: at once when it has ended, and after a question while it still runs beside the new one. */
+/** Runs a task again: at once if it has ended, otherwise after a confirmation, because two would run at the same time. */
 import { useSignal } from '@preact/signals'
 import type { ActionDone, PageTask, PageTaskDetail } from '../../wire.js'
 import { addressOf } from '../addresses.js'

@@ -1,4 +1,4 @@
-/** What can be done with a task. */
+/** The actions on a task. */
 import { useSignal } from '@preact/signals'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
 import { usePage } from '../page-state.js'
@@ -10,7 +10,7 @@ import { RunAgain } from './run-again.js'
 import { pathOf } from './use-task-detail.js'
 
 interface Props {
-  /** As the stream has it: what has ended there cannot be cancelled, whatever is still being asked for. */
+  /** The task from the stream. When it has ended there, it cannot be cancelled, even if the details are still loading. */
   readonly task: PageTask
   readonly detail: PageTaskDetail | undefined
 }
@@ -21,7 +21,7 @@ export function TaskActions({ task, detail }: Props) {
   const isLost = connection.value.state !== 'live'
   if (!detail) return null
   const { can, copyAs } = detail
-  // Its dialog ends with it.
+  // Removing the dialog closes it.
   const canCancel = can.cancel && task.endedAt === undefined
   return (
     <div class="actions" role="group" aria-label="Actions">

@@ -1,4 +1,4 @@
-/** The questions of a task that are closed, with their answers. */
+/** The closed questions of a task, with their answers. */
 import type { PageTaskDetail } from '../../wire.js'
 import { duration, timeOfDay } from '../text/format.js'
 import { JsonTree } from '../text/json-tree.js'

@@ -1,4 +1,4 @@
-/** The images of a result. They need the token, so they are fetched, and shown out of memory. */
+/** The images of a result. They need the token, so they are fetched and shown from memory. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { ResultImage } from '../../wire.js'
@@ -22,7 +22,7 @@ export function TaskImages({ taskKey, images }: Props) {
   )
 }
 
-/** Others, above all SVG, could do more than be seen when they are opened alone. */
+/** Other types, such as SVG, could run code when they are opened separately. */
 const SHOWN = /^image\/(png|jpeg|gif|webp|avif|bmp)$/
 
 function TaskImage({ taskKey, image }: { readonly taskKey: string; readonly image: ResultImage }) {

@@ -1,4 +1,4 @@
-/** The machine of a task, with the way that the task took. */
+/** The machine of a task, with the path that the task took. */
 import { useSignal } from '@preact/signals'
 import { useContext, useMemo } from 'preact/hooks'
 import type { PageTask, TaskEvent } from '../../wire.js'
@@ -9,7 +9,7 @@ import { Section, SectionLevel } from './section.js'
 interface Props {
   readonly task: PageTask
   readonly events: readonly TaskEvent[]
-  /** Whether it is drawn at first: it takes room. */
+  /** Whether it is drawn at first. */
   readonly isOpen: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Everything about one task, and what can be done with it. */
+/** All details of one task, and its actions. */
 import { useRef } from 'preact/hooks'
 import { addressOf } from '../addresses.js'
 import { usePage } from '../page-state.js'
@@ -15,7 +15,7 @@ import { useTaskDetail } from './use-task-detail.js'
 interface Props {
   readonly taskKey: string
   readonly headingId: string
-  /** It is the whole part, not a panel beside a list. */
+  /** Whether it is a part of its own, rather than a panel next to a list. */
   readonly isAlone?: boolean
   readonly onClose?: () => void
 }

@@ -1,4 +1,4 @@
-/** The parts of what is known of a task; those that it does not have are left out. */
+/** The sections of a task's details. Empty ones are omitted. */
 import type { CutValue, PageTask, PageTaskDetail } from '../../wire.js'
 import { ValueView } from '../text/value-view.js'
 import { LiveOutput } from './live-output.js'
@@ -76,7 +76,7 @@ export function TaskSections({ task, detail, isAlone }: Props) {
   )
 }
 
-/** Whether the title, which stands above, says it all. */
+/** Whether the title above already shows the whole goal. */
 function isSaid(goal: CutValue, title: string): boolean {
   return goal.text === title && title.length <= 120
 }

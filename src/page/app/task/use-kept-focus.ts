@@ -1,4 +1,4 @@
-/** Keeps the focus in the panel: when what has it goes away, as a button of a task that has ended, the heading gets it. */
+/** Keeps the focus in the panel. If the focused element is removed, such as a button of an ended task, the heading gets the focus. */
 import type { RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
 

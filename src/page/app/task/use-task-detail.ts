@@ -1,4 +1,4 @@
-/** All about one task, asked for again when it has changed. */
+/** Loads the details of a task, and loads them again when it has changed. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { PageTask, PageTaskDetail } from '../../wire.js'
@@ -14,14 +14,14 @@ export interface DetailState {
   readonly isUnknown?: boolean
 }
 
-/** A task that changes often is not asked for more often, in ms. */
+/** The minimum time between two requests, in ms. */
 const PAUSE_MS = 300
 
 export function pathOf(key: string): string {
   return `/api/tasks/${encoded(key)}`
 }
 
-/** @param task as the stream has it: another `seq` means that there is something to ask for */
+/** @param task the task from the stream; a new `seq` means that there are new details */
 export function useTaskDetail(key: string, task: PageTask | undefined): ReadonlySignal<DetailState> {
   const { api, connection } = usePage()
   const shown = useSignal<DetailState>({ key })

@@ -1,4 +1,4 @@
-/** A list, and beside it the task that is chosen in it. The choice is in the address. */
+/** A list with a panel for the selected task. The selection is in the address. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
@@ -9,9 +9,9 @@ import { TaskPanel } from './task-panel.js'
 
 export interface Choosing {
   readonly chosen: string | undefined
-  /** Moves to a task; an open panel follows. */
+  /** Selects a task. An open panel follows. */
   readonly choose: (key: string) => void
-  /** Opens the panel and goes there. */
+  /** Opens the panel and moves the focus to it. */
   readonly open: (key: string) => void
 }
 

@@ -1,4 +1,4 @@
-/** Which tasks to show. The filter is in the address, so that it can be linked to. */
+/** The filter of the tasks. It is in the address, so that it can be linked to. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { PageTaskState } from '../../wire.js'
 import { withParameter, type Address } from '../addresses.js'
@@ -13,7 +13,7 @@ interface Props {
   readonly filter: TaskFilter
   readonly choices: FilterChoices
   readonly address: Address
-  /** The arrow down leaves the text for the list. */
+  /** Called for the down arrow in the text field, to move to the list. */
   readonly onLeave: () => void
 }
 

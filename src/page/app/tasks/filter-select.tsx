@@ -1,11 +1,11 @@
-/** One of the names that tasks have. It is absent where there is nothing to choose. */
+/** Filters by a name. Absent if there is nothing to choose from. */
 import { visible } from '../text/visible.js'
 
 interface Props {
   readonly label: string
   readonly value: string | undefined
   readonly options: readonly string[]
-  /** How many there must be to choose from. Default 2. */
+  /** The minimum of choices. Default 2. */
   readonly least?: number
   readonly onChange: (value: string | undefined) => void
 }

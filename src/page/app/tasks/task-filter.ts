@@ -1,4 +1,4 @@
-/** Which tasks the table shows, and in which order; both are in its address. */
+/** The filter and order of the task table. Both are in the address. */
 import { defined } from '../../../defined.js'
 import type { PageTask, PageTaskState } from '../../wire.js'
 import { isRun } from '../text/owners.js'
@@ -8,9 +8,9 @@ export const SORTS = ['created', 'title', 'state', 'group', 'subagent', 'duratio
 export type SortColumn = (typeof SORTS)[number]
 
 export interface TaskFilter {
-  /** Words that must all occur, in any letter case. */
+  /** Words that must all occur, ignoring case. */
   readonly text: string
-  /** Empty: all. */
+  /** Empty for all states. */
   readonly states: readonly PageTaskState[]
   readonly owner?: string
   readonly instance?: string
@@ -19,7 +19,7 @@ export interface TaskFilter {
   readonly isAscending: boolean
 }
 
-/** Reads the filter out of the parameters of an address. What is unknown there is left out. */
+/** Reads the filter from the parameters of an address. Unknown values are ignored. */
 export function readFilter(query: URLSearchParams): TaskFilter {
   const named = (name: string): string | undefined => query.get(name) ?? undefined
   const wanted = named('state')?.split(',') ?? []
@@ -35,7 +35,7 @@ export function readFilter(query: URLSearchParams): TaskFilter {
   }
 }
 
-/** The tasks that match, sorted. `tasks` are the newest first. */
+/** Returns the matching tasks, sorted. `tasks` must be newest first. */
 export function filterTasks(tasks: readonly PageTask[], filter: TaskFilter, now: number): readonly PageTask[] {
   const found = tasks.filter(matcher(filter))
   if (filter.sort === 'created') return filter.isAscending ? found.reverse() : found
@@ -77,7 +77,7 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** What the filter can choose from. A state has the number of tasks that are shown when it alone is chosen. */
+/** The choices of the filter. The count of a state is the number of tasks shown if only it is chosen. */
 export interface FilterChoices {
   readonly states: ReadonlyMap<PageTaskState, number>
   readonly owners: readonly string[]

@@ -86,7 +86,7 @@ function sortOf(column: SortColumn, { sort, isAscending }: TaskFilter): 'ascendi
   return isAscending ? 'ascending' : 'descending'
 }
 
-/** Numbers begin with the greatest, words with the first. */
+/** Numbers start in descending order, words in ascending order. */
 function nextSort(column: SortColumn, { sort, isAscending }: TaskFilter): string {
   const beginsDown = column === SORTS[0] || column === 'duration'
   if (column !== sort) return beginsDown ? `-${column}` : column

@@ -1,4 +1,4 @@
-/** The states of a command, in words, and the state of a task whose sign and colour stand for each. */
+/** The states of a command in words, each with the task state whose icon and colour it uses. */
 import type { CommandBar, PageTaskState } from '../../wire.js'
 
 export const STATE_OF_COMMAND: Readonly<Record<CommandBar['state'], PageTaskState>> = {

@@ -1,11 +1,11 @@
-/** What becomes of results, in words. */
+/** Describes the delivery of results. */
 import type { OwnerDelivery, PageTask } from '../../wire.js'
 import { timeOfDay } from './format.js'
 import { isRun } from './owners.js'
 
 type Delivery = 'owed' | 'leased' | 'delivered'
 
-/** What the terms mean. */
+/** The meanings of the terms. */
 export const DELIVERY_MEANINGS: Readonly<Record<Delivery, string>> = {
   owed: 'its task has ended, and no message has carried it yet',
   leased: 'in a message that is on its way; if that is not accepted, it is owed again',
@@ -21,7 +21,7 @@ const WHY_OWED: Readonly<Record<OwnerDelivery['state'], string>> = {
   delivering: 'Waits until the message that is on its way has been accepted',
 }
 
-/** Why a result has not arrived, in a sentence; undefined for one that has, or that nobody is to get. */
+/** Explains why a result was not delivered; undefined if it was, or has no receiver. */
 export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | undefined): string | undefined {
   if (delivery === 'leased') return 'In a message to the agent, which has not said yet that it has it.'
   if (delivery !== 'owed') return undefined
@@ -33,11 +33,11 @@ export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | u
 /** Results that wait for the same reason. */
 export interface WaitingGroup {
   readonly why: string
-  /** The longest first. */
+  /** The longest wait first. */
   readonly tasks: readonly PageTask[]
 }
 
-/** @param taskOf undefined for a task that is not known any more: its result is left out */
+/** @param taskOf undefined for a task that is no longer known, whose result is then omitted */
 export function waitingGroups(
   owner: OwnerDelivery,
   taskOf: (key: string) => PageTask | undefined,

@@ -1,11 +1,11 @@
-/** Numbers, times and sizes as the page writes them. */
+/** Formats numbers, times and sizes. */
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** A length of time in at most two units: `840 ms`, `4.2 s`, `3 min 20 s`. */
+/** A duration in at most two units: `840 ms`, `4.2 s`, `3 min 20 s`. */
 export function duration(ms: number): string {
   const length = Math.max(0, ms)
   if (length < SECOND) return `${Math.round(length)} ms`
@@ -21,7 +21,7 @@ function twoUnits(count: number, size: number, large: string, small: string): st
   return `${Math.floor(count / size)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`
 }
 
-/** A duration that still grows, in whole seconds, so that it does not flicker. */
+/** A growing duration in whole seconds, so that it does not flicker. */
 export function growing(ms: number): string {
   return ms < 10 * SECOND ? `${Math.floor(Math.max(0, ms) / SECOND)} s` : duration(ms)
 }

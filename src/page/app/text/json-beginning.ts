@@ -1,14 +1,14 @@
-/** The beginning of a JSON text as a value: what is open at its end is closed there. */
+/** Parses the beginning of a JSON text. Objects, arrays and strings that are open at its end are closed there. */
 import { parsed } from './json-values.js'
 
-/** @returns undefined when there is nothing of it, or it is no JSON */
+/** @returns undefined if it is empty or not JSON */
 export function beginningOfJson(text: string): { readonly value: unknown } | undefined {
   return parsed(text) ?? parsed(closed(text))
 }
 
 const WORD = /[-+.\w]+/y
 
-/** The text up to the last value that is whole, or up to the last character of a text, and then all that closes it. */
+/** Returns the text up to the last complete value or string character, followed by the missing closing characters. */
 function closed(text: string): string {
   const closers: string[] = []
   let end = 0
@@ -32,7 +32,7 @@ function closed(text: string): string {
       WORD.lastIndex = at
       const word = WORD.exec(text)?.[0] ?? ''
       at += Math.max(1, word.length)
-      // The last one may go on.
+      // The last word may continue beyond the text.
       if (word !== '' && at < text.length) end = at
     }
     if (sign.trim() !== '') before = sign
@@ -40,7 +40,7 @@ function closed(text: string): string {
   return text.slice(0, end) + closers.reverse().join('')
 }
 
-/** Where a text ends; of one that has no end, what is left of it without half an escape. */
+/** Returns where a string ends. For a string without an end, returns the rest without an incomplete escape. */
 function endOfText(text: string, from: number): { readonly end: number; readonly isWhole: boolean } {
   let at = from
   while (at < text.length) {

@@ -1,15 +1,15 @@
-/** JSON to fold and unfold. What is folded is not in the document, so a deep or long value costs nothing until it is opened. */
+/** A foldable JSON tree. Folded parts are not in the document, so a deep or long value costs nothing until it is opened. */
 import { useSignal } from '@preact/signals'
 import { entriesOf, folded } from './json-values.js'
 import { visible, visibleLines } from './visible.js'
 
-/** Shown at first, and added at each step. */
+/** How many entries are shown at first and added at each step. */
 const STEP = 100
 
 interface Props {
   readonly value: unknown
   readonly label: string
-  /** Whether all of it is unfolded at first, as where it is short. */
+  /** Whether everything is unfolded at first. */
   readonly isOpen: boolean
 }
 

@@ -7,20 +7,20 @@ type Progress = NonNullable<PageTask['progress']>
 
 export interface ShownProgress {
   readonly text: string
-  /** How much is done, from 0 to 1, where that is known. */
+  /** The share that is done, from 0 to 1, if known. */
   readonly part?: number
 }
 
 /**
- * How far a task has come; undefined where nobody knows. Reported progress is that of a run that goes on: it says nothing of a task that waits for an
- * answer, and of one that has completed nothing more. That of a command task is of its present command.
+ * Returns the progress of a task; undefined if there is none. Reported progress applies only to an active run: it is not shown for a task that waits
+ * for an answer or has completed. For a command task it is the progress of the current command.
  */
 export function progressOf(task: PageTask): ShownProgress | undefined {
   const { progress, state, endedAt } = task
   const shown = progress && { text: progressText(progress), ...partOf(progress) }
   if (endedAt !== undefined) {
     if (shown === undefined || state === 'completed') return undefined
-    // All of it was done, and it failed or was cancelled then.
+    // Everything was done before it failed or was cancelled.
     return {
       ...shown,
       text: `${Math.round((shown.part ?? 0) * 100) === 100 ? 'had reported' : 'stopped at'} ${shown.text}`,
@@ -31,7 +31,7 @@ export function progressOf(task: PageTask): ShownProgress | undefined {
   return commandProgress(task, shown) ?? shown
 }
 
-/** `40 % · Reading`; without a total `12 so far · Reading`; and nothing but the words when nothing is done yet. */
+/** `40 % · Reading`, or without a total `12 so far · Reading`. Only the words if nothing is done yet. */
 export function progressText({ progress, total, message = '' }: Progress): string {
   if (progress === 0 && message !== '') return message
   const done = total === undefined ? `${count(progress)} so far` : `${Math.round(shareOf(progress, total) * 100)} %`
@@ -42,12 +42,15 @@ function partOf({ progress, total }: Progress): { part?: number } {
   return total === undefined ? {} : { part: shareOf(progress, total) }
 }
 
-/** How much is done, from 0 to 1. */
+/** The share that is done, from 0 to 1. */
 export function shareOf(progress: number, total: number): number {
   return total > 0 ? Math.min(1, Math.max(0, progress / total)) : 0
 }
 
-/** `2 of 4: slow`, of a task with several commands. @param shown of the one that runs */
+/**
+ * `2 of 4: slow`, for a task with several commands.
+ * @param shown the progress of the current command
+ */
 function commandProgress(
   { commands = [], commandCount = 0 }: PageTask,
   shown: ShownProgress | undefined,

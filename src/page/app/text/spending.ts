@@ -1,4 +1,4 @@
-/** What a task has used of what it may, in words. */
+/** Describes the usage and budget of a task. */
 import type { PageTaskDetail } from '../../wire.js'
 import { count } from './format.js'
 

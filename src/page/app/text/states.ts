@@ -1,18 +1,18 @@
-/** The states of a task on the page: the statuses of its record, and what its machine does while it runs. */
+/** The states of a task on the page: the statuses of its record, and the states of its machine while it runs. */
 import type { PageTask, PageTaskState } from '../../wire.js'
 
-/** How a state looks: in words, as a path in a square of 12 units, and as a pattern of bars, so that no state is known by its colour alone. */
+/** The look of a state: its name, an icon as a path in a square of 12 units, and a pattern for bars, so that it can be recognised without colour. */
 export interface Look {
   readonly word: string
   readonly shape: string
   readonly isFilled?: boolean
-  /** The lines of its pattern, from point to point in a tile of 8 units. Default: plain. */
+  /** The lines of its pattern, from point to point in a tile of 8 units. Default: none. */
   readonly strokes?: readonly (readonly [number, number, number, number])[]
-  /** The progress that its run has reported is shown: it goes on. */
+  /** Whether the reported progress is shown. */
   readonly hasProgress?: true
 }
 
-/** In the order in which they are offered. */
+/** In display order. */
 export const LOOKS = {
   queued: { word: 'Queued', shape: 'M6 1.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9' },
   running: { word: 'Running', shape: 'M3 1.5v9l7.5-4.5z', isFilled: true, hasProgress: true },
@@ -58,7 +58,7 @@ export const LOOKS = {
 
 export const STATES = Object.keys(LOOKS) as PageTaskState[]
 
-/** How long it has taken, or takes by now. */
+/** The duration of a task so far. */
 export function lengthOf({ createdAt, endedAt }: PageTask, now: number): number {
   return Math.max(0, (endedAt ?? now) - createdAt)
 }

@@ -1,4 +1,4 @@
-/** A value: JSON to fold, or text. Of a long one the beginning, and the rest on demand. */
+/** A value, as foldable JSON or text. For a long value, the beginning is shown and the rest is loaded on demand. */
 import { useSignal } from '@preact/signals'
 import type { CutValue, ValuePiece } from '../../wire.js'
 import { usePage } from '../page-state.js'
@@ -11,16 +11,16 @@ import { visible, visibleLines } from './visible.js'
 
 interface Props {
   readonly value: CutValue
-  /** Where the rest is read. */
+  /** The path from which the rest is loaded. */
   readonly path: string
   readonly label: string
-  /** The name of the file that it is downloaded as, without its ending; absent for what is not worth that. */
+  /** The name of the downloaded file without extension. Absent if there is no download. */
   readonly fileName?: string
 }
 
-/** What is shorter needs no folding. */
+/** Shorter values are not folded. */
 const SHORT_CHARS = 400
-/** A browser becomes slow with more text than this. */
+/** Browsers become slow with more text than this. */
 const MOST_CHARS = 2_000_000
 const NO_REST = { of: '', text: '', isEnd: false, bytes: 0, hasMore: false }
 
@@ -28,7 +28,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
   const { api } = usePage()
   const more = useSignal(NO_REST)
   const reading = useAction()
-  // What was read stays while the value is the same, or goes on as it began; another value has another rest.
+  // The loaded rest is kept while the value has the same beginning.
   const rest = keptRest(value.text, more.value)
   const text = value.text + rest.text
   const { bytes, hasMore } = rest.text === '' ? value : rest

@@ -1,10 +1,10 @@
-/** Texts of tasks on the page: characters that could hide or reorder others are shown as in JSON, `\u202e`. */
+/** Makes texts of tasks safe to display: characters that could hide or reorder text are escaped as in JSON, `\u202e`. */
 import { escapeControls } from '../../../text/control-characters.js'
 
-/** One line. */
+/** For one line. */
 export const visible = escapeControls
 
-/** Lines: line feeds and tabs stay. */
+/** For several lines: line feeds and tabs are kept. */
 export function visibleLines(text: string): string {
   return text
     .split(/(\r\n|\n|\t)/)
