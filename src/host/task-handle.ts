@@ -1,8 +1,9 @@
 /**
  * The handle of one launched task.
  *
- * 1 The result of a task is delivered once: by its handle if `result` was read, otherwise by a message. 2 A handle keeps referring to its own task,
- * even when the record was pruned and another task has the id. 3 A handle whose result is never read has no effect.
+ * 1  The result of a task is delivered once: by its handle if `result` was read, otherwise by a message.
+ * 2  A handle keeps referring to its own task, even when the record was pruned and another task has the id.
+ * 3  A handle whose result is never read has no effect.
  */
 import type { Observable } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
