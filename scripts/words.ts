@@ -12,7 +12,7 @@ process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 const files = [
   'README.md',
   'CONTRIBUTING.md',
-  ...list('docs', /\.md$/),
+  ...list('docs', /\.md$/).filter((file) => !file.startsWith(join('docs', 'api') + '/')), // generated from TSDoc
   ...list('src', /\.(?:tsx?|css|html)$/),
   ...list('machines', /\.ts$/),
 ]

@@ -34,6 +34,7 @@ export interface Place {
   readonly gitDir?: string
 }
 
+/** A git command failed. */
 export class GitError extends AgentTasksError {
   override readonly name = 'GitError'
   /** Null if a signal ended it. */
