@@ -78,7 +78,7 @@ export const VIEWS = {
   'the tasks in a state of a machine': async (page) => {
     await showPart(page, 'machines', '#/machines')
     await page
-      .getByRole('link', { name: /^active: / })
+      .getByRole('link', { name: /^active / })
       .getByText('active', { exact: true })
       .click()
     await page.getByRole('heading', { name: / in active$/ }).waitFor()

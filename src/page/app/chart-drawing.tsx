@@ -30,7 +30,8 @@ export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: C
     const drawn = <State key={node.path} node={node} counts={counts} path={path} />
     if (link === undefined || !isState(node)) return drawn
     const { id, href } = link
-    const name = `${node.path}: ${counts?.get(node.path) ?? 0}`
+    // The words that are visible: the title of the drawing would replace the count.
+    const name = `${node.name} ${counts?.get(node.path) ?? 0}`
     return (
       <a key={node.path} id={id} href={href} aria-label={name} aria-current={id === chosenId}>
         {drawn}
@@ -143,7 +144,7 @@ function StateText({ node, note }: { readonly node: ChartNode; readonly note: st
       <>
         <text class="chart-name" x={x + 14} y={y + 20}>
           {name}
-        </text>
+        </text>{' '}
         <text class="chart-count chart-end" x={x + width - 14} y={y + 20}>
           {note}
         </text>
@@ -154,7 +155,7 @@ function StateText({ node, note }: { readonly node: ChartNode; readonly note: st
     <>
       <text class="chart-name chart-middle" x={middle} y={note === '' ? y + height / 2 : y + 19}>
         {name}
-      </text>
+      </text>{' '}
       <text class="chart-count chart-middle" x={middle} y={y + 35}>
         {note}
       </text>
