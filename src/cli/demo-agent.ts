@@ -11,6 +11,8 @@ import { definitionOf, type Subagent } from '../tools/subagents.js'
 const LAUNCH_MS = 6000
 const BUSY_MS = 40_000
 const IDLE_MS = 5000
+/** How often the schedule launches a task, in ms. */
+const SCHEDULE_MS = 20_000
 
 /** A landscape, as a PNG. */
 const PICTURE =
@@ -175,6 +177,8 @@ export function createDemoAgent(taskManager: TaskManager, clock: Clock = systemC
       tasks.notifyIdle()
     }
   }
+  tasks.schedule({ every: SCHEDULE_MS, launch: { subagent: 'researcher', goal: 'Every 20 s: read the alerts' } })
+  tasks.schedule({ in: 3600_000, message: 'Check how the deployment went.' })
   // These tasks end when the agent is stopped.
   for (const run of [launching, alternating]) run().catch(() => undefined)
 

@@ -43,6 +43,7 @@ it('has a task of each kind within some minutes, and each ends as it should', as
     status: 'completed',
     output: { final_message: 'Deployed to staging.', emitted_vars: { machines: 2 } },
   })
+  expect(of('researcher').filter(({ goalPrompt }) => goalPrompt.startsWith('Every 20 s')).length).toBeGreaterThan(3)
   expect(of('painter')[0]).toMatchObject({ status: 'completed', output: { content: [{ type: 'image' }] } })
   expect(of('tester')[0]).toMatchObject({ status: 'failed', error: '1 of 128 tests failed: a parcel arrives once' })
   const planner = of('planner')[0]!
