@@ -17,7 +17,7 @@ const agentOf = (acp: object, script: object, more: object = {}) => ({
   ...more,
 })
 
-async function resultOf(subagent: object) {
+async function resultOf(subagent: Omit<ReturnType<typeof agentOf>, 'args'>) {
   const { app, call, manager } = setUpApp({}, { subagents: [subagent] })
   onTestFinished(() => app.close())
   const { result } = await call('task', { subagent_name: 'coder', goal_prompt: 'the goal', async: true })
