@@ -15,12 +15,10 @@ export interface CommandFailure {
   readonly message: string
 }
 
-/** How a task ended. */
 export type CommandTaskEnd =
   | { readonly status: 'completed'; readonly error?: never }
   | { readonly status: 'failed' | 'cancelled'; readonly error: CommandFailure }
 
-/** Events of a command task. */
 export type CommandTaskEvent =
   | { readonly type: 'task.start' }
   | { readonly type: 'task.cancel'; readonly error: CommandFailure }
@@ -28,7 +26,6 @@ export type CommandTaskEvent =
   | { readonly type: 'command.failed'; readonly error: CommandFailure }
   | { readonly type: 'instance.lost'; readonly error: CommandFailure }
 
-/** The input of a command task's actor. */
 export interface CommandTaskInput {
   /** How many commands the task has. */
   readonly totalCommands: number

@@ -4,9 +4,7 @@
  */
 import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 
-/** Identifies a question. */
 export interface QuestionRef {
-  /** The task that asks. */
   readonly taskId: string
   /** The id of the question within its task. */
   readonly questionId: string
@@ -31,7 +29,6 @@ export class OwedQuestions {
     this.#options = options
   }
 
-  /** Questions that are owed and not leased. */
   owed(owner?: string): OwedQuestion[] {
     if (this.#open.size === 0) return []
     return [...this.#open].filter(
@@ -87,7 +84,6 @@ export class OwedQuestions {
     return taken
   }
 
-  /** Marks questions as delivered. */
   deliver(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
       if (question.delivery === 'leased') this.#set(question, 'delivered')

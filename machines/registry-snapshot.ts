@@ -4,7 +4,6 @@ import type { Snapshot } from 'xstate'
 /** The state of the registry. `full`: no slot is free. `draining`: more tasks run than the maximum allows. */
 export type RegistryPhase = 'available' | 'full' | 'draining' | 'disposed'
 
-/** A frozen snapshot of the registry. */
 export type RegistrySnapshot = Snapshot<undefined> & {
   readonly phase: RegistryPhase
   /** How many tasks may run at once; -1 for no limit. */

@@ -279,7 +279,7 @@ const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandRe
   text: toOneLine(pruned ? prunedText(pruned) : `Task not found: ${idOrPrefix}`),
 })
 
-/** An id may contain spaces. The reason is what follows the longest word that is an id. */
+/** Reads an id and a reason. The whole text may be an id, because ids may contain spaces. Otherwise the first word is the id. */
 function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
   const whole = lookUp(args)
   if (whole.type !== 'unknown') return { found: whole }

@@ -130,7 +130,6 @@ export async function runAgainOf(sources: Sources, key: string, body: unknown): 
 
 const madeTask = (made: Again): Answer => ('key' in made ? done({ key: made.key }) : conflict(made.code, made.error))
 
-/** Submits commands to an instance. */
 export async function submit({ taskManager }: Sources, instanceId: string, body: unknown): Promise<Answer> {
   const { name, commands } = parseInput(submitSchema(), body, 'body')
   if (taskManager?.instances.get(instanceId) === undefined) return noInstance

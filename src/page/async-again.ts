@@ -23,7 +23,6 @@ const GOAL_CUT = 'Its goal was too large to be kept. Launch it again in the host
 const PARAMS_LOST = 'Its params were too large to be kept. Launch it again in the host.'
 const NOTE = 'It is a message of the host, such as that of a schedule: no subagent has run it.'
 
-/** What is known of a task. */
 interface Known {
   readonly record: AsyncTaskInfo
   /** Its whole goal; undefined when only its beginning is kept. */

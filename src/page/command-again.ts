@@ -66,7 +66,6 @@ function keptSubmission({ instanceId, kept }: CommandEntry): TaskSubmitMessage |
   }
 }
 
-/** What submits the commands of a task again. */
 function submissionAgain({ instanceId, name, intention, commands, metadata: given }: Task): TaskSubmitMessage {
   // The new task belongs to no async task.
   const { asyncTaskId: _, ...metadata } = given ?? {}

@@ -24,7 +24,6 @@ export interface KeptTask {
   readonly commands: readonly KeptCommand[]
 }
 
-/** How many commands a row has. */
 const ROW_COMMANDS = 20
 
 type Row = Omit<PageTask, 'seq' | 'marks' | 'key' | 'kind' | 'state'>

@@ -3,7 +3,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { trackConnections, type Connections } from '../http/connections.js'
 
-/** The maximum of connections. */
 const MAX_CONNECTIONS = 200
 
 /** How long the head of a request and the whole request may take, in ms. */

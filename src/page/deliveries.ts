@@ -15,7 +15,6 @@ import { heldBytes, ownText } from './texts.js'
 import { Versioned, type Versions } from './versioned.js'
 import type { OwnerDelivery } from './wire.js'
 
-/** The maximum of owners. */
 const MAX_OWNERS = 1000
 
 /** The maximum of listed waiting tasks per owner, and the maximum of their keys in bytes. */

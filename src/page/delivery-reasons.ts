@@ -4,7 +4,6 @@ import { preview } from '../text/preview.js'
 import { sentText } from './texts.js'
 import type { OwnerDelivery } from './wire.js'
 
-/** The state in which an owner is shown. */
 export function stateOf(standing: DeliveryStanding | undefined): OwnerDelivery['state'] {
   const path = standing?.path ?? 'detached'
   if (path === 'dormant') return 'idle'
@@ -14,7 +13,6 @@ export function stateOf(standing: DeliveryStanding | undefined): OwnerDelivery['
   return path === 'holding.polling' || path === 'holding.waiting' ? 'busy' : 'gathering'
 }
 
-/** The facts for a reason. */
 export interface Reasons {
   readonly name: string
   readonly owed: number

@@ -9,7 +9,6 @@ const MAX_POINTS = 360
 /** How many durations of a point are kept: the latest ones. */
 const MAX_DURATIONS = 1000
 
-/** How an ended task ended. */
 export type HealthEnd = 'completed' | 'failed' | 'cancelled'
 
 /** The current values. */
@@ -43,7 +42,6 @@ export class Health {
     this.#depths = depths
   }
 
-  /** A task has started. */
   start(): void {
     this.#current().started += 1
   }
@@ -62,7 +60,6 @@ export class Health {
     return this.#points.map(shown)
   }
 
-  /** The points that have changed since a version. */
   since(version: number): HealthPoint[] {
     return this.#points.filter((point) => point.version > version).map(shown)
   }

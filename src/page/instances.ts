@@ -20,7 +20,6 @@ type Tools = PageInstance['tools']
 export class Instances {
   readonly #taskManager: TaskManager
   readonly #onChange: () => void
-  /** By the number of the instance. */
   readonly #tools = new Map<number, Tools>()
   readonly #stop: readonly (() => void)[]
 

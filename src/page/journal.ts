@@ -93,12 +93,10 @@ export class Journal<Entry extends JournalEntry> {
     return this.#tasks.get(key)
   }
 
-  /** The number of tasks in each state. */
   counts(kind: PageTaskKind): ReadonlyMap<PageTaskState, number> {
     return this.#counts[kind]
   }
 
-  /** The latest events of a task. */
   eventsOf(key: string): readonly TaskEvent[] {
     return this.#histories.get(key)?.events ?? []
   }

@@ -26,7 +26,6 @@ interface StaticFile {
   readonly zipped: Buffer
 }
 
-/** The folder of the built page. */
 export function pageFolder(): string {
   return join(dirname(createRequire(import.meta.url).resolve('agent-tasks/package.json')), 'dist', 'page')
 }

@@ -34,7 +34,6 @@ interface Stream {
   readonly unwritten: Buffer[]
   /** The tasks of the snapshot that were not sent yet, and the position in them. */
   pieces: { readonly tasks: readonly PageEntry[]; next: number; readonly isSnapshot: boolean } | undefined
-  /** The version that its reader has. */
   version: number
   isBlocked: boolean
   blockedAt: number

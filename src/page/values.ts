@@ -19,7 +19,6 @@ const SLICE = 64 * 1024
 /** A displayed value: plain data, or what is kept of it. */
 export interface ShownValue {
   readonly type: 'json' | 'text'
-  /** Its text, in pieces. */
   readonly pieces: () => Iterable<string>
   /** Whether it is the beginning of a value that is no longer kept. */
   readonly isLost: boolean
@@ -38,12 +37,10 @@ function onlyMessage(value: unknown): string | undefined {
   return typeof text === 'string' && keysOf(value).length === 1 ? text : undefined
 }
 
-/** A part of a value. */
 interface Part {
   readonly bytes: Buffer
   /** The number of bytes read, including those before the part and some after it. */
   readonly read: number
-  /** Whether there is more. */
   readonly hasMore: boolean
 }
 
@@ -70,7 +67,6 @@ async function readPart({ pieces }: ShownValue, offset: number, maxBytes: number
   return { bytes: Buffer.concat(parts), read, hasMore: false }
 }
 
-/** The beginning of a value. */
 export async function readBeginning(value: ShownValue, maxBytes: number): Promise<CutValue> {
   const { bytes, read, hasMore } = await readPart(value, 0, maxBytes, LOOK_AHEAD * maxBytes)
   const { text } = wholeCharacters(bytes)
@@ -130,7 +126,6 @@ export function isLongJson(value: unknown, maxWork: number): boolean {
   return false
 }
 
-/** A short text as a value. */
 export const cutValue = (text: string, maxChars: number): CutValue => {
   const read = cutText(text, LOOK_AHEAD * maxChars)
   const shown = cutText(read, maxChars)

@@ -20,7 +20,6 @@ import type {
 /** The two systems: async tasks of an agent host, and command tasks of instances. */
 export type PageTaskKind = 'async' | 'command'
 
-/** The state of a task, as its machine has it. */
 export type PageTaskState = AsyncTaskStatus | 'asking' | 'wrapping' | 'stopping' | 'timed-out'
 
 /** A moment on the timeline of a task. */
@@ -73,7 +72,6 @@ export interface PageTask {
   readonly seq: number
 }
 
-/** A task of the history. */
 export interface PastTaskRow extends Pick<
   PageTask,
   'key' | 'kind' | 'id' | 'title' | 'group' | 'subagent' | 'state' | 'createdAt'
@@ -244,7 +242,6 @@ export interface DeliveryMessage {
   readonly tasks: readonly string[]
 }
 
-/** An instance. */
 export interface PageInstance {
   readonly id: string
   readonly type: string
@@ -390,12 +387,10 @@ export interface ActionError {
   readonly field?: string
 }
 
-/** Cancels a task. */
 export interface CancelRequest {
   readonly reason?: string | undefined
 }
 
-/** Answers a question. */
 export interface AnswerRequest {
   readonly questionId: string
   readonly answer: {

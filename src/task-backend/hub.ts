@@ -10,7 +10,6 @@ import type { EventLog, TaskEvent } from './event-log.js'
 /** Called with each event. Must not throw. */
 export type Deliver = (event: TaskEvent) => void
 
-/** The subscriptions of one subscriber. */
 export interface Subscriptions {
   /** Whether the limit allows another subscription. */
   readonly hasRoom: boolean
@@ -52,7 +51,6 @@ interface Subscriber {
 
 type Index = Map<string, Set<Subscriber>>
 
-/** The source of the events. */
 export interface EventSource {
   /** Calls `publish` with each event in order, and `onPause` when an instance is paused or resumed. Returns a function that stops it. */
   listen(publish: Deliver, onPause: OnPause): () => void

@@ -1,9 +1,7 @@
 /** Keeps an account for each task of a delivery log. It reads the log entry by entry and concludes with the verdict. */
 import type { DeliveryLogEntry } from './delivery-log.js'
 
-/** One problem in a log. */
 export interface DeliveryProblem {
-  /** The id of the task. */
   readonly taskId: string
   /** What happened to it, as the end of a sentence that starts with the id. */
   readonly message: string
@@ -11,7 +9,7 @@ export interface DeliveryProblem {
   readonly entry: number
 }
 
-/** The verdict on a log. */
+/** The problems and counts of a log. */
 export interface DeliveryVerdict {
   /** Whether there are no problems. */
   readonly isClean: boolean
@@ -35,7 +33,6 @@ interface Account {
   owes: boolean
   /** When it became owed or leased, in ms since the epoch. */
   since: number
-  /** The delivery that leased it. */
   lease: string | undefined
   /** How often the agent accepted it. */
   accepted: number

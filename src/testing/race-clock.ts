@@ -13,7 +13,6 @@ export interface RaceClock extends Clock {
   readonly pending: number
 }
 
-/** A timer that has run. */
 export interface RanTimer {
   /** Its purpose, or who set it. Slow, because it may read a stack. */
   readonly name: () => string
@@ -23,7 +22,6 @@ export interface RanTimer {
 /** The clock with the methods for the race itself. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
-  /** The timer that ran last. */
   readonly lastRun: RanTimer | undefined
   /** Whether all set timers are polls. */
   readonly isOnlyPolling: boolean

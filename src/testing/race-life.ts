@@ -22,13 +22,11 @@ export interface Remains<Disk> {
 
 /** What a life needs from its run. */
 export interface LifeHost {
-  /** The names of the run. */
   readonly names: RaceNames
   /** Who took the last turn; undefined in the first setup. */
   readonly lastActor: () => string | undefined
   /** Whether deadlines take part. */
   readonly hasDeadlines: boolean
-  /** Records a reported error. */
   readonly report: (error: unknown, from: { readonly source: string }) => void
   /** Adds a line to the current event. */
   readonly note: (text: string) => void

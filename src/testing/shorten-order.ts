@@ -3,7 +3,6 @@ import { orderOf } from './race-report.js'
 import type { RaceRun } from './race-run.js'
 import { CRASH } from './race-life.js'
 
-/** The maximum of runs. */
 const MAX_RUNS = 200
 
 /**

@@ -10,18 +10,14 @@
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import { defined } from '../defined.js'
 
-/** The state of a task. */
 export type Status = AsyncTaskStatus
 /** The state of a task's result in the ledger. */
 export type Delivery = 'none' | 'owed' | 'leased' | 'delivered'
 
 /** The fields of a record. Times are in ms since the epoch. */
 export interface ModelRecord {
-  /** The id of the task. */
   id: string
-  /** The name of the subagent. */
   subagentName: string
-  /** What to achieve. */
   goalPrompt: string
   /** The owner, who receives the result. */
   owner: string
@@ -29,11 +25,9 @@ export interface ModelRecord {
   status: Status
   /** The state of its result. */
   delivery: Delivery
-  /** When it was launched or registered. */
   launchedAt: number
   /** The number of the last change of its status. */
   seq: number
-  /** When it ended. */
   completedAt?: number
   /** When its result was delivered. */
   notifiedAt?: number
@@ -53,7 +47,6 @@ export interface ModelRecord {
   lateOutput?: object
   /** The name of the error that its run threw. */
   errorName?: string
-  /** The code of the error. */
   errorCode?: string
   /** The end of its output, if it was cancelled or overdue. */
   outputTail?: string
@@ -61,7 +54,6 @@ export interface ModelRecord {
   timeoutMs?: number
   /** The progress it last reported. */
   progress?: object
-  /** The name of its abort controller. */
   abortController?: string
   /** When its current run started, if it had waited. */
   startedAt?: number
@@ -89,13 +81,9 @@ export interface ModelRecord {
 
 /** A run that has failed and was repeated. */
 export interface ModelAttempt {
-  /** Which run it was, from 1. */
   readonly number: number
-  /** When it started. */
   readonly startedAt: number
-  /** When it failed. */
   readonly endedAt: number
-  /** Why. */
   readonly error: string
 }
 
@@ -120,7 +108,6 @@ export interface ModelTask {
   isDelayed: boolean
   /** Whether it waits for other tasks to end. */
   isHeld: boolean
-  /** Whether a pause holds it. */
   isPaused: boolean
   /** The tasks that it waits for. Their records are kept. */
   needs: readonly ModelTask[]
@@ -140,7 +127,6 @@ export interface ModelTask {
 
 /** A lease: the results of one message or wait. */
 export interface ModelLease {
-  /** The id of the lease. */
   id: string
   /** The owner of an exclusive lease. Each owner has at most one. */
   exclusiveOwner: string | undefined
@@ -156,7 +142,6 @@ export interface ModelQuestion {
   readonly task: ModelTask
   /** Its id within the task. */
   readonly id: string
-  /** The owner that receives it. */
   owner: string
   /** Whether an accepted message carried it. */
   delivery: Delivery
@@ -166,13 +151,10 @@ export interface ModelQuestion {
 
 /** A change of one task. */
 export interface ModelTransition {
-  /** What changed. */
   kind: 'status' | 'delivery' | 'owner' | 'history'
   /** Its number among all changes, from 1. */
   seq: number
-  /** The id of the task. */
   taskId: string
-  /** The owner of the task. */
   owner: string
   /** The state before; null for a new task. */
   from: string | null
@@ -206,7 +188,6 @@ export interface Ledger {
   slots: ModelTask[]
   /** The expiry of each reservation, in ms since the epoch, by id. */
   readonly reservations: Map<string, number>
-  /** The leases, by id. */
   readonly leases: Map<string, ModelLease>
   /** The open questions, in the order in which they were asked. */
   questions: ModelQuestion[]
@@ -214,7 +195,6 @@ export interface Ledger {
   agingMs: number
   /** How many tasks with the same key may run, for keys whose limit is not one. */
   keyLimits: Readonly<Record<string, number>>
-  /** The tasks that hold their keys. */
   keyed: ModelTask[]
   /** The tasks that wait for others, until they have started or ended. */
   waiting: ModelTask[]
@@ -275,7 +255,6 @@ export function newTask(
 
 // Queries
 
-/** The retained task with this id. */
 export const find = (ledger: Ledger, id: string): ModelTask | undefined =>
   ledger.tasks.find((task) => task.record.id === id)
 
@@ -287,7 +266,6 @@ const bySeq = (a: ModelTask, b: ModelTask): number => a.record.seq - b.record.se
 export const running = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'running').filter(isOf(owner))
 
-/** Whether a task has not ended. */
 export const isActive = ({ record }: ModelTask): boolean => record.status === 'running' || record.status === 'queued'
 
 /** The tasks that wait for a slot, or for their next run, in the order of registration. */
@@ -385,7 +363,6 @@ function emit(
   ledger.outbox.push({ transition, task })
 }
 
-/** The owner of the tasks that a task's run launches. */
 export const ownerOfRun = (taskId: string): string => `run:${taskId}`
 
 /** The active tasks that the run of a task has launched and owns. */

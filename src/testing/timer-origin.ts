@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 export interface TimerOrigin {
   /** What was running: the name of a turn or phase, or another timer. */
   readonly during: string | TimerOrigin
-  /** The call that set it. */
   readonly call: { readonly stack?: string }
 }
 

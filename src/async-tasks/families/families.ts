@@ -137,7 +137,6 @@ export function checkIds(ids: unknown): void {
   throw new InvalidInputError('ids', ids, 'an array of ids of tasks')
 }
 
-/** What a run can do with its tasks. */
 export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCurrent }: CurrentRun): RunChildren {
   const owner = ownerOfRun(entry.record.id)
   const { ledger, history } = manager.registry

@@ -3,7 +3,6 @@ import { aName, anObject, optionsOf, required } from '../../protocol/option-chec
 
 /** A tool and the parameters that select one of its modes. For hosts that offer the tool under another name. */
 export interface FollowUpCall {
-  /** The tool's name. */
   readonly tool: string
   /** The parameters that select the mode. */
   readonly params: Readonly<Record<string, unknown>>
@@ -17,7 +16,6 @@ export const CHECK_ANSWERS: FollowUpCall = { tool: 'check_async_tasks', params: 
 /** The default tool for reading the output and result of a task. */
 export const CHECK_READS: FollowUpCall = { tool: 'check_async_tasks', params: { action: 'output' } }
 
-/** Returns the call that reads the result of a task. */
 export function resultCall(taskId: string, { tool, params }: FollowUpCall): FollowUpCall {
   return { tool, params: { task_id: taskId, ...params, part: 'result' } }
 }

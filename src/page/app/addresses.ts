@@ -32,7 +32,6 @@ export function readAddress(fragment: string): Address {
   return { part, query: new URLSearchParams(query), ...(subject !== '' && { subject: decoded(subject) }) }
 }
 
-/** The fragment of an address. */
 export function addressOf(part: Part, subject?: string, query?: URLSearchParams): string {
   const path = subject === undefined ? part : `${part}/${encoded(subject)}`
   const text = query?.toString() ?? ''

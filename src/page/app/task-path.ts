@@ -5,9 +5,7 @@ import type { ChartEdge, MachineChart } from './chart.js'
 
 /** A task's way through its machine. */
 export interface TaskPath {
-  /** The id of the machine. */
   readonly machine: string
-  /** The state that it is in. */
   readonly state: string
   /** The states in order, with the present one; a state that was entered again is there again. */
   readonly visited: readonly string[]

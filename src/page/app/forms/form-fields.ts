@@ -15,7 +15,6 @@ interface FieldBase {
   readonly label: string
   readonly description?: string
   readonly isRequired: boolean
-  /** The initial entry. */
   readonly initial: string
 }
 

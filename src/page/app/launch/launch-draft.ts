@@ -18,7 +18,6 @@ export interface LaunchDraft {
 
 export const EMPTY_DRAFT: LaunchDraft = { goal: '', owner: '', context: {}, options: {} }
 
-/** What is wrong with a launch. */
 export interface LaunchErrors {
   readonly goal?: string
   readonly owner?: string

@@ -8,7 +8,6 @@ import { count } from '../text/format.js'
 
 interface Props {
   readonly headingId: string
-  /** The name of the state. */
   readonly state: string
   readonly description: string
   readonly tasks: readonly PageTask[]

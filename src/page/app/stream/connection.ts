@@ -7,7 +7,6 @@
  */
 import { createStreamParser, type StreamEvent } from './stream-parser.js'
 
-/** The state of the connection. */
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }

@@ -6,7 +6,6 @@ import type { Action } from '../use-action.js'
 
 interface Props {
   readonly heading: string
-  /** The title of the task. */
   readonly title: string
   readonly action: Action
   /** The labels of the buttons that confirm and cancel. */

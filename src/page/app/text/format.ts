@@ -39,7 +39,6 @@ export function preciseTime(at: number): string {
   return `${clockTime.format(at)}.${String(Math.floor(at) % SECOND).padStart(3, '0')}`
 }
 
-/** The day and the time. */
 export function fullTime(at: number): string {
   return dayAndTime.format(at)
 }

@@ -42,7 +42,6 @@ function partOf({ progress, total }: Progress): { part?: number } {
   return total === undefined ? {} : { part: shareOf(progress, total) }
 }
 
-/** The share that is done, from 0 to 1. */
 export function shareOf(progress: number, total: number): number {
   return total > 0 ? Math.min(1, Math.max(0, progress / total)) : 0
 }
