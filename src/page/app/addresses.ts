@@ -24,7 +24,7 @@ export interface Address {
   readonly query: URLSearchParams
 }
 
-/** Reads the fragment of the page's address. What is unknown is the timeline. */
+/** Reads the fragment of the page's address. An unknown part becomes the timeline. */
 export function readAddress(fragment: string): Address {
   const [path, query] = splitOnce(fragment.replace(/^#\/?/, ''), '?')
   const [name, subject] = splitOnce(path, '/')
@@ -38,7 +38,7 @@ export function addressOf(part: Part, subject?: string, query?: URLSearchParams)
   return `#/${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** The same address with a parameter set, or taken out when the value is empty. */
+/** The same address with a parameter set, or removed if the value is empty. */
 export function withParameter({ part, subject, query }: Address, name: string, value: string | undefined): string {
   const changed = new URLSearchParams(query)
   if (value === undefined || value === '') changed.delete(name)

@@ -1,30 +1,30 @@
-/** How many actors are in each state of a machine. */
+/** The number of actors in each state of a machine. */
 import type { MachineCounts } from '../wire.js'
 import type { ChartNode, MachineChart } from './chart.js'
 
-/** The states themselves, without the marks. */
+/** The states, without the marks. */
 export function statesOf({ states }: MachineChart): readonly ChartNode[] {
   return states.filter(isState)
 }
 
-/** Whether it is a state, and no mark. */
+/** Whether a node is a state and not a mark. */
 export function isState({ kind }: ChartNode): boolean {
   return kind !== 'start' && kind !== 'any' && kind !== 'group'
 }
 
-/** The path of a state in a chart. The page names the states of tasks without the states around them. */
+/** Returns the path of a state, which may be given by its name alone, as in the states of tasks. */
 export function pathOf(chart: MachineChart, state: string): string {
   const states = statesOf(chart)
   const isKnown = states.some(({ path }) => path === state)
   return isKnown ? state : (states.find(({ name }) => name === state)?.path ?? state)
 }
 
-/** Whether a state is the state with the path, or inside it. */
+/** Whether a state has this path or is inside the state with this path. */
 export function isIn(state: string, path: string): boolean {
   return state === path || state.startsWith(`${path}.`)
 }
 
-/** By path of a state; those in a state count in the states around it, too. */
+/** Returns the counts by path. An actor counts in each state that contains its state. */
 export function countStates(chart: MachineChart, counts: MachineCounts): ReadonlyMap<string, number> {
   const counted = Object.entries(counts[chart.id] ?? {}).map(([state, count]) => ({
     state: pathOf(chart, state),

@@ -8,9 +8,9 @@ import { takenEdges, type TaskPath } from './task-path.js'
 export interface ChartDrawingProps {
   readonly chart: MachineChart
   readonly label: string
-  /** By path of a state, with what is below it; absent when no numbers are shown. */
+  /** The number of actors by path of a state. Absent if no numbers are shown. */
   readonly counts: ReadonlyMap<string, number> | undefined
-  /** With the paths of states in the chart. */
+  /** Its states are paths in the chart. */
   readonly path: TaskPath | undefined
   readonly linkOf?: (node: ChartNode) => StateLink | undefined
   readonly chosenId: string | undefined
@@ -30,7 +30,7 @@ export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: C
     const drawn = <State key={node.path} node={node} counts={counts} path={path} />
     if (link === undefined || !isState(node)) return drawn
     const { id, href } = link
-    // The words that are visible: the title of the drawing would replace the count.
+    // Without a label, the `<title>` inside is the name, and the count is missing.
     const name = `${node.name} ${counts?.get(node.path) ?? 0}`
     return (
       <a key={node.path} id={id} href={href} aria-label={name} aria-current={id === chosenId}>
@@ -40,7 +40,7 @@ export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: C
   }
   const taken = path && takenEdges(path, edges)
   const lines = edges.map((edge) => ({ edge, isTaken: taken?.has(edge) === true }))
-  // What the task has taken is drawn last: on top where lines cross.
+  // Taken lines are drawn last, so that they are on top where lines cross.
   lines.sort((one, other) => Number(one.isTaken) - Number(other.isTaken))
   return (
     <svg class="chart" role={role} aria-label={label} width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
@@ -58,7 +58,7 @@ export function ChartDrawing({ chart, label, counts, path, linkOf, chosenId }: C
   )
 }
 
-/** Whether it is behind the lines. */
+/** Whether a node is drawn behind the lines. */
 function isFrame({ kind }: ChartNode): boolean {
   return kind === 'compound' || kind === 'group'
 }
@@ -135,7 +135,7 @@ function State({ node, counts, path }: StateProps): VNode {
   )
 }
 
-/** Its name, and below or beside it how many are in it. */
+/** The name of a state, and its count below or beside the name. */
 function StateText({ node, note }: { readonly node: ChartNode; readonly note: string }): VNode {
   const { x, y, width, height, kind, name } = node
   const middle = x + width / 2

@@ -9,7 +9,7 @@ export interface MachineChart {
   readonly edges: readonly ChartEdge[]
 }
 
-/** A drawing that is made smaller than this is hard to read. */
+/** A drawing that is scaled down further is hard to read. */
 export const READABLE = 0.7
 
 export interface Point {
@@ -23,10 +23,10 @@ export interface Box extends Point {
 }
 
 /**
- * A state, or a mark: `start` points at the initial state, `any` stands for all states, and `group` is a box round states that have the same exits.
+ * A state or a mark. `start` points at the initial state, `any` stands for all states, and `group` is a box round states with the same exits.
  */
 export interface ChartNode extends Box {
-  /** Its path below the machine, dotted. A mark has that of the state around it, and is no state itself. */
+  /** The path below the machine, dotted. A mark has the path of the state that contains it. */
   readonly path: string
   readonly name: string
   readonly kind: 'atomic' | 'compound' | 'final' | 'start' | 'any' | 'group'

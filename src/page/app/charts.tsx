@@ -1,4 +1,4 @@
-/** The machines, drawn, with how many actors are in each state. */
+/** The charts of the machines, with the number of actors in each state. */
 import { machineCharts } from 'virtual:machine-charts'
 import { useSignal } from '@preact/signals'
 import type { RefObject, VNode } from 'preact'
@@ -11,15 +11,15 @@ import { onChart, pathText, type TaskPath } from './task-path.js'
 import './charts.css'
 
 export interface ChartsProps {
-  /** How many actors are in each state; absent where that is not of interest. */
+  /** The number of actors in each state. Absent if no numbers are shown. */
   readonly counts?: MachineCounts
-  /** A task's way: only its machine is drawn, with the state that it is in and those that it has been in. */
+  /** The path of a task. Only its machine is drawn, with the current and the earlier states of the task. */
   readonly path?: TaskPath | undefined
   /** The level of a machine's heading. Default: 3. */
   readonly level?: 2 | 3 | 4
-  /** The link of a state; undefined for a state without one. */
+  /** Returns the link of a state; undefined for a state without a link. */
   readonly linkOf?: (chart: MachineChart, node: ChartNode) => StateLink | undefined
-  /** The id of the link that was followed. */
+  /** The id of the link of the chosen state. */
   readonly chosenId?: string | undefined
 }
 
@@ -69,13 +69,13 @@ function Machine({ chart, counts, path: named, level, linkOf, chosenId }: Machin
       <p>{chart.description}</p>
       {isWide && (
         <p class="chart-hint">
-          {isFitted ? 'It is made smaller to fit.' : 'It is wider than this box: scroll it sideways.'}{' '}
+          {isFitted ? 'The drawing is scaled down to fit.' : 'The drawing is wider than this box. Scroll it sideways.'}{' '}
           <button type="button" onClick={() => (chosen.value = !isFitted)}>
             {isFitted ? 'Full size' : 'Fit'}
           </button>
         </p>
       )}
-      {/* It scrolls in its box, by keyboard as well. */}
+      {/* The focus lets a person scroll the box with the keyboard. */}
       <div
         ref={box}
         class={isFitted ? 'chart-box fitted' : isWide ? 'chart-box wide' : 'chart-box'}
@@ -110,7 +110,7 @@ function labelOf(
   return `${chart.id}: ${[...counts, ...way].join('; ')}`
 }
 
-/** How much of a drawing of this width its box shows at full size: below 1 it is wider. */
+/** The width of the box divided by the width of the drawing. Below 1, the drawing does not fit at full size. */
 function useShare(box: RefObject<HTMLElement | null>, width: number): number {
   const share = useSignal(1)
   useLayoutEffect(() => {
@@ -123,7 +123,7 @@ function useShare(box: RefObject<HTMLElement | null>, width: number): number {
   return share.value
 }
 
-/** Scrolls a box that is narrower than its drawing to the state of the task, or to the initial state. */
+/** Scrolls a box that is narrower than its drawing to the current state of the task, or else to the initial state. */
 function showState(box: HTMLElement | null, chart: MachineChart, state: string | undefined): void {
   const shown = chart.states.find(({ kind, path }) => (state === undefined ? kind === 'start' : path === state))
   if (box !== null && shown !== undefined) box.scrollLeft = shown.x + shown.width / 2 - box.clientWidth / 2

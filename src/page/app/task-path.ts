@@ -1,13 +1,13 @@
-/** Which states of its machine a task has been in. */
+/** The states of its machine that a task has entered. */
 import type { PageTaskKind, PageTaskState, TaskEvent } from '../wire.js'
 import { isIn, pathOf } from './chart-counts.js'
 import type { ChartEdge, MachineChart } from './chart.js'
 
-/** A task's way through its machine. */
+/** The path of a task through its machine. */
 export interface TaskPath {
   readonly machine: string
   readonly state: string
-  /** The states in order, with the present one; a state that was entered again is there again. */
+  /** The entered states in order, including the current one. A state that was entered again is repeated. */
   readonly visited: readonly string[]
   /** Whether earlier states are missing, because their events are no longer kept. */
   readonly isCut: boolean
@@ -16,8 +16,8 @@ export interface TaskPath {
 const machines: Readonly<Record<PageTaskKind, string>> = { async: 'asyncTask', command: 'commandTask' }
 
 /**
- * @param task its kind and its present state
- * @param events its events as they are kept, oldest first
+ * @param task its kind and current state
+ * @param events its known events, oldest first
  */
 export function taskPath(
   task: { readonly kind: PageTaskKind; readonly state: PageTaskState },
@@ -32,26 +32,26 @@ export function taskPath(
   return { machine: machines[task.kind], state, visited, isCut: first !== 'queued' && first !== 'running' }
 }
 
-/** The way in words: `queued → running → completed`. */
+/** The path in words: `queued → running → completed`. */
 export function pathText({ visited, isCut }: TaskPath): string {
   return [...(isCut ? ['…'] : []), ...visited].join(' → ')
 }
 
-/** The same way, with the paths that the states have in a chart. */
+/** The same path, in which each state is a path in the chart. */
 export function onChart(chart: MachineChart, path: TaskPath): TaskPath {
   const find = (state: string): string => pathOf(chart, state)
   return { ...path, state: find(path.state), visited: path.visited.map(find) }
 }
 
 /**
- * The lines that the task has gone along.
- * @param path with the paths of states, as {@link onChart} returns it
+ * Returns the lines that the task has taken.
+ * @param path as {@link onChart} returns it
  */
 export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): ReadonlySet<ChartEdge> {
   const taken = new Set<ChartEdge>()
   visited.slice(1).forEach((to, index) => {
     const state = visited[index] ?? ''
-    // Of several states around each other, the innermost handles an event.
+    // Of nested states, the innermost one handles an event.
     const [edge] = edges
       .filter((line) => line.to === to)
       .flatMap((line) => line.from.filter((from) => isIn(state, from)).map((from) => ({ line, from })))
@@ -61,12 +61,12 @@ export function takenEdges({ visited }: TaskPath, edges: readonly ChartEdge[]): 
   return taken
 }
 
-/** The kind of the tasks that a machine is for; undefined for a machine of something else. */
+/** The kind of task that a machine describes; undefined for other machines. */
 export function kindOfMachine(id: string): PageTaskKind | undefined {
   return (Object.keys(machines) as PageTaskKind[]).find((kind) => machines[kind] === id)
 }
 
-/** The name of the state in the machine, which has `failed` for a task that has timed out. */
+/** The name of a state in the machine, where a task that has timed out is `failed`. */
 export function machineState(state: PageTaskState): string {
   return state === 'timed-out' ? 'failed' : state
 }

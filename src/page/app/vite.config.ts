@@ -3,7 +3,7 @@ import { defineConfig } from 'vite'
 import { machineCharts } from '../../../scripts/chart-plugin.js'
 
 export default defineConfig({
-  // The page is served from where its server likes.
+  // The server may serve the page from any path.
   base: './',
   plugins: [machineCharts()],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },

@@ -1,4 +1,4 @@
-/** The results that wait for an owner, and why each does. */
+/** The results that wait for an owner, each with the reason. */
 import type { OwnerDelivery } from '../../wire.js'
 import { usePage } from '../page-state.js'
 import { TaskLink } from '../task/task-facts.js'

@@ -1,4 +1,4 @@
-/** Machines: the charts with how many actors are in each state. A click on a state of a task lists the tasks that are in it. */
+/** Machines: the charts with the number of actors in each state. A click on a state of a task lists the tasks in this state. */
 import { machineCharts } from 'virtual:machine-charts'
 import { useEffect, useRef } from 'preact/hooks'
 import { addressOf, type Address } from '../addresses.js'
@@ -36,8 +36,8 @@ export function MachinesPart({ address }: PartProps) {
           <div class="part-head">
             <h1 id="machines-heading">Machines</h1>
             <p class="hint">
-              How many are in each state now. States in a dotted box are left by each line that begins at the box. Click
-              a state of a task to list the tasks that are in it.
+              The numbers count the actors in each state. A line from a dotted box leaves every state in the box. Click
+              a state of a task to list the tasks in it.
             </p>
           </div>
           <Charts counts={machines} level={2} linkOf={linkOf} chosenId={link?.id} />
@@ -68,7 +68,7 @@ function stateLink(machine: string, path: string) {
   return { id: `state-${machine}-${path}`, href: addressOf('machines', undefined, query) }
 }
 
-/** The state that the address names, if there is one. */
+/** The state in the address, if the address has a known one. */
 function chosenIn({ query }: Address): { readonly chart: MachineChart; readonly node: ChartNode } | undefined {
   const chart = machineCharts.find(({ id }) => id === query.get('machine') && kindOfMachine(id) !== undefined)
   const node = chart && statesOf(chart).find(({ path }) => path === query.get('state'))

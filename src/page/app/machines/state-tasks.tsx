@@ -1,4 +1,4 @@
-/** The tasks that are in one state of their machine, each with a link. */
+/** A list of the tasks in a state of their machine, each with a link. */
 import { useSignal } from '@preact/signals'
 import type { PageTask } from '../../wire.js'
 import { Length } from '../shell/length.js'
@@ -14,7 +14,7 @@ interface Props {
   readonly onClose: () => void
 }
 
-/** How many are shown at first, and more at a time. */
+/** The number of tasks that are shown at first and added at each step. */
 const MANY = 100
 
 export function StateTasks({ headingId, state, description, tasks, onClose }: Props) {

@@ -1,4 +1,4 @@
-/** Which tasks are in a state of their machine. */
+/** Finds the tasks in a state of their machine. */
 import type { PageTask } from '../../wire.js'
 import { isIn, pathOf } from '../chart-counts.js'
 import type { MachineChart } from '../chart.js'
@@ -6,8 +6,8 @@ import { kindOfMachine, machineState } from '../task-path.js'
 import { STATES } from '../text/states.js'
 
 /**
- * In the order of the tasks.
- * @param path of a state, or of a state around others, in the chart of a machine of tasks; those of other machines have no tasks
+ * Keeps the order of the tasks. A state of a machine that does not describe tasks has none.
+ * @param path the path of the state in the chart; it may contain further states
  */
 export function tasksInState(chart: MachineChart, path: string, tasks: readonly PageTask[]): readonly PageTask[] {
   const kind = kindOfMachine(chart.id)

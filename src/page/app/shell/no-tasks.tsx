@@ -1,4 +1,4 @@
-/** Said where there are no tasks. */
+/** The message that is shown when there are no tasks. */
 import { usePage } from '../page-state.js'
 import { EmptyState } from './empty-state.js'
 

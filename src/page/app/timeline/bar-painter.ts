@@ -1,4 +1,4 @@
-/** Draws the bar of a task: hollow while it was queued, then filled; with its commands, marks and length. */
+/** Draws the bar of a task, with its commands, marks and length. The bar is hollow for the time in the queue, and filled for the run. */
 import type { PageTask, TaskMark } from '../../wire.js'
 import { duration, growing } from '../text/format.js'
 import { STATE_OF_COMMAND } from '../text/command-states.js'
@@ -21,7 +21,7 @@ const MARK_WIDTH = 9
 /** A narrower pattern cannot be recognised. */
 const LEAST_PATTERN = 8
 
-/** @param y the middle of the row @param height of the bar */
+/** @param y the middle of the row @param height the height of the bar */
 export function drawBar(scene: Scene, task: PageTask, y: number, height: number, withText: boolean): void {
   const { context, palette, window, width, now } = scene
   const x = (at: number): number => xOf(at, window, width)
@@ -56,7 +56,7 @@ function isOfDelivery(kind: TaskMark['kind']): boolean {
   return kind === 'owed' || kind === 'leased' || kind === 'delivered'
 }
 
-/** Of marks that would overlap, the last one: it is the latest. */
+/** Keeps the latest of several marks that would overlap. */
 function apart<Mark extends { readonly x: number }>(marks: readonly Mark[]): readonly Mark[] {
   return marks.filter(({ x }, index) => (marks[index + 1]?.x ?? Infinity) - x >= MARK_WIDTH)
 }

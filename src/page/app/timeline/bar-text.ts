@@ -1,9 +1,9 @@
-/** Where the length of a task is written: on its bar, else beside it, else nowhere. In px. */
+/** Finds the place of a task's length: on the bar, or beside it if the bar is too short, or none. All numbers are in px. */
 
 interface Bar {
   readonly start: number
   readonly end: number
-  /** Of the canvas; what is outside is not visible. */
+  /** The width of the canvas. */
   readonly width: number
   /** The middles of its marks. */
   readonly marks: readonly number[]

@@ -1,8 +1,8 @@
-/** Which tasks were launched by which other task of the page. */
+/** The families of tasks: a task, the tasks that it launched, and so on. */
 import type { PageTask } from '../../wire.js'
 
 export interface Families {
-  /** The first known task of the chain of launches that led to this one; the task itself if no other task launched it. */
+  /** The first known task in the chain of launches that led to this task, or the task itself. */
   rootOf(task: PageTask): PageTask
   /** The oldest first. */
   childrenOf(task: PageTask): readonly PageTask[]

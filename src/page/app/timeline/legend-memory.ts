@@ -26,7 +26,7 @@ export function legendMemory(storageOf: () => TextStorage): LegendMemory {
       try {
         storageOf().setItem(KEPT_AS, 'closed')
       } catch {
-        // The legend is open again the next time.
+        // The legend will be open again in the next visit.
       }
     },
   }

@@ -1,4 +1,4 @@
-/** The meaning of the signs, and the keys. */
+/** Explains the icons, the marks and the keys. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskMark } from '../../wire.js'

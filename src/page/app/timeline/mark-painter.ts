@@ -1,8 +1,8 @@
-/** Draws the marks on a bar: each kind has its own shape. */
+/** Draws the marks on a bar. Each kind has its own shape. */
 import type { TaskMark } from '../../wire.js'
 import type { Palette } from './palette.js'
 
-/** The shapes in words, for the legend. */
+/** The names of the marks, in the order of the legend. */
 export const MARKS: readonly (readonly [TaskMark['kind'], string])[] = [
   ['question', 'Question'],
   ['answer', 'Answer'],

@@ -1,8 +1,9 @@
 /**
- * The rows of the timeline, as a tree of three levels and more: what runs, what waits and what has ended; in each of them the owners and the
- * instances; and below those their tasks.
+ * The rows of the timeline form a tree. On its first level are the phases: running, waiting and ended. Each phase contains owners and instances,
+ * and these contain their tasks.
  *
- * A task that another one launched is below that one, whichever owner has it now. A family is among what runs while one of its tasks runs.
+ * A launched task is below the task that launched it, whichever owner has it now. A whole family is in the phase `running` while one of its tasks
+ * runs, and otherwise in `waiting` while one of them waits.
  */
 import type { PageTask, PageTaskKind } from '../../wire.js'
 import { familiesOf, type Families } from './families.js'
@@ -12,14 +13,14 @@ export type Phase = 'running' | 'waiting' | 'ended'
 /** In the order in which they are shown. */
 const PHASES: readonly Phase[] = ['running', 'waiting', 'ended']
 
-/** With more tasks than this, what waits is one row until a person opens it. */
+/** With more tasks than this, the phase `waiting` is closed until a person opens it. */
 const MAX_WAITING = 20
 
 interface HeadRow {
   /** Unique among rows. */
   readonly key: string
   readonly isOpen: boolean
-  /** How many of its tasks are in this phase; others belong to the same families. */
+  /** The number of its tasks that are in this phase themselves, and not only through their family. */
   readonly count: number
   /** All of its tasks, the newest first. Their bars are drawn in this row while it is closed. */
   readonly tasks: readonly PageTask[]
@@ -40,7 +41,7 @@ export interface TaskRow {
   readonly type: 'task'
   readonly key: string
   readonly task: PageTask
-  /** 0 for a task that is below no other. */
+  /** 0 for a task that is not below another task. */
   readonly depth: number
 }
 
@@ -72,7 +73,7 @@ function phaseRows(phase: Phase, tasks: readonly PageTask[], families: Families,
   for (const group of groupsOf(phase, tasks, families, toggled)) {
     rows.push(group)
     if (!group.isOpen) continue
-    // Of what waits, the oldest is likely to start next.
+    // The oldest waiting task is likely to start next.
     const members = phase === 'waiting' ? group.tasks.toReversed() : group.tasks
     for (const task of members) if (families.rootOf(task) === task) push(task, 0)
   }
@@ -100,7 +101,7 @@ function groupsOf(phase: Phase, tasks: readonly PageTask[], families: Families, 
     })
 }
 
-/** The phase of the family of each task: the first one that any of its tasks is in. */
+/** Returns the phase of a task's family, which is the first phase that any task of the family is in. */
 function familyPhases(tasks: readonly PageTask[], families: Families): (task: PageTask) => Phase {
   const phases = new Map<PageTask, Phase>()
   for (const task of tasks) {

@@ -1,4 +1,4 @@
-/** The stretch of time that the timeline shows, and its place on the screen. */
+/** The visible period of the timeline, and its position on the screen. */
 
 export interface TimeWindow {
   /** In ms since the epoch. */
@@ -8,10 +8,10 @@ export interface TimeWindow {
 
 const SHORTEST_MS = 50
 const LONGEST_MS = 7 * 24 * 3600 * 1000
-/** The part of the window that stays free on the right of the present. */
+/** The part of the window to the right of the current time. */
 const AHEAD = 0.04
 
-/** The window of a length that ends just after `now`. */
+/** Returns a window of this length that ends shortly after `now`. */
 export function windowAt(now: number, lengthMs: number): TimeWindow {
   const to = now + lengthMs * AHEAD
   return { from: to - lengthMs, to }
@@ -34,12 +34,12 @@ export function panned({ from, to }: TimeWindow, part: number): TimeWindow {
   return { from: from + by, to: to + by }
 }
 
-/** A length that shows these times as a whole, up to an hour. */
+/** Returns a length that covers the time since `oldest`, at most an hour. */
 export function fittingLength(oldest: number, now: number): number {
   return Math.min(3600_000, Math.max(20_000, (now - oldest) * 1.1))
 }
 
-/** Where a time is, in pixels from the left. */
+/** Returns the position of a time, in px from the left. */
 export function xOf(at: number, { from, to }: TimeWindow, width: number): number {
   return ((at - from) / (to - from)) * width
 }

@@ -1,4 +1,4 @@
-/** The bars and the axis: canvases that are drawn again in a frame only when the difference is visible. */
+/** The bars and the axis, on two canvases. A frame redraws them only if the difference is visible. */
 import { useEffect, useRef } from 'preact/hooks'
 import { onFrame } from '../browser-clock.js'
 import type { ListWindow } from '../list-window.js'

@@ -1,4 +1,4 @@
-/** Draws the rows that are on the screen, and the axis above them. */
+/** Draws the visible rows and the axis above them. */
 import { preciseTime, timeOfDay } from '../text/format.js'
 import { drawBar, type Scene } from './bar-painter.js'
 import type { GroupRow, Row, PhaseRow } from './rows.js'
@@ -8,7 +8,6 @@ export const ROW = 26
 export const AXIS = 32
 const BAR = 16
 
-/** @param first the index of the first row on the canvas */
 export function drawRows(scene: Scene, rows: readonly Row[], height: number): void {
   const { context, palette, width } = scene
   context.clearRect(0, 0, width, height)
@@ -46,7 +45,7 @@ export function drawAxis(scene: Scene): void {
   context.fill()
 }
 
-/** All the tasks of a phase or a group in one row. Of tasks that cover the same pixels, one is drawn. */
+/** Draws all tasks of a phase or a group in one row. If several cover the same pixels, only one of them is drawn. */
 function drawClosed(scene: Scene, { tasks }: PhaseRow | GroupRow, y: number): void {
   const { window, width, now } = scene
   let covered = -1

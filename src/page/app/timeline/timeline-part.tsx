@@ -21,7 +21,7 @@ export function TimelinePart({ address }: PartProps) {
   const toggled = useSignal<Toggled>(new Map())
   const timeline = useTimelineView()
   const { tasks } = timeline
-  // The rows have an order of their own.
+  // The rows have their own order.
   const filter = useMemo(
     () => ({ ...readFilter(address.query), sort: 'created' as const, isAscending: false }),
     [address],
@@ -90,7 +90,7 @@ export function TimelinePart({ address }: PartProps) {
 
 const NO_NAMES = { owners: [], instances: [], subagents: [] } as const
 
-/** The chosen task stays. */
+/** Keeps the chosen task. */
 function withoutFilter({ part, query }: Address): string {
   return withParameter({ part, query: new URLSearchParams() }, 'task', query.get('task') ?? undefined)
 }

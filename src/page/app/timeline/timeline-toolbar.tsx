@@ -1,4 +1,4 @@
-/** What the timeline shows: its stretch of time, and whether it goes on. */
+/** The buttons that choose the visible period, follow the current time and pause. */
 import type { ViewChange } from './timeline-view.js'
 
 interface Props {

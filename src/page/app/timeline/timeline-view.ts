@@ -1,4 +1,4 @@
-/** What stretch of time is shown: one that follows the present, or one that stands still. */
+/** The visible period, which follows the current time or is fixed. */
 import { lengthOfWindow, panned, windowAt, zoomed, type TimeWindow } from './time-window.js'
 
 export type TimelineView =
@@ -16,7 +16,7 @@ export function windowOf(view: TimelineView, now: number): TimeWindow {
   return view.mode === 'following' ? windowAt(now, view.lengthMs) : view.window
 }
 
-/** A view that follows goes on following when it is zoomed; it stands still when it is moved. */
+/** Zooming keeps the mode of the view. Moving makes the view fixed. */
 export function changedView(view: TimelineView, change: ViewChange, now: number): TimelineView {
   const shown = windowOf(view, now)
   switch (change.type) {
@@ -34,7 +34,7 @@ export function changedView(view: TimelineView, change: ViewChange, now: number)
   }
 }
 
-/** What a key of the keyboard does to the view. */
+/** Returns the change that a key makes to the view. */
 export function viewChangeOf(
   key: string,
   isShift: boolean,

@@ -1,17 +1,17 @@
-/** Zooming with the wheel and moving by dragging. */
+/** Zooms with the wheel and moves by dragging. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { ViewChange } from './timeline-view.js'
 
-/** A shorter way is a click, in px. */
+/** A shorter movement counts as a click, in px. */
 const DRAG_PX = 4
 
 export interface Gestures {
-  /** Whether the last press was a drag: then the click that ends it chooses nothing. */
+  /** Whether the last press was a drag, whose final click must not choose a row. */
   wasDragged(): boolean
 }
 
-/** @param left where the bars begin, in px; further left is the label */
+/** @param left the left edge of the bars, in px, after the labels */
 export function useTimeGestures(
   ref: RefObject<HTMLElement | null>,
   left: number,

@@ -1,4 +1,4 @@
-/** The state of the timeline: the stretch of time that it shows, and the tasks that it shows while it is paused. */
+/** The state of the timeline: the visible period, and the tasks that are shown while it is paused. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { PageTask } from '../../wire.js'
@@ -18,7 +18,7 @@ export interface Timeline {
   readonly pause: () => void
 }
 
-/** The first view is long enough for this many tasks. */
+/** The first view covers the time since the creation of the last 40 tasks. */
 const LATEST = 40
 
 export function useTimelineView(): Timeline {
