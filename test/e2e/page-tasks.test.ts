@@ -164,7 +164,7 @@ describe('the machine of a task', () => {
       )
     await box.waitFor()
     expect(await isWide()).toBe(false)
-    await page.setViewportSize({ width: 340, height: 800 })
+    await page.setViewportSize({ width: 300, height: 800 })
     await page.getByText('The drawing is wider than this box').waitFor()
     expect(await isWide()).toBe(true)
     await button(page, 'Fit').click()
