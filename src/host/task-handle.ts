@@ -37,6 +37,11 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * `StoreError` the result is still undelivered, and the next read tries again.
    */
   readonly result: Promise<Output>
+  /**
+   * The id of the delivery to your code, once `result` has settled. With a store, write it to your transcript together with what you do with the
+   * result, so that `wasDelivered` can answer for it after a crash. Undefined without a store, and if a message delivers the result.
+   */
+  readonly deliveryId: string | undefined
   /** The current record, as a frozen snapshot. Available even after the manager has pruned it. */
   readonly record: AsyncTaskInfo
   /** The output of the task, from the first byte that is kept until the task ends. A slow subscriber misses output that is no longer kept. */
@@ -81,6 +86,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   readonly #manager: AsyncTaskManager
   readonly #entry: TaskEntry
   #result: Promise<Output> | undefined
+  #deliveryId: string | undefined
 
   constructor(manager: AsyncTaskManager, entry: TaskEntry) {
     this.id = entry.record.id
@@ -96,6 +102,10 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
         throw error
       },
     ))
+  }
+
+  get deliveryId(): string | undefined {
+    return this.#deliveryId
   }
 
   get record(): AsyncTaskInfo {
@@ -137,11 +147,14 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 
   /** Takes the result. Resolves when the task has ended and its result is delivered. */
   async #take(): Promise<void> {
-    if (!isTerminal(this.record)) await this.#manager.waitFor([this.id])
+    if (!isTerminal(this.record)) this.#deliveryId = (await this.#manager.waitFor([this.id])).deliveryId
     // Not with a wait, which would also take a result that a message contains. Such a result must stay undelivered if the message is refused.
     else if (this.#isRetained) {
       const lease = this.#manager.lease({ taskIds: [this.id] })
-      if (lease?.stored !== undefined) await lease.stored
+      if (lease?.stored !== undefined) {
+        await lease.stored
+        this.#deliveryId = lease.deliveryId
+      }
       lease?.acknowledge()
     }
   }

@@ -1,6 +1,6 @@
 /** Runs the turns of one agent one at a time, for all callers. */
 import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs'
-import type { TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
+import type { TriggerAgentTurn, TurnDelivery } from '../async-tasks/delivery/auto-trigger.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
 import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 
@@ -14,8 +14,15 @@ const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
   signal: { expected: 'an AbortSignal', accepts: (value) => value instanceof AbortSignal },
 }
 
-/** Takes a turn of the agent: sends it a text and returns its answer. `signal` aborts when the turn is cancelled or everything is disposed. */
-export type Respond<Answer> = (text: string, signal: AbortSignal) => Answer | PromiseLike<Answer>
+/**
+ * Takes a turn of the agent: sends it a text and returns its answer. `signal` aborts when the turn is cancelled or everything is disposed. `delivery`
+ * is present for a turn that delivers results: write its `deliveryId` to your transcript together with the text, for `wasDelivered`.
+ */
+export type Respond<Answer> = (
+  text: string,
+  signal: AbortSignal,
+  delivery?: TurnDelivery,
+) => Answer | PromiseLike<Answer>
 
 /** The turns of one agent. */
 export interface AgentTurns<Answer> {
@@ -40,6 +47,7 @@ export interface AgentTurns<Answer> {
 
 interface QueuedTurn<Answer> {
   readonly text: string
+  readonly delivery: TurnDelivery | undefined
   readonly controller: AbortController
   readonly resolve: (answer: Answer) => void
   readonly reject: (reason: unknown) => void
@@ -83,14 +91,16 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
   let running: { readonly turn: QueuedTurn<Answer>; readonly isOver: Promise<void> } | undefined
   let isDisposed = false
 
-  const take = async (text: string, options: TakeTurnOptions = {}): Promise<Answer> => {
+  const take = (text: string, options: TakeTurnOptions = {}): Promise<Answer> => queue(text, options)
+
+  const queue = async (text: string, options: TakeTurnOptions, delivery?: TurnDelivery): Promise<Answer> => {
     checkOptions(options, takeOptionTypes)
     const { signal } = options
     signal?.throwIfAborted()
     if (isDisposed) throw disposed()
     let turn!: QueuedTurn<Answer>
     const answer = new Promise<Answer>((resolve, reject) => {
-      turn = { text, controller: new AbortController(), resolve, reject }
+      turn = { text, delivery, controller: new AbortController(), resolve, reject }
     })
     const abort = (): void => giveUp(turn, signal?.reason)
     signal?.addEventListener('abort', abort)
@@ -120,10 +130,10 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
     waiting.delete(turn)
     // The call that requested the turn returns first.
     await Promise.resolve()
-    const { text, controller, resolve, reject } = turn
+    const { text, delivery, controller, resolve, reject } = turn
     try {
       controller.signal.throwIfAborted()
-      resolve(await respond(text, controller.signal))
+      resolve(await respond(text, controller.signal, delivery))
     } catch (error) {
       reject(error)
     }
@@ -145,7 +155,7 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
   return {
     take,
     isBusy$: busy$.pipe(distinctUntilChanged()),
-    triggerAgentTurn: (text, { signal }) => take(text, { signal }),
+    triggerAgentTurn: (text, delivery) => queue(text, { signal: delivery.signal }, delivery),
     dispose,
     [Symbol.asyncDispose]: dispose,
   }

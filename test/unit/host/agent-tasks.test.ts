@@ -459,7 +459,7 @@ describe('a field that does not exist', () => {
   it.each<[object, string]>([
     [
       { subagents: { a: { run: () => 'x', timeoutMs: 5 } } },
-      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, maxConcurrent, rate, durable, releasesSlot, runsElsewhere, survivesHost,',
+      'options.subagents.a.timeoutMs: got 5, expected one of the names run, name, description, contextSchema, retry, budget, maxConcurrent, rate, durable, releasesSlot, runsElsewhere, survivesHost,',
     ],
     [{ subagents: { a: { run: () => 'x', maxConcurent: 2 } } }, 'the nearest is maxConcurrent.'],
     [{ subagents: { a: { run: () => 'x', descripton: 'd' } } }, 'the nearest is description.'],

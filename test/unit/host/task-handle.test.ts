@@ -242,6 +242,34 @@ describe('a host with a store', () => {
     },
   )
 
+  it.each(['claimed before its end', 'read after its end'])(
+    'H1: has an id for a result that was %s, and the next host does not deliver what is in the transcript',
+    async (when) => {
+      const store = memoryStore()
+      const { tasks, runs } = setUp({ store })
+      const handle = tasks.launch('worker', 'work')
+      const early = when === 'claimed before its end' ? handle.result : undefined
+      expect(handle.deliveryId).toBeUndefined()
+      await settle()
+      runs[0]?.resolve('done')
+      await vi.waitFor(() => expect(handle.record.status).toBe('completed'))
+      await (early ?? handle.result)
+      await tasks.manager.stored()
+      const asked: string[] = []
+      const next = createAgentTasks({
+        store: store.copy(),
+        wasDelivered: (deliveryId) => {
+          asked.push(deliveryId)
+          return deliveryId === handle.deliveryId
+        },
+      })
+      await next.recovered
+      expect(asked).toEqual([handle.deliveryId])
+      expect(next.manager.getPendingNotifications()).toEqual([])
+      await next.dispose()
+    },
+  )
+
   it('H1: that cannot be written owes the result, which the next read takes', async () => {
     const { store, state } = breakableStore()
     const { tasks, runs, owed } = setUp({ store })

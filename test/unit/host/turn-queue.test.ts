@@ -1,6 +1,6 @@
 /** Turns of one agent: one at a time, and nothing is left of those that are over. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createAgentTasks, createTurns, DisposedError, InvalidInputError } from '../../../src/index.js'
+import { createAgentTasks, createTurns, DisposedError, InvalidInputError, type Respond } from '../../../src/index.js'
 import { createManualClock } from '../../../src/testing/manual-clock.js'
 import { deferred } from '../tools/tool-host.js'
 import { settle } from './launched-tasks.js'
@@ -8,7 +8,7 @@ import { settle } from './launched-tasks.js'
 /** Turns whose answers the test gives. */
 function setUp() {
   const answers: ReturnType<typeof deferred<string>>[] = []
-  const respond = vi.fn((_text: string, _signal: AbortSignal) => {
+  const respond = vi.fn<Respond<string>>(() => {
     const answer = deferred<string>()
     answers.push(answer)
     return answer.promise
@@ -38,6 +38,21 @@ describe('turns', () => {
     }
     expect(await Promise.all(all)).toEqual(['answer to a', 'answer to b', 'answer to c'])
     expect(busy).toEqual([false, true, false])
+  })
+
+  it('H4: know the delivery that a turn for results makes, and no other turn has one', async () => {
+    const { turns, respond, answers } = setUp()
+    const delivery = { deliveryId: 'd1', taskIds: ['a'], signal: new AbortController().signal }
+    const both = [turns.take('mine'), turns.triggerAgentTurn('results', delivery)]
+    await settle()
+    answers[0]?.resolve('')
+    await settle()
+    answers[1]?.resolve('')
+    await Promise.all(both)
+    expect(respond.mock.calls.map(([text, , carried]) => [text, carried])).toEqual([
+      ['mine', undefined],
+      ['results', delivery],
+    ])
   })
 
   it('H4: begin after the call that asks for one has returned', async () => {
