@@ -15,6 +15,7 @@ const all = [
   'guarantees',
   'docs:check',
   'docs:names',
+  'api:check',
   'test:coverage',
   'faults',
   'coverage:charts',

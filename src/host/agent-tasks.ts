@@ -35,7 +35,6 @@ import { withOverdue } from '../tools/overdue-notifications.js'
 import type { Tool } from '../tools/tool.js'
 import { foregroundOptionTypes, type ForegroundOptions } from '../tools/task-tool-options.js'
 import type { ToolSetting } from '../tools/tool-descriptor.js'
-import type { createRunCommandTool } from '../tools/run-command.js'
 import { createHostTools, type AgentTools, type OptionalTools } from '../tools/tool-list.js'
 import { tracedTools } from '../tools/traced-tools.js'
 import {
@@ -53,33 +52,6 @@ import type { TaskHandle } from './task-handle.js'
 import { DEFAULT_TURN_TIMEOUT_MS, Turns, type AfterTurn, type Turn, type TurnOutcome, type WithTurn } from './turns.js'
 
 const DEFAULT_MAX_DELAY_MS = 60_000
-
-/**
- * The tools for a model, including the one that needs a `taskManager`.
- * @useDeclaredType
- */
-export type AgentToolsWithCommands = AgentTools & Pick<OptionalTools, 'submit_commands'>
-
-/** With `commands`, the tools include `run_command`. */
-export type WithRunCommand = {
-  /** The tools for the model. */
-  readonly tools: {
-    /** Runs a program as a command. */
-    readonly run_command: ReturnType<typeof createRunCommandTool>
-  }
-}
-
-/** With `schedules`, the tools include `schedule`. */
-export type WithSchedule = {
-  /** The tools for the model. */
-  readonly tools: Pick<OptionalTools, 'schedule'>
-}
-
-/** With `monitors`, the tools include `monitor`. */
-export type WithMonitor = {
-  /** The tools for the model. */
-  readonly tools: Pick<OptionalTools, 'monitor'>
-}
 
 /** The result of `createAgentTasks`. */
 export interface AgentTasks<Known extends Subagents = Subagents> {
@@ -196,7 +168,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
 /** The result of `createAgentTasks` with a `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, including `submit_commands`. */
-  readonly tools: AgentToolsWithCommands
+  readonly tools: AgentTools & { readonly submit_commands: OptionalTools['submit_commands'] }
 }
 
 /**
@@ -212,10 +184,14 @@ export function createAgentTasks<
 >(
   options: AgentTasksOptions<Commands, Programs, Known, Scheduling, Watching> = {},
 ): (Commands extends TaskManager | ClusterTasks ? AgentTasksWithCommands<Known> : AgentTasks<Known>) &
-  (Programs extends CommandsOptions ? WithRunCommand : unknown) &
-  (Scheduling extends ScheduleOptions ? WithSchedule : unknown) &
-  (Watching extends MonitorLimits ? WithMonitor : unknown) {
-  return wire(options) as AgentTasksWithCommands<Known> & WithRunCommand & WithSchedule & WithMonitor
+  (Programs extends CommandsOptions
+    ? { readonly tools: { readonly run_command: OptionalTools['run_command'] } }
+    : unknown) &
+  (Scheduling extends ScheduleOptions
+    ? { readonly tools: { readonly schedule: OptionalTools['schedule'] } }
+    : unknown) &
+  (Watching extends MonitorLimits ? { readonly tools: { readonly monitor: OptionalTools['monitor'] } } : unknown) {
+  return wire(options) as AgentTasksWithCommands<Known> & { readonly tools: OptionalTools }
 }
 
 function wire(options: AgentTasksOptions): AgentTasks {

@@ -15,4 +15,4 @@ export type { PastTask, TaskHistory } from './history/task-history.js'
 
 // Your own store
 export { STORE_TABLES } from './store.js'
-export type { Store, StoreChange, StoreContents } from './store.js'
+export type { LocalStore, Store, StoreChange, StoreContents } from './store.js'

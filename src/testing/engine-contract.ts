@@ -17,14 +17,11 @@ export interface EngineSubject {
   readonly dispose: () => Promise<void>
 }
 
-/** One case of the contract. */
-export type EngineCase = ContractCase
-
 /**
  * The contract for a runner or an engine of your own: `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates the subject of each case
  */
-export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly EngineCase[] {
+export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly ContractCase[] {
   return casesOf(CASES, makeSubject)
 }
 

@@ -27,7 +27,7 @@ export type { RunUntilOptions } from './run-until.js'
 // A model of the manager, and commands that compare a manager with it
 export { managerCommands } from './manager-commands.js'
 export { compareManager, createManagerPair, managerCommand } from './manager-pair.js'
-export type { ManagerCommand, ManagerPairOptions } from './manager-pair.js'
+export type { ManagerCommand, ManagerPair, ManagerPairOptions } from './manager-pair.js'
 export { managerModel } from './manager-model.js'
 
 // Arbitraries

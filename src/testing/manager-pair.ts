@@ -30,6 +30,14 @@ export interface ManagerSystem {
   readonly reservations: (string | null)[]
 }
 
+/** A manager and its model, as `fc.modelRun` takes them. */
+export interface ManagerPair {
+  /** The expected state of the manager, and the leases and reservations that the commands took. */
+  readonly model: ManagerModel
+  /** The manager, with its clock, and its leases and reservations. */
+  readonly real: ManagerSystem
+}
+
 /** A command for `fc.commands`. `managerCommands` has the kit's; `managerCommand` makes one of your own. */
 export type ManagerCommand = fc.Command<ManagerModel, ManagerSystem>
 
@@ -48,7 +56,7 @@ export interface ManagerPairOptions {
  * @example
  * fc.modelRun(() => createManagerPair({ maxAsyncTasks: 2 }), commands)
  */
-export function createManagerPair(options: ManagerPairOptions = {}): { model: ManagerModel; real: ManagerSystem } {
+export function createManagerPair(options: ManagerPairOptions = {}): ManagerPair {
   const {
     maxAsyncTasks = 2,
     notifyCancelled = false,

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { openStore, type OpenStore, type RemoteStore } from '../store/open-store.js'
 import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'
 import { STORE_TABLES } from '../store/store.js'
+import type { ContractCase } from './contract-cases.js'
 
 /** The subject of the contract. */
 export interface StoreSubject {
@@ -14,20 +15,12 @@ export interface StoreSubject {
   readonly dispose?: () => void | Promise<void>
 }
 
-/** One case of the contract. */
-export interface StoreCase {
-  /** What it checks, as a sentence. */
-  readonly name: string
-  /** Runs it. Rejects if the store breaks the contract. */
-  readonly run: () => Promise<void>
-}
-
 /**
  * The contract of `Store`, for a store of your own:
  * `for (const { name, run } of storeContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates a store that is empty and not open, for each case
  */
-export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSubject>): readonly StoreCase[] {
+export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSubject>): readonly ContractCase[] {
   return Object.entries(CASES).map(([name, check]) => ({
     name,
     run: async () => {

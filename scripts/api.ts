@@ -1,0 +1,142 @@
+/**
+ * `npm run api`: writes a report of the public names of each entry point, with their signatures, to `docs/reference/api-report/`. `-- --check` writes nothing, and
+ * fails when a report is out of date. Both fail when there are more names than `MAX_NAMES`. API Extractor reads the declarations that `tsc` makes of the sources, so that no build is needed.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
+import { differences, keptReport, namesOf } from './api-report.js'
+
+/** How many names all entry points together may have (docs/adr/0061). */
+const MAX_NAMES = 300
+
+type Manifest = { name: string; exports: Record<string, { types?: string } | string> }
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const folder = join('docs', 'reference', 'api-report')
+// Inside the repository, so that the packages that the declarations import are found.
+const declarations = join(root, 'reports', 'declarations')
+const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values
+
+emitDeclarations()
+const reports = makeReports()
+const names = new Set([...reports.values()].flatMap(namesOf))
+if (check) checkReports()
+else writeReports()
+if (names.size > MAX_NAMES)
+  {fail(`api: the entry points export ${names.size} names, and at most ${MAX_NAMES} are allowed (docs/adr/0061)`)}
+
+function emitDeclarations(): void {
+  rmSync(declarations, { recursive: true, force: true })
+  const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+  const options = ['-p', 'src/tsconfig.build.json', '--outDir', declarations]
+  const { status } = spawnSync(process.execPath, [compiler, ...options], { cwd: root, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`api: tsc ended with ${status ?? 'a signal'}`)
+}
+
+/** The reports by file name. */
+function makeReports(): Map<string, string> {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+  const entryPoints = Object.entries(manifest.exports).flatMap(([subpath, value]) =>
+    typeof value === 'string' || value.types === undefined
+      ? []
+      : [{ name: manifest.name + subpath.slice(1), file: join(declarations, value.types.replace('./dist/', '')) }],
+  )
+  const made = join(root, 'reports', 'api')
+  rmSync(made, { recursive: true, force: true })
+  mkdirSync(made, { recursive: true })
+  const files = entryPoints.map(({ file }) => file)
+  let state: CompilerState | undefined
+  const written = new Map<string, string>()
+  for (const { name, file } of entryPoints) {
+    const reportFileName = `${name.replaceAll('/', '-')}.api.md`
+    const config = configOf(file, files, made, reportFileName)
+    // All entry points share one program: it takes most of the time.
+    state ??= CompilerState.create(config, { additionalEntryPoints: files })
+    const { errorCount } = Extractor.invoke(config, {
+      localBuild: true,
+      compilerState: state,
+      messageCallback: (message) => {
+        message.handled = message.logLevel !== ExtractorLogLevel.Error
+      },
+    })
+    if (errorCount > 0) throw new Error(`api: API Extractor cannot read ${file}`)
+    written.set(reportFileName, keptReport(readFileSync(join(made, reportFileName), 'utf8'), name))
+  }
+  return written
+}
+
+function configOf(file: string, files: string[], reportFolder: string, reportFileName: string): ExtractorConfig {
+  const quiet = { default: { logLevel: ExtractorLogLevel.None } }
+  return ExtractorConfig.prepare({
+    configObjectFullPath: undefined,
+    packageJsonFullPath: join(root, 'package.json'),
+    configObject: {
+      projectFolder: root,
+      mainEntryPointFilePath: file,
+      newlineKind: 'lf',
+      compiler: {
+        overrideTsconfig: {
+          compilerOptions: {
+            target: 'ES2023',
+            lib: ['ES2023'],
+            module: 'NodeNext',
+            moduleResolution: 'NodeNext',
+            types: ['node'],
+            strict: true,
+            exactOptionalPropertyTypes: true,
+            skipLibCheck: true,
+          },
+          files,
+        },
+      },
+      apiReport: { enabled: true, reportFileName, reportFolder, reportTempFolder: join(reportFolder, 'temp') },
+      docModel: { enabled: false },
+      dtsRollup: { enabled: false },
+      tsdocMetadata: { enabled: false },
+      messages: {
+        compilerMessageReporting: quiet,
+        // A public name may mention a type that is not public.
+        extractorMessageReporting: quiet,
+        // typedoc checks the comments.
+        tsdocMessageReporting: quiet,
+      },
+    },
+  })
+}
+
+function presentReports(): string[] {
+  return existsSync(join(root, folder))
+    ? readdirSync(join(root, folder)).filter((name) => name.endsWith('.api.md'))
+    : []
+}
+
+function writeReports(): void {
+  mkdirSync(join(root, folder), { recursive: true })
+  for (const name of presentReports()) if (!reports.has(name)) rmSync(join(root, folder, name))
+  for (const [name, text] of reports) writeFileSync(join(root, folder, name), text)
+  console.log(`api: wrote ${reports.size} reports with ${names.size} names to ${folder}`)
+}
+
+function checkReports(): void {
+  const present = presentReports()
+  for (const name of present) if (!reports.has(name)) fail(`api: ${join(folder, name)} is the report of no entry point`)
+  for (const [name, text] of reports) {
+    const path = join(folder, name)
+    const found = present.includes(name) ? readFileSync(join(root, path), 'utf8') : ''
+    const lines = differences(found, text)
+    if (lines.length > 0) fail([`api: ${path} is out of date, ${lines[0] ?? ''}`, ...lines.slice(1)].join('\n'))
+  }
+  if (process.exitCode === undefined)
+    {console.log(`api: ${reports.size} reports with ${names.size} names are up to date`)}
+  else console.error('api: `npm run api` writes the reports')
+}
+
+function fail(message: string): void {
+  console.error(message)
+  process.exitCode = 1
+}
