@@ -50,6 +50,40 @@ await agent.dispose()
 console.log(ended.map((task) => \`\${task.id} \${task.status}\`).join())
 `
 
+// A package that exports what it makes of this one: its declarations must be able to name every type (docs/adr/0061).
+const libraryProgram = `
+import { createAgentTasks, createTurns, functionRunner, processRunner } from 'agent-tasks'
+import { createTaskClient } from 'agent-tasks/client'
+import { createInspector } from 'agent-tasks/inspect'
+import { localInstance, mcpInstance, startTaskServer } from 'agent-tasks/server'
+import { memoryStore, openStore, sqliteStore } from 'agent-tasks/store'
+import { recordDeliveryLog } from 'agent-tasks/testing/ledger'
+export const turns = createTurns(async (text: string) => text)
+export const tasks = createAgentTasks({
+  subagents: { echo: () => 'text', report: () => ({ lines: 3 }), shout: processRunner({ command: 'shout' }) },
+  commands: { allow: ['npm'] },
+  schedules: {},
+  monitors: {},
+  isAgentBusy: turns.isBusy$,
+  triggerAgentTurn: turns.triggerAgentTurn,
+})
+export const handle = tasks.launch('report', 'goal')
+export const result = handle.result
+export const { tools, manager, reminders } = tasks
+export const waited = manager.waitFor([handle.id])
+export const log = recordDeliveryLog(manager)
+export const runner = functionRunner(() => 'text')
+export const stores = [sqliteStore('tasks.db'), memoryStore()]
+export const opened = openStore(memoryStore())
+export const server = startTaskServer()
+export const instances = [localInstance({ id: 'a', tools: [] }), mcpInstance({ id: 'b', command: 'b' })]
+export const client = createTaskClient({ url: 'http://127.0.0.1:3300' })
+export const submitted = client.submit({ task_name: 'Add', commands: [{ tool_name: 'add', args: {} }] })
+export const page = client.list()
+export const watched = client.watch('a')
+export const inspector = createInspector()
+`
+
 const losingProgram = `
 import { writeFileSync } from 'node:fs'
 import { exploreRaces } from 'agent-tasks/testing'
@@ -172,6 +206,9 @@ function checkTypeScript(): void {
     run(`tsc with ${resolution.moduleResolution}`, process.execPath, compile(['program.ts'], { ...resolution, outDir }))
     expectOutput(`a TypeScript program, ${resolution.moduleResolution}`, [`${outDir}/program.js`], 'a completed')
   }
+  write('library.ts', libraryProgram)
+  const library = { ...resolutions[0], skipLibCheck: true, declaration: true, outDir: 'out-library' }
+  run('tsc of a package that exports a host', process.execPath, compile(['library.ts'], library))
 }
 
 /** The arguments with which Node runs the TypeScript compiler. */
