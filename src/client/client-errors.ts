@@ -23,13 +23,13 @@ export class TaskServerError extends AgentTasksError {
 export type ConnectionErrorCode =
   'CONNECTION_FAILED' | 'CONNECTION_LOST' | 'REQUEST_TIMEOUT' | 'CLIENT_CLOSED' | 'BAD_ANSWER'
 
-/** There is no connection, or no valid answer. `code` says which. */
+/** There is no connection, or the answer is not valid. `code` distinguishes these cases. */
 export class ConnectionError extends AgentTasksError {
   override readonly name = 'ConnectionError'
   declare readonly code: ConnectionErrorCode
 }
 
-/** The server no longer has the task: it was restarted, or the task ended too long ago. */
+/** The server no longer has the task, because it was restarted or the task ended too long ago. */
 export class TaskExpiredError extends AgentTasksError {
   override readonly name = 'TaskExpiredError'
   /** The id of the task. */

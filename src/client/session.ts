@@ -23,7 +23,7 @@ import { createRequests, type Requests } from './requests.js'
  */
 export type ConnectionState = 'disconnected' | 'connecting' | 'connected' | 'reconnecting' | 'closed'
 
-/** An event of a task. */
+/** An event of a task, as `watch` yields it: a progress message, or the message of its end. */
 export type TaskMessage = TaskProgressMessage | TaskCompleteMessage
 
 export interface SessionOptions {

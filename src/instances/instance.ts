@@ -50,7 +50,7 @@ export interface InstancePeer {
   readonly userAgent?: string | undefined
 }
 
-/** Runs commands. All kinds pass one shared suite of tests. */
+/** Runs commands. Implement it for an instance of your own. */
 export interface Instance {
   /** Unique among the registered instances. */
   readonly id: string

@@ -72,7 +72,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   onError: aFunction,
 }
 
-/** A page that is served. */
+/** The server of a page. */
 export interface TaskPage {
   /** Its address, with the token in the fragment, which browsers send to nobody. */
   readonly url: string

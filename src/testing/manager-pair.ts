@@ -38,7 +38,7 @@ export interface ManagerPair {
   readonly real: ManagerSystem
 }
 
-/** A command for `fc.commands`. `managerCommands` has the kit's; `managerCommand` makes one of your own. */
+/** A command for `fc.commands`. `managerCommands` returns those of the kit; `managerCommand` creates one of your own. */
 export type ManagerCommand = fc.Command<ManagerModel, ManagerSystem>
 
 /** Options of `createManagerPair`. */
@@ -52,7 +52,7 @@ export interface ManagerPairOptions {
 }
 
 /**
- * Makes a manager and its model, for `fc.modelRun`.
+ * Creates a manager and its model, for `fc.modelRun`.
  * @example
  * fc.modelRun(() => createManagerPair({ maxAsyncTasks: 2 }), commands)
  */

@@ -22,7 +22,7 @@ export interface ManualClock extends Clock {
 }
 
 /**
- * Makes a manual clock. Pass it as the option `clock` to what you test.
+ * Creates a manual clock. Pass it as the option `clock` to what you test.
  * @param start its time at first, in ms since the epoch. Default 0
  * @example
  * const clock = createManualClock()

@@ -4,7 +4,7 @@ import type { MemoryStore } from '../store/memory-store.js'
 import type { RaceClock } from './race-clock.js'
 
 /**
- * What a race passes to the code that runs in it.
+ * The clock, the store and the scheduling functions of one run, which a race passes to your code.
  * @example
  * setup: (race) => createAgentTasks({ clock: race.clock, isAgentBusy, triggerAgentTurn: () => race.pause('the model answers') })
  */

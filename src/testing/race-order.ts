@@ -18,7 +18,7 @@ export interface Chooser {
   follow?(name: string): void
 }
 
-/** One order. Made by `raceOrders`; a counterexample prints it as the expression that makes it again. */
+/** One order of the steps of a race. `raceOrders` draws it. A counterexample prints it as the expression that creates it again. */
 export class RaceOrder {
   /** The seed of its choices. */
   readonly seed: number

@@ -13,7 +13,7 @@ export interface ScheduledItem {
   readonly builder: () => Promise<unknown>
 }
 
-/** A scheduler. Made by `createRaceScheduler`. */
+/** Runs scheduled work in one order. `createRaceScheduler` creates it. */
 export interface RaceScheduler {
   /**
    * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
@@ -48,7 +48,7 @@ interface Waiting {
 }
 
 /**
- * Makes a scheduler that follows an order.
+ * Creates a scheduler that follows an order.
  * @param order an order drawn from `raceOrders`
  * @example
  * const scheduler = createRaceScheduler(order)
