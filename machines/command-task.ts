@@ -5,7 +5,7 @@
  * C2  Commands run in order. The first one that fails ends the task.
  * C3  A queued task can be cancelled or lose its instance. It then never runs.
  */
-import { assertEvent, assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { assertEvent, assign, setup, type ActorRefFrom } from 'xstate'
 
 /** Why a command or a task failed. */
 export interface CommandFailure {
@@ -124,5 +124,3 @@ export const commandTaskMachine = setup({
 export type CommandTaskMachine = typeof commandTaskMachine
 /** An actor that runs `commandTaskMachine`. */
 export type CommandTaskRef = ActorRefFrom<CommandTaskMachine>
-/** A snapshot of such an actor. */
-export type CommandTaskSnapshot = SnapshotFrom<CommandTaskMachine>

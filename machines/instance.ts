@@ -6,7 +6,7 @@
  * I3  A connection that is silent for too long is lost.
  * I4  When another socket takes over, the calls of the old one fail at once and the instance stays connected.
  */
-import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { setup, type ActorRefFrom } from 'xstate'
 
 /** The time limits of a connection. Without them an instance reports its own end. */
 export interface InstanceTiming {
@@ -129,5 +129,3 @@ export const instanceMachine = setup({
 export type InstanceMachine = typeof instanceMachine
 /** An actor that runs `instanceMachine`. */
 export type InstanceRef = ActorRefFrom<InstanceMachine>
-/** A snapshot of such an actor. */
-export type InstanceSnapshot = SnapshotFrom<InstanceMachine>

@@ -9,7 +9,7 @@
  * The host starts, times and aborts the calls. It reports an abandoned call as settled when the grace period has passed, so the machine needs no
  * timer.
  */
-import { setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
+import { setup, type ActorRefFrom } from 'xstate'
 
 /** The effects of a lane, provided by the host. Called inside a transition; they must not send events to the lane. */
 export interface LaneHost {
@@ -104,5 +104,3 @@ export const laneMachine = setup({
 export type LaneMachine = typeof laneMachine
 /** An actor that runs `laneMachine`. */
 export type LaneRef = ActorRefFrom<LaneMachine>
-/** A snapshot of such an actor. */
-export type LaneSnapshot = SnapshotFrom<LaneMachine>

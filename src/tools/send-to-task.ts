@@ -21,12 +21,6 @@ export const sendToTaskSchema = lazily(() =>
   }),
 )
 
-/**
- * The parameters of send_to_task.
- * @useDeclaredType
- */
-export type SendToTaskParams = z.input<ReturnType<typeof sendToTaskSchema>>
-
 /** Options of `createSendToTaskTool`. */
 export interface SendToTaskOptions extends AsyncTaskToolOptions {
   /** Restricts the tool to the tasks of this owner. Default: the tasks of every owner. */
