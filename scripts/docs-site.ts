@@ -1,12 +1,13 @@
 /**
  * `npm run docs:site [-- --serve] [--no-api] [--out FOLDER] [--base /PATH/]`: builds the documentation site in reports/site. Dead links fail the build. The API
- * reference is generated first; `--no-api` leaves it as it was. `--serve` then shows the site on this machine, until Ctrl-C.
+ * reference is generated first; `--no-api` leaves it out. `--serve` then shows the site on this machine, until Ctrl-C.
  */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from 'vitepress'
+import { WITHOUT_API } from './site/pages.js'
 import { serveFolder } from './site/serve-folder.js'
 
 const { values } = parseArgs({
@@ -19,7 +20,9 @@ const { values } = parseArgs({
 })
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
-if (!values['no-api']) {
+// The configuration of VitePress has no other input.
+if (values['no-api']) process.env[WITHOUT_API] = '1'
+else {
   const { status } = spawnSync('npm', ['run', '--silent', 'docs:api', '--', '--logLevel', 'Warn'], { stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }

@@ -14,7 +14,7 @@ const all = [
   'unused',
   'guarantees',
   'docs:check',
-  'docs:names',
+  'docs:site',
   'api:check',
   'test:coverage',
   'faults',

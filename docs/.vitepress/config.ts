@@ -1,5 +1,5 @@
 /** The documentation site. `npm run docs:site` builds it; CONTRIBUTING.md has its parts. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type MarkdownRenderer } from 'vitepress'
 import * as machines from '../../machines/index.js'
@@ -8,9 +8,10 @@ import { isMachine } from '../../scripts/charts.js'
 import { chartSvg } from '../../scripts/site/chart-svg.js'
 import { slugOf } from '../../scripts/site/headings.js'
 import { siteLink } from '../../scripts/site/links.js'
-import { includedFiles, sidebar } from '../../scripts/site/pages.js'
+import { WITHOUT_API, includedFiles, sidebar } from '../../scripts/site/pages.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
+const icon = readFileSync(`${root}src/page/app/icon.svg`, 'utf8')
 const exists = (path: string): boolean => existsSync(root + path)
 const includedAs = new Map(Object.entries(includedFiles).map(([page, file]) => [file, page]))
 
@@ -27,10 +28,11 @@ export default defineConfig({
   title: 'agent-tasks',
   description: 'Background tasks for AI agents: every result is delivered exactly once.',
   lang: 'en',
-  srcExclude: ['examples/**', 'pictures/**'],
+  srcExclude: ['examples/**', 'pictures/**', ...(WITHOUT_API in process.env ? ['api/**'] : [])],
   outDir: '../reports/site',
   cacheDir: '../reports/site-cache',
   metaChunk: true,
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   markdown: {
     // GitHub's colours for high contrast: the others are too pale for small text.
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
@@ -39,6 +41,7 @@ export default defineConfig({
     config: (markdown) => {
       linkToPages(markdown)
       drawMachines(markdown)
+      unmarkEmptyHeaders(markdown)
     },
   },
   themeConfig: {
@@ -91,4 +94,16 @@ function drawMachines(markdown: MarkdownRenderer): void {
     if (svg === undefined) throw new Error(`A mermaid block needs the heading of a machine, not '${id}'.`)
     return `<div v-pre>${svg}</div>`
   }
+}
+
+/** Markdown has no table without a head. A header cell without text is read to nobody, so it becomes an ordinary cell. */
+function unmarkEmptyHeaders(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('empty-headers', ({ tokens }) => {
+    for (const [index, token] of tokens.entries()) {
+      const [content, end] = tokens.slice(index + 1, index + 3)
+      if (token.type !== 'th_open' || content?.content !== '' || end === undefined) continue
+      token.tag = 'td'
+      end.tag = 'td'
+    }
+  })
 }

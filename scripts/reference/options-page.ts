@@ -117,7 +117,7 @@ export function optionsPage(): { readonly page: string; readonly problems: reado
   const page = [
     '# Options',
     '<!-- Made by `npm run docs:options` from the sources. Change the TSDoc there and run it again. -->',
-    'The options of the two functions with which most programs begin. The [API reference](api/index.md) has those of all others, with their types.',
+    'The options of the two functions with which most programs begin. The API reference (`npm run docs:api`) has those of all others, with their types.',
     first,
     '### `settings`',
     'For values that people write, such as those of a settings file.',

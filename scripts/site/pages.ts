@@ -3,6 +3,9 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { firstHeading } from './headings.js'
 
+/** The environment variable that leaves the API reference out of the site. */
+export const WITHOUT_API = 'DOCS_WITHOUT_API'
+
 /** A group of the sidebar. */
 export interface SiteSection {
   readonly title: string
@@ -71,10 +74,11 @@ export function sidebar(): SidebarItem[] {
 
 function itemsOf(page: string): SidebarItem[] {
   if (!page.endsWith('/')) return existsSync(`${docs}${page}.md`) ? [itemOf(`${page}.md`)] : []
-  if (!existsSync(docs + page)) return []
+  if (!existsSync(docs + page) || (page === 'api/' && WITHOUT_API in process.env)) return []
   const files = readdirSync(docs + page, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))
-  const text = folderTitles[page] ?? page
-  return [{ text, collapsed: true, items: files.sort().map((file) => itemOf(page + file)) }]
+  const items = files.sort().map((file) => itemOf(page + file))
+  // Without a link, VitePress makes the group a button that contains another one.
+  return [{ text: folderTitles[page] ?? page, link: items[0]?.link ?? '/', collapsed: true, items }]
 }
 
 function itemOf(file: string): SidebarItem {
