@@ -18,7 +18,6 @@ export const siteSections: readonly SiteSection[] = [
   {
     title: 'Guides',
     pages: [
-      'guide',
       'subagents',
       'adapters',
       'questions',

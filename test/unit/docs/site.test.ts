@@ -13,6 +13,7 @@ describe('the sidebar', () => {
       .map((file) => file.slice(0, -'.md'.length))
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
     expect(documents.filter((name) => !names.includes(name))).toEqual([])
+    expect(names.filter((name) => !name.endsWith('/') && !documents.includes(name))).toEqual([])
   })
 
   it('has a title for every page, and links to all decisions', () => {
