@@ -39,7 +39,10 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 // Inside the repository, so that the package name resolves to it.
 const folder = join(root, 'reports', 'docs')
 
-const documents = ['README.md', ...list('docs').filter((name) => name.endsWith('.md'))]
+const documents = [
+  'README.md',
+  ...list('docs').filter((name) => name.endsWith('.md') && !/^docs\/(?:api|reference)\//.test(name)),
+]
 const blocks = documents.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
 const failures: string[] = []
 /** The types of messages that the documents show. */
