@@ -35,4 +35,8 @@ function failureType({
   return failure.errorCode ?? failure.errorName ?? '_OTHER'
 }
 
+/** The span of the last run of a task. */
+export const runTraces = new PerTask<TraceContext>()
+
+/** The span that launched a task. */
 export const launchTraces = new PerTask<TraceContext>()

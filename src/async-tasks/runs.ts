@@ -25,7 +25,7 @@ import { appendOutput } from './output/output-stream.js'
 import { reportProgress } from './output/progress.js'
 import type { TaskRegistry } from './registry.js'
 import { askQuestion } from './questions/questions.js'
-import { endOperation, launchTraces, startOperation } from './run-operation.js'
+import { endOperation, launchTraces, runTraces, startOperation } from './run-operation.js'
 import { isInterruption, retryDelay } from './recovery/retrying.js'
 import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
 import { overError, StepsOfRun } from './steps/steps-of-run.js'
@@ -68,6 +68,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const input: RunInput = { id, subagentName, goalPrompt, ...defined({ params, results: resultsFor(entry) }) }
   const messages = runner.takesMessages === true ? inboxes.ensure(entry, () => new Inbox()).open() : NO_MESSAGES
   const operation = host.telemetry && startOperation(host.telemetry, entry, launchTraces.get(entry))
+  if (operation?.trace !== undefined) runTraces.set(entry, operation.trace)
   let own: StepsOfRun | undefined
   const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
     // It would take events or messages of the current run.

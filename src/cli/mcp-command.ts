@@ -5,10 +5,10 @@ import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
 import { initConfig, trustConfig } from './trusted-config.js'
 import { serveMcp } from './serve-mcp.js'
-import { readPagePort } from './served-page.js'
+import { readPageSettings, TOKEN_FILE_OPTION, TRACE_URL_OPTION, type PageFlags } from './served-page.js'
 import type { ProgramIO } from './terminal.js'
 
-interface McpOptions {
+interface McpOptions extends PageFlags {
   readonly config?: string
   readonly init?: boolean
   readonly trust?: string | boolean
@@ -53,6 +53,8 @@ export function addMcpCommand(program: Command, io: ProgramIO): void {
     )
     .option('--page [port]', 'serve a page that shows the tasks (default port: 3320, or a free one if that is taken)')
     .option('--no-page', 'do not serve the page (the default)')
+    .option(...TOKEN_FILE_OPTION)
+    .option(...TRACE_URL_OPTION)
     .addHelpText(
       'after',
       `
@@ -83,6 +85,7 @@ Examples:
         connection,
         cluster,
         page,
+        ...pageFlags
       }: McpOptions) => {
         if (init) {
           initConfig(resolve(config ?? CONFIG_FILE_NAME), io)
@@ -102,7 +105,7 @@ Examples:
           cluster,
           env: io.env,
           ...(page !== undefined &&
-            page !== false && { page: readPagePort('--page', page === true ? undefined : page) }),
+            page !== false && { page: readPageSettings('--page', page === true ? undefined : page, pageFlags) }),
           ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
         })
       },

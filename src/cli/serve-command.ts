@@ -17,10 +17,10 @@ import { introduce } from './introduction.js'
 import { exitWhenLost } from './lost-store.js'
 import { readInteger } from './numbers.js'
 import { reviveInstances } from './revived-instances.js'
-import { readPagePort, servePage } from './served-page.js'
+import { readPageSettings, servePage, TOKEN_FILE_OPTION, TRACE_URL_OPTION, type PageFlags } from './served-page.js'
 import { createTerminal, type ProgramIO } from './terminal.js'
 
-interface ServeOptions extends ClusterFlags {
+interface ServeOptions extends ClusterFlags, PageFlags {
   readonly host?: string
   readonly port?: string
   readonly wsPort?: string
@@ -72,6 +72,8 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
       '--page-port <port>',
       'the port of the page, 0 for a free one (default: 3320, or a free one if that is taken)',
     )
+    .option(...TOKEN_FILE_OPTION)
+    .option(...TRACE_URL_OPTION)
     .option('--json', 'print the URLs as JSON')
     .addHelpText(
       'after',
@@ -96,7 +98,7 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
   const wanted = parseInstanceOptions(options.instance)
   const port = options.port === undefined ? undefined : readInteger('--port', options.port, 0, 65_535)
   const wsPort = options.wsPort === undefined ? undefined : readInteger('--ws-port', options.wsPort, 0, 65_535)
-  const pageSettings = readPagePort('--page-port', options.pagePort)
+  const pageSettings = readPageSettings('--page-port', options.pagePort, options)
   const settings: TaskServerOptions = {
     env: io.env,
     ...defined({ host: options.host, port }),

@@ -1,23 +1,56 @@
 /** The page of a command that serves tasks. */
-import { InvalidSettingError } from '../errors.js'
+import { defined } from '../defined.js'
+import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import type { TaskPage, TaskPageOptions } from '../page/create-task-page.js'
+import { tokenOfFile } from '../page/token-file.js'
+import { checkTraceUrl } from '../page/trace-link.js'
 import { readInteger } from './numbers.js'
 
 /** Where a command serves the page. */
 export interface PageSettings {
   /** Undefined for the default port, or a free one if that is taken. */
   readonly port: number | undefined
+  /** The file of its token. */
+  readonly tokenFile: string | undefined
+  readonly traceUrl: string | undefined
 }
 
-/** @param option the name of the option, for errors */
-export function readPagePort(option: string, port: string | undefined): PageSettings {
-  return { port: port === undefined ? undefined : readInteger(option, port, 0, 65_535) }
+/** The options of a command that are about its page, besides the port. */
+export interface PageFlags {
+  readonly pageTokenFile?: string
+  readonly traceUrl?: string
 }
 
-/** @throws InvalidSettingError for a given port that is in use */
-export async function servePage({ port }: PageSettings, options: Omit<TaskPageOptions, 'port'>): Promise<TaskPage> {
+/** The options of `PageFlags`: their flags and descriptions. */
+export const TOKEN_FILE_OPTION = [
+  '--page-token-file <file>',
+  'the token of the page is read from this file, or made and written there, so that its link stays valid (default: a new token each time)',
+] as const
+export const TRACE_URL_OPTION = [
+  '--trace-url <template>',
+  'tasks of the page link to their traces, such as https://jaeger.example/trace/{trace_id} (default: they do not)',
+] as const
+
+/**
+ * @param option the name of the option of the port, for errors
+ * @throws InvalidInputError
+ */
+export function readPageSettings(option: string, port: string | undefined, flags: PageFlags): PageSettings {
+  const { pageTokenFile: tokenFile, traceUrl } = flags
+  if (tokenFile === '') throw new InvalidInputError('--page-token-file', tokenFile, 'the name of a file')
+  if (traceUrl !== undefined) checkTraceUrl(traceUrl, '--trace-url')
+  return { port: port === undefined ? undefined : readInteger(option, port, 0, 65_535), tokenFile, traceUrl }
+}
+
+/** @throws InvalidSettingError for a given port that is in use; InvalidInputError for the file of the token */
+export async function servePage(
+  { port, tokenFile, traceUrl }: PageSettings,
+  given: Omit<TaskPageOptions, 'port'>,
+): Promise<TaskPage> {
   // Loaded on demand.
   const { createTaskPage } = await import('../page/create-task-page.js')
+  const token = tokenFile === undefined ? undefined : tokenOfFile(tokenFile, '--page-token-file')
+  const options = { ...given, ...defined({ token, traceUrl }) }
   if (port !== undefined) return createTaskPage({ ...options, port })
   try {
     return await createTaskPage(options)

@@ -129,6 +129,7 @@ export class CommandRun {
       input: command.args,
     })
     const trace = operation?.trace
+    this.task.trace ??= trace
     const call = { instance, taskId, command, trace, onProgress: (progress: TaskProgress) => this.#report(progress) }
     this.#run = startRun(engine, {
       id: `${taskId}_${command.id}`,

@@ -1,4 +1,5 @@
 /** One command task: its record, its actor (`machines/command-task.ts`) and the messages about it (promises S1 and S2). */
+import type { TraceContext } from '../protocol/telemetry.js'
 import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
@@ -55,6 +56,8 @@ export class CommandTask {
   /** The submission, with pending commands. */
   readonly submitted: SubmittedTask
   readonly request: SubmitRequest | undefined
+  /** The span of its first command. */
+  trace: TraceContext | undefined
   readonly #host: CommandTaskHost
   /** Frozen, and replaced on a change. */
   readonly #commands: TaskCommand[]

@@ -22,7 +22,7 @@ import { ManagerOutbox, reporterOf } from '../kernel/manager-outbox.js'
 import type { Task, TaskCompleteMessage, TaskProgressMessage, TaskStatus } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../json/json-size.js'
 import { checkOptions } from '../protocol/option-checks.js'
-import type { Telemetry } from '../protocol/telemetry.js'
+import type { Telemetry, TraceContext } from '../protocol/telemetry.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import { STORE_LOST_REASON, whenLost } from '../store/lost-store.js'
 import type { Store } from '../store/store.js'
@@ -336,6 +336,11 @@ export class TaskManager {
   /** A frozen snapshot of a task. */
   getTask(taskId: string): Task | undefined {
     return this.#tasks.get(taskId)?.record
+  }
+
+  /** @internal The span of the first command of a task. */
+  traceOf(taskId: string): TraceContext | undefined {
+    return this.#tasks.get(taskId)?.trace
   }
 
   /** A task's number in the order of submission, from 1; undefined for an unknown task. */

@@ -3,6 +3,7 @@ import { holdsSlot } from '../../machines/task-status.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { commandLine } from '../async-tasks/command-line.js'
 import { defined } from '../defined.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import { cutText } from '../text/cut-text.js'
 import { causeText } from './cause-text.js'
 import { shownWords } from './command-words.js'
@@ -17,6 +18,7 @@ export interface KeptEnd {
   readonly goal: KeptValue
   /** What it was launched with besides (`FurtherInput`): JSON. */
   readonly launch?: KeptValue
+  readonly trace?: TraceContext
   readonly output?: KeptValue
   readonly error?: KeptValue
   readonly cause?: KeptValue
@@ -78,7 +80,7 @@ export class AsyncEntry implements JournalEntry {
   }
 
   /** Keeps what the manager may forget. */
-  keep(record: SettledTaskInfo, maxBytes: number, further: FurtherInput = {}): void {
+  keep(record: SettledTaskInfo, maxBytes: number, further: FurtherInput = {}, trace?: TraceContext): void {
     const { error } = record
     const facts = factsOf(record)
     // What an object takes is at most twice what its JSON does.
@@ -86,6 +88,7 @@ export class AsyncEntry implements JournalEntry {
     const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
     const output = record.status === 'failed' ? record.lateOutput : record.output
     const kept = {
+      ...(trace !== undefined && { trace: { traceparent: ownText(trace.traceparent) } }),
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
       // The goal leaves room for what came of it.
       goal: room.keep(record.goalPrompt, maxBytes / 4),

@@ -1,6 +1,7 @@
 /** A command task in the journal. */
 import { defined } from '../defined.js'
 import { statusText, type Task, type TaskCommand } from '../protocol/command-tasks.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import { asyncKey } from './async-entry.js'
 import type { JournalEntry } from './journal.js'
 import { Allowance, type KeptValue } from './kept-values.js'
@@ -22,6 +23,7 @@ export interface KeptTask {
   /** Its name and intention: JSON. */
   readonly about: KeptValue
   readonly commands: readonly KeptCommand[]
+  readonly trace?: TraceContext
 }
 
 const ROW_COMMANDS = 20
@@ -52,7 +54,7 @@ export class CommandEntry implements JournalEntry {
   }
 
   /** Keeps what the task manager may forget. */
-  keep(task: Task, maxBytes: number): void {
+  keep(task: Task, maxBytes: number, trace?: TraceContext): void {
     const row = JSON.stringify(rowOf(task, undefined))
     this.#last = JSON.parse(row) as Row
     // What an object takes is at most twice what its JSON does.
@@ -70,7 +72,7 @@ export class CommandEntry implements JournalEntry {
         ...(error !== undefined && { error: room.keep(error.message).text }),
       }
     })
-    this.kept = { about, commands }
+    this.kept = { about, commands, ...(trace !== undefined && { trace: { traceparent: ownText(trace.traceparent) } }) }
     this.heldBytes += room.used
   }
 

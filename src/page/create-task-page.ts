@@ -1,5 +1,4 @@
 /** Starts and stops the page. */
-import { randomBytes } from 'node:crypto'
 import { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { isolateReport, reportToConsole, type OnError } from '../callbacks/error-report.js'
@@ -30,6 +29,8 @@ import { PageState } from './page-state.js'
 import { createRouter } from './router.js'
 import { createStaticFiles, pageFolder } from './static-files.js'
 import { Streams } from './streams.js'
+import { isToken, randomToken, tokenOfFile, TOKEN_WORDS } from './token-file.js'
+import { checkTraceUrl } from './trace-link.js'
 
 /** Options of `createTaskPage`. At least one of `tasks` and `taskManager` is needed. */
 export interface TaskPageOptions {
@@ -43,12 +44,21 @@ export interface TaskPageOptions {
   readonly host?: string
   /** The token that the page and its requests need. Default: a random one. */
   readonly token?: string
+  /**
+   * The file of the token, so that a link stays valid when the page starts again. It is made, for its owner alone, if there is none. Default: none.
+   */
+  readonly tokenFile?: string
   /** How many tasks are kept. Those that have not ended always are. Default 10000. */
   readonly maxTasks?: number
   /** How much is kept of ended tasks, in bytes. Default 64 MiB. */
   readonly maxBytes?: number
   /** The address of the task server's REST interface, for `Copy as`. Default: none. */
   readonly restUrl?: string
+  /**
+   * The address of a task's trace, with `{trace_id}` and perhaps `{span_id}`: `https://jaeger.example/trace/{trace_id}`. Needs `telemetry` in the host.
+   * Default: none.
+   */
+  readonly traceUrl?: string
   /** What an empty part suggests: calls of this package, or what to ask the agent of an MCP client. Default `code`. */
   readonly hints?: 'code' | 'mcp'
   /** The source of time. Default: the system's. */
@@ -64,9 +74,11 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   port: aPort,
   host: aName,
   token: aSecret,
+  tokenFile: aName,
   maxTasks: integerFrom(1),
   maxBytes: integerFrom(1),
   restUrl: aName,
+  traceUrl: aName,
   hints: { expected: "'code' or 'mcp'", accepts: (value) => value === 'code' || value === 'mcp' },
   clock: aClock,
   onError: aFunction,
@@ -86,8 +98,6 @@ export interface TaskPage {
 const DEFAULT_PORT = 3320
 const DEFAULT_MAX_TASKS = 10_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
-/** The shortest token, in characters. */
-const MIN_TOKEN = 16
 
 /**
  * Serves a page that shows tasks live and acts on them. It listens on this machine alone.
@@ -106,17 +116,19 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
     clock = systemClock,
     maxTasks = DEFAULT_MAX_TASKS,
     restUrl,
+    traceUrl,
+    tokenFile,
     hints = 'code',
   } = options
-  const token = options.token ?? randomBytes(24).toString('base64url')
-  if (!isLoopback(host)) throw new InvalidSettingError('host', host, 'a loopback address, such as 127.0.0.1')
-  if (!new RegExp(`^[\\w.~+/=-]{${MIN_TOKEN},}$`).test(token)) {
-    throw new InvalidInputError(
-      'options.token',
-      '(not shown)',
-      `at least ${MIN_TOKEN} of the characters A-Z a-z 0-9 - . _ ~ + / =`,
-    )
+  if (traceUrl !== undefined) checkTraceUrl(traceUrl, 'options.traceUrl')
+  if (options.token !== undefined && !isToken(options.token)) {
+    throw new InvalidInputError('options.token', '(not shown)', TOKEN_WORDS)
   }
+  if (options.token !== undefined && tokenFile !== undefined) {
+    throw new InvalidInputError('options.tokenFile', tokenFile, 'nothing, because options.token has a value')
+  }
+  if (!isLoopback(host)) throw new InvalidSettingError('host', host, 'a loopback address, such as 127.0.0.1')
+  const token = options.token ?? (tokenFile === undefined ? randomToken() : tokenOfFile(tokenFile, 'options.tokenFile'))
   const report = isolateReport(options.onError ?? reportToConsole)
   let bound = port
   const state = new PageState({
@@ -157,7 +169,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
       connections,
       onFailure,
       files: createStaticFiles(pageFolder()),
-      sources: { state, manager, taskManager, restUrl, emit: manager && emitWith(options.tasks, manager) },
+      sources: { state, manager, taskManager, restUrl, traceUrl, emit: manager && emitWith(options.tasks, manager) },
     })
     bound = await listen(server, host, port, { host: 'host', port: 'port' })
     let closing: Promise<void> | undefined

@@ -1,7 +1,9 @@
 /** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
+import { runTraces } from '../async-tasks/run-operation.js'
 import { defined } from '../defined.js'
 import type { Task } from '../protocol/command-tasks.js'
+import type { TraceContext } from '../protocol/telemetry.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { causeText } from './cause-text.js'
 import { barOf, type CommandEntry, type KeptCommand } from './command-entry.js'
@@ -12,6 +14,7 @@ import { parsedKept, shownKept } from './kept-values.js'
 import type { PageEntry } from './page-entry.js'
 import { whyNotAgain } from './run-again.js'
 import { recordOf, taskOf, type Sources } from './sources.js'
+import { traceUrlOf } from './trace-link.js'
 import { cutValue, isLongJson, readBeginning, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
@@ -80,7 +83,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   const answers = state.journal.answersOf(entry.key)
   const common = {
     task: state.rowOf(entry),
-    ...defined({ goal, result }),
+    ...defined({ goal, result, traceUrl: traceUrlOf(sources.traceUrl, traceOf(sources, entry)) }),
     ...(images.length > 0 && { images }),
     ...(answers.length > 0 && { answers }),
     events: state.journal.eventsOf(entry.key),
@@ -93,6 +96,14 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   }
   if (entry.kind === 'async') return { ...common, ...asyncDetail(sources, entry, cause) }
   return { ...common, ...(await commandDetail(sources, entry, values)) }
+}
+
+/** The span of the task, from its manager or from the journal. */
+function traceOf({ manager, taskManager }: Sources, entry: PageEntry): TraceContext | undefined {
+  if (entry.kept !== undefined) return entry.kept.trace
+  if (entry.kind === 'command') return taskManager?.traceOf(entry.id)
+  const retained = manager?.reads.history.get(entry.record.id)
+  return retained && runTraces.get(retained)
 }
 
 const isInForeground = (entry: PageEntry): boolean => entry.kind === 'async' && entry.record.isForeground === true

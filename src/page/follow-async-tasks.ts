@@ -10,7 +10,8 @@ import type {
   SettledTaskInfo,
   TaskTransition,
 } from '../../machines/records.js'
-import { isTerminal } from '../../machines/task-entry.js'
+import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
+import { runTraces } from '../async-tasks/run-operation.js'
 import { launches } from '../async-tasks/run-plan.js'
 import { defined } from '../defined.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -55,15 +56,15 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     for (const id of record.after ?? []) find(id)?.addNeededBy(entry.key)
     return entry
   }
-  const inputOf = ({ id }: SettledTaskInfo): FurtherInput => {
-    const retained = reads.history.get(id)
+  const inputOf = (retained: TaskEntry | undefined): FurtherInput => {
     const launched = retained && launches.get(retained)
     return launched === undefined
       ? defined({ params: retained && (reads.persistence?.paramsOf(retained) ?? undefined) })
       : furtherOf(launched)
   }
   const end = (entry: AsyncEntry, record: SettledTaskInfo): void => {
-    entry.keep(record, options.maxTaskBytes, inputOf(record))
+    const retained = reads.history.get(record.id)
+    entry.keep(record, options.maxTaskBytes, inputOf(retained), retained && runTraces.get(retained))
     journal.end(entry)
   }
 

@@ -33,7 +33,7 @@ export function followCommandTasks(options: CommandSourceOptions): () => void {
     return entry
   }
   const end = (entry: CommandEntry, task: Task): void => {
-    entry.keep(task, options.maxTaskBytes)
+    entry.keep(task, options.maxTaskBytes, taskManager.traceOf(task.id))
     journal.end(entry)
   }
 

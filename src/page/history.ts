@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { SettledTaskInfo } from '../../machines/records.js'
 import { TERMINAL_STATUSES } from '../../machines/task-status.js'
 import { defined } from '../defined.js'
+import { InvalidInputError } from '../errors.js'
 import { toJsonText } from '../json/json-text.js'
 import type { Task } from '../protocol/command-tasks.js'
 import { lazily } from '../protocol/lazily.js'
@@ -17,11 +18,20 @@ import type { PageHistory, PastTaskRow } from './wire.js'
 /** The tasks of one page, and what is shown of each, in characters. */
 const PAGE = { tasks: 50, titleChars: 200, errorChars: 2000, resultChars: 20_000 } as const
 
+/** The longest name of a filter, in characters. */
+const MAX_NAME = 1000
+
+/** The name of an owner, a subagent or an instance; the page leaves it empty for all. */
+const filterName = () => z.string().max(MAX_NAME).optional()
+
 const querySchema = lazily(() =>
   strictObject({
     kind: z.enum(['async', 'command']).optional(),
     text: z.string().optional(),
     status: z.enum(['', ...TERMINAL_STATUSES]).optional(),
+    owner: filterName(),
+    subagent: filterName(),
+    instance: filterName(),
     before: z.string().optional(),
   }),
 )
@@ -29,7 +39,12 @@ const querySchema = lazily(() =>
 /** @throws InvalidInputError; StoreError when the history cannot be read */
 export async function historyPage(sources: Sources, parameters: URLSearchParams): Promise<PageHistory> {
   const { manager, taskManager } = sources
-  const { kind, text, status, before } = parseInput(querySchema(), Object.fromEntries(parameters), 'query')
+  const { kind, text, status, before, ...names } = parseInput(querySchema(), Object.fromEntries(parameters), 'query')
+  // An empty name is none.
+  const given: Partial<Record<keyof typeof names, string>> = Object.fromEntries(
+    Object.entries(names).filter(([, name]) => name !== ''),
+  )
+  const { instance, ...ofAgents } = given
   const query = {
     limit: PAGE.tasks,
     ...defined({ before }),
@@ -37,11 +52,21 @@ export async function historyPage(sources: Sources, parameters: URLSearchParams)
     ...(status !== undefined && status !== '' && { status }),
   }
   if (kind === 'command' || manager === undefined) {
-    const { tasks = [], ...page } = (await taskManager?.history(query)) ?? {}
+    refuseOthers(ofAgents, 'instance')
+    const { tasks = [], ...page } =
+      (await taskManager?.history({ ...query, ...defined({ instanceId: instance }) })) ?? {}
     return { ...page, tasks: tasks.map((task) => commandRow(sources, task)) }
   }
-  const { tasks, ...page } = await manager.history(query)
+  refuseOthers(defined({ instance }), 'owner and subagent')
+  const { tasks, ...page } = await manager.history({ ...query, ...ofAgents })
   return { ...page, tasks: tasks.map((task) => asyncRow(sources, task)) }
+}
+
+/** A filter of the other kind of task would match everything. @throws InvalidInputError */
+function refuseOthers(names: object, known: string): void {
+  const [first] = Object.entries(names) as [string, string][]
+  if (first === undefined) return
+  throw new InvalidInputError(`query.${first[0]}`, first[1], `nothing: the tasks of this kind are filtered by ${known}`)
 }
 
 function asyncRow({ manager }: Sources, task: SettledTaskInfo): PastTaskRow {

@@ -3,10 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { unauthorized, type Access, type Refusal } from '../http/access.js'
 import { readBody, sendJson } from '../http/json.js'
-import { postEvent } from '../http/post-event.js'
 import { cutText } from '../text/cut-text.js'
 import { parseJson } from '../json/parse-json.js'
-import { refusalOf, rowActions, runAgainOf, taskActions, type Answer } from './actions.js'
+import { actionAt } from './actions.js'
+import { refusalOf } from './answers.js'
 import type { ConnectionLimits } from './connection-limits.js'
 import { historyPage } from './history.js'
 import { listSubagents } from './launch.js'
@@ -204,41 +204,22 @@ export function createRouter({ access, sources, streams, connections, files, onF
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Failure | undefined> => {
-    const [kind, key = '', action = '', ...more] = path
-    const onRow = Object.hasOwn(rowActions, `${kind}/${action}`) ? rowActions[`${kind}/${action}`] : undefined
-    const isPast = kind === 'history' && action === 'run-again'
-    const perform = kind === 'tasks' && Object.hasOwn(taskActions, action) ? taskActions[action] : undefined
-    const isEvent = kind === 'events' && path.length === 1 && sources.emit !== undefined
-    if (more.length > 0 || (perform === undefined && onRow === undefined && !isPast && !isEvent)) {
-      return notFound('such action')
-    }
+    const action = actionAt(sources, path, onFailure)
+    if (action === undefined) return notFound('such action')
     const text = await readBody(request, MAX_BODY_BYTES)
     if (text === undefined) {
       return { status: 413, error: `A request has at most ${MAX_BODY_BYTES} bytes.`, code: 'TOO_LARGE' }
     }
     const parsed = text === '' ? { value: {} } : parseJson(text, MAX_NESTING)
     if (!('value' in parsed)) return { status: 400, error: parsed.message, code: parsed.code }
-    if (isEvent) {
-      const { status, body } = await postEvent(parsed.value, sources.emit)
-      sendJson(response, status, body)
-      return undefined
-    }
-    const entry = sources.state.journal.get(key)
-    if (perform !== undefined && entry === undefined) return notFound('such task, or it is no longer kept')
-    let answer: Answer
     try {
-      answer =
-        perform !== undefined && entry !== undefined
-          ? await perform(sources, entry, parsed.value)
-          : onRow !== undefined
-            ? await onRow(sources, key, parsed.value)
-            : await runAgainOf(sources, key, parsed.value)
+      const { status, body } = await action(parsed.value)
+      sendJson(response, status, body)
     } catch (error) {
       const refusal = refusalOf(error)
       if (refusal === undefined) throw error
-      answer = refusal
+      sendJson(response, refusal.status, refusal.body)
     }
-    sendJson(response, answer.status, answer.body)
     return undefined
   }
 

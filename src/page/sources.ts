@@ -16,6 +16,8 @@ export interface Sources {
   readonly emit?: SendEvent | undefined
   /** The address of the REST interface. */
   readonly restUrl: string | undefined
+  /** The template of the address of a trace. */
+  readonly traceUrl: string | undefined
 }
 
 /** The record in the manager, as long as that has it. */

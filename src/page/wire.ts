@@ -85,7 +85,7 @@ export interface PastTaskRow extends Pick<
   readonly canRunAgain: boolean
 }
 
-/** `GET /api/history?kind=async&text=…&status=…&before=…`: the latest first. */
+/** `GET /api/history?kind=async&text=…&status=…&owner=…&subagent=…&before=…`, or `kind=command` with `instance=…`: the latest first. */
 export interface PageHistory {
   readonly tasks: readonly PastTaskRow[]
   /** `before` of the next page. */
@@ -164,6 +164,8 @@ export interface PageTaskDetail {
   readonly budget?: TaskBudget
   readonly spent?: SpentTotals
   readonly timeoutMs?: number
+  /** The address of its trace: http or https. */
+  readonly traceUrl?: string
   readonly program?: {
     readonly command: readonly string[]
     readonly pid?: number
@@ -387,6 +389,32 @@ export interface ActionError {
   readonly field?: string
 }
 
+/** The most tasks of a `BulkRequest`. */
+export const MAX_BULK = 200
+
+/** Cancels tasks, or runs them again, in their order: `POST /api/bulk`, answered with a `BulkReport`. */
+export interface BulkRequest {
+  readonly action: 'cancel' | 'run-again'
+  /** At most `MAX_BULK`. */
+  readonly keys: readonly string[]
+  /** Of a cancellation. */
+  readonly reason?: string
+}
+
+export interface BulkReport {
+  /** How many tasks were cancelled, or run again. */
+  readonly done: number
+  /** Why others were not, by reason. */
+  readonly refused: readonly {
+    readonly error: string
+    readonly code: string
+    readonly count: number
+    /** The first 10 of them. */
+    readonly keys: readonly string[]
+  }[]
+}
+
+/** Cancels a task. */
 export interface CancelRequest {
   readonly reason?: string | undefined
 }

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -57,6 +57,46 @@ it('serve --demo prints the link of a page on which there is something to see', 
   expect(text).toContain('"id":"calc"')
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+it(
+  'serve --page-token-file keeps the token, so that the link of the page stays valid',
+  { timeout: 90_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-token-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'token')
+    const options = ['--port', '0', '--ws-port', '0', '--page-port', '0', '--page-token-file', file]
+    const tokens: string[] = []
+    for (const started of [1, 2]) {
+      const { child, stdout } = start(['serve', '--json', ...options])
+      await expect.poll(stdout, { timeout: 30_000 }).toMatch(LINK)
+      const { pageUrl } = JSON.parse(stdout()) as { pageUrl: string }
+      tokens.push(pageUrl.split('#token=')[1] ?? '')
+      expect([started, statSync(file).mode & 0o777, readFileSync(file, 'utf8')]).toEqual([
+        started,
+        0o600,
+        `${tokens[0]}\n`,
+      ])
+      child.kill('SIGTERM')
+      expect(await once(child, 'exit')).toEqual([0, null])
+    }
+    expect(tokens[1]).toBe(tokens[0])
+    chmodSync(file, 0o644)
+    for (const command of [['serve'], ['mcp', '--page=0']]) {
+      const given = command[0] === 'serve' ? options : options.slice(-2)
+      const { child, stderr } = start([...command, ...given])
+      expect(await once(child, 'exit')).toEqual([2, null])
+      expect(stderr()).toContain('--page-token-file: got')
+      expect(stderr()).toContain('chmod 600')
+    }
+  },
+)
+
+it('--trace-url that is no URL starts nothing', { timeout: 60_000 }, async () => {
+  const { child, stderr } = start(['serve', '--trace-url', 'javascript:{trace_id}'])
+  expect(await once(child, 'exit')).toEqual([2, null])
+  expect(stderr()).toContain('--trace-url: got "javascript:{trace_id}"')
 })
 
 it('serve --no-page has none', { timeout: 60_000 }, async () => {

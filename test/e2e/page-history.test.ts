@@ -63,7 +63,7 @@ it('finds a task of long ago by keyboard alone, shows its result, and runs it ag
 })
 
 it('opens from a link, and says when nothing matches', async () => {
-  const { url } = await startHost(5)
+  const { url, manager } = await startHost(5)
   const page = await open(url)
   await isLive(page)
   await goTo(page, '/history?text=login&status=failed')
@@ -73,4 +73,13 @@ it('opens from a link, and says when nothing matches', async () => {
   await page.getByText('No task matches the search').waitFor()
   await page.getByRole('searchbox').fill('')
   await expect.poll(() => items(page).count()).toBe(4)
+  const { id } = manager.launch({ subagentName: 'other', goalPrompt: 'another one', owner: 'ada' }, runner)
+  await manager.waitFor([id])
+  await page.getByLabel('Subagent').selectOption({ label: 'other' })
+  await expect.poll(() => items(page).count()).toBe(1)
+  await page.getByLabel('Owner').selectOption({ label: 'main' })
+  await page.getByText('No task matches the search').waitFor()
+  await page.getByLabel('Owner').selectOption({ label: 'ada' })
+  await items(page).getByRole('link', { name: 'another one' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Task' }).waitFor()
 })

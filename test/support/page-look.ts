@@ -93,6 +93,16 @@ export const VIEWS = {
     await showPart(page, 'task', `#/task/${encodeURIComponent(launched.talking)}`)
     await page.getByRole('button', { name: 'Run again …' }).click()
   },
+  'a question before many tasks are cancelled': async (page) => {
+    await showPart(page, 'tasks', '#/tasks')
+    await page.getByRole('button', { name: /^Cancel \d+ …/ }).click()
+  },
+  'the report after tasks were run again': async (page) => {
+    await showPart(page, 'tasks', '#/tasks?text=tower')
+    await page.getByRole('button', { name: /^Run \d+ again …/ }).click()
+    await page.getByRole('button', { name: 'Start them' }).click()
+    await page.locator('.bulk-report').waitFor()
+  },
   'a launch with what is wrong with it': async (page) => {
     await showPart(page, 'launch', '#/launch/shipper')
     await page.locator('main summary').click()

@@ -59,6 +59,29 @@ describe('the history on the page', () => {
     expect(idsOf(await list('?kind=command'))).toEqual([])
   })
 
+  it('finds tasks by their owner and their subagent, also those that only the store has', async () => {
+    const { list, manager } = await withHistory(5)
+    for (const [id, owner] of [
+      ['x1', 'ada'],
+      ['x2', 'bob'],
+    ] as const) {
+      manager.launch({ id, subagentName: 'other', goalPrompt: 'goal', owner }, runner)
+      await manager.waitFor([id])
+      manager.markNotified(id)
+    }
+    let many = 7
+    for (; many < 60 && manager.getTask('x2') !== undefined; many += 1) {
+      const { id } = manager.launch({ subagentName: 'agent', goalPrompt: 'later' }, runner)
+      await manager.waitFor([id])
+      manager.markNotified(id)
+    }
+    expect(idsOf(await list('?owner=ada'))).toEqual(['x1'])
+    expect(idsOf(await list('?subagent=other'))).toEqual(['x2', 'x1'])
+    expect(idsOf(await list('?subagent=other&owner=bob&text=goal&status=completed'))).toEqual(['x2'])
+    expect(idsOf(await list('?owner=nobody'))).toEqual([])
+    expect(idsOf(await list('?owner=&subagent=&instance='))).toHaveLength(Math.min(many, 50))
+  })
+
   it('shows large results and goals in part', async () => {
     const tasks = createAgentTasks({ store: memoryStore(), subagents: { agent: runner } })
     onTestFinished(() => tasks.dispose())
@@ -76,6 +99,9 @@ describe('the history on the page', () => {
     ['?status=done', 'query.status'],
     ['?kind=all', 'query.kind'],
     ['?limit=5', 'query.limit'],
+    [`?owner=${'x'.repeat(1001)}`, 'query.owner'],
+    ['?instance=calc', 'query.instance: got "calc", expected nothing'],
+    ['?kind=command&subagent=agent', 'query.subagent: got "agent", expected nothing'],
     [`?text=${'x'.repeat(1001)}`, 'query.text'],
     ['?text=a&text=b', '"text": expected once'],
   ])('refuses %.40s in words', async (query, message) => {
@@ -189,7 +215,8 @@ describe('running a past task again', () => {
     expect((await post(`history/${task?.key ?? ''}/run-again`)).status).toBe(200)
     await again
     await expect
-      .poll(async () => ((await get('history?text=sums')).body as unknown as PageHistory).tasks.length)
+      .poll(async () => ((await get('history?text=sums&instance=calc')).body as unknown as PageHistory).tasks.length)
       .toBe(2)
+    expect((await get('history?instance=other')).body).toEqual({ tasks: [] })
   })
 })

@@ -1,7 +1,9 @@
 // What the actions of the page pass on to the managers, and what they answer.
 import { expect, it, vi } from 'vitest'
 import { AgentTasksError, InvalidInputError } from '../../../src/errors.js'
-import { refusalOf, submit, taskActions } from '../../../src/page/actions.js'
+import { refusalOf } from '../../../src/page/answers.js'
+import { submit } from '../../../src/page/row-actions.js'
+import { taskActions } from '../../../src/page/task-actions.js'
 import { copyCommandTask } from '../../../src/page/copy-as.js'
 import { commandState, barState } from '../../../src/page/command-entry.js'
 

@@ -29,8 +29,8 @@ export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit,
   const own = useSignal<FieldErrors>({})
   const { isBusy, error, field } = action.state.value
   const path = field?.startsWith(errorPrefix) === true ? field.slice(errorPrefix.length) : field
-  const told = path === undefined ? undefined : fieldOfPath(path, fields)
-  const errors = told === undefined || error === undefined ? own.value : { ...own.value, [told]: error }
+  const named = path === undefined ? undefined : fieldOfPath(path, fields)
+  const errors = named === undefined || error === undefined ? own.value : { ...own.value, [named]: error }
   const submit = (event: Event): void => {
     event.preventDefault()
     const result = contentOf(fields, entries.value)
@@ -47,7 +47,7 @@ export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit,
         entries={entries.value}
         onEntries={(changed) => (entries.value = changed)}
       />
-      {error !== undefined && told === undefined && (
+      {error !== undefined && named === undefined && (
         <p class="problem" role="alert">
           {visible(error)}
         </p>

@@ -6,12 +6,17 @@ import { usePage } from '../page-state.js'
 import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'
 import { FilterSelect } from '../tasks/filter-select.js'
+import { isRun } from '../text/owners.js'
 import { visible } from '../text/visible.js'
 import { PastTask } from './past-task.js'
 import { useHistory } from './use-history.js'
 
 const ENDS = ['completed', 'failed', 'cancelled'] as const
 const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'async', 'Tasks of instances': 'command' }
+
+/** The different names among those of tasks. Runs own tasks only while they last. */
+const namesOf = (names: readonly (string | undefined)[]): string[] =>
+  [...new Set(names.filter((name): name is string => name !== undefined && !isRun(name)))].sort()
 
 export function HistoryPart({ address }: PartProps) {
   const { view, connection } = usePage()
@@ -21,6 +26,15 @@ export function HistoryPart({ address }: PartProps) {
   const { state, more } = useHistory(query)
   const { tasks, next, error, isBusy } = state.value
   const set = (name: string, value: string | undefined): void => replaceAddress(withParameter(address, name, value))
+  const isOfInstances = query.get('kind') === 'command' || hello?.hasAsync === false
+  const shown = [...view.value.tasks, ...tasks].filter((task) => (task.kind === 'command') === isOfInstances)
+  const groups = namesOf(shown.map(({ group }) => group))
+  const filters: readonly (readonly [string, string, readonly string[]])[] = isOfInstances
+    ? [['instance', 'Instance', groups]]
+    : [
+        ['owner', 'Owner', groups],
+        ['subagent', 'Subagent', namesOf(shown.map(({ subagent }) => subagent))],
+      ]
   const kind = Object.keys(KINDS).find((name) => KINDS[name] === query.get('kind'))
   return (
     <section class="part" aria-labelledby="history-heading">
@@ -45,12 +59,27 @@ export function HistoryPart({ address }: PartProps) {
           options={ENDS}
           onChange={(to) => set('status', to)}
         />
+        {filters.map(([name, label, options]) => (
+          <FilterSelect
+            key={name}
+            label={label}
+            value={query.get(name) ?? undefined}
+            options={options}
+            onChange={(to) => set(name, to)}
+          />
+        ))}
         {hello?.hasAsync === true && hello.hasCommands && (
           <FilterSelect
             label="Of"
             value={kind}
             options={Object.keys(KINDS)}
-            onChange={(to) => set('kind', to === undefined ? undefined : KINDS[to])}
+            onChange={(to) => {
+              // The names of the other kind match nothing here.
+              const kept = new URLSearchParams(query)
+              for (const [name] of filters) kept.delete(name)
+              const at = { ...address, query: kept }
+              replaceAddress(withParameter(at, 'kind', to === undefined ? undefined : KINDS[to]))
+            }}
           />
         )}
       </search>

@@ -9,7 +9,7 @@ import { visible, visibleLines } from '../text/visible.js'
 import { useAction } from '../use-action.js'
 
 export function PastTask({ task }: { readonly task: PastTaskRow }) {
-  const { api, connection } = usePage()
+  const { api, connection, view } = usePage()
   const again = useAction()
   const { key, id, title, group, subagent, state, createdAt, endedAt, result, error, canRunAgain } = task
   const { isBusy, error: problem } = again.state.value
@@ -21,7 +21,7 @@ export function PastTask({ task }: { readonly task: PastTaskRow }) {
   return (
     <li class="card past-task">
       <header>
-        <h2>{visible(title)}</h2>
+        <h2>{view.value.taskOf(key) ? <a href={addressOf('task', key)}>{visible(title)}</a> : visible(title)}</h2>
         <StateBadge state={state} />
       </header>
       <p class="hint">

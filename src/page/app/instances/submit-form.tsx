@@ -74,7 +74,7 @@ export function SubmitForm({ instance, onClose }: Props) {
         {all.map((draft, index) => {
           const fields = fieldsOfTool(draft.tool)
           const isMeant = place?.type === 'command' && place.id === draft.id
-          const told = isMeant ? fieldOfPath(place.path, fields) : undefined
+          const named = isMeant ? fieldOfPath(place.path, fields) : undefined
           return (
             <div key={draft.id} data-draft={draft.id} role="group" aria-label={`Command ${index + 1}`}>
               {all.length > 1 && (
@@ -92,9 +92,9 @@ export function SubmitForm({ instance, onClose }: Props) {
                 fields={fields}
                 errors={{
                   ...own.value.get(draft.id),
-                  ...(told !== undefined && error !== undefined && { [told]: error }),
+                  ...(named !== undefined && error !== undefined && { [named]: error }),
                 }}
-                error={isMeant && told === undefined ? error : undefined}
+                error={isMeant && named === undefined ? error : undefined}
                 onChange={(change) => (drafts.value = withChanged(drafts.value, draft.id, change))}
               />
             </div>

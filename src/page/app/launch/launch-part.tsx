@@ -1,5 +1,6 @@
 /** Launch: starts a task of a subagent. The chosen subagent is in the address. */
 import { usePage } from '../page-state.js'
+import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'
 import { visible } from '../text/visible.js'
 import { LaunchForm } from './launch-form.js'
@@ -7,7 +8,8 @@ import { NoSubagents } from './no-subagents.js'
 import { useSubagents } from './use-subagents.js'
 
 export function LaunchPart({ address }: PartProps) {
-  const { hello } = usePage().view.value
+  const { view, connection } = usePage()
+  const { hello } = view.value
   const { list, error } = useSubagents().value
   const { subject } = address
   const chosen = list?.subagents.find(({ name }) => name === subject) ?? list?.subagents[0]
@@ -24,7 +26,12 @@ export function LaunchPart({ address }: PartProps) {
       {hello?.canLaunch === false ? (
         <NoSubagents />
       ) : list === undefined || chosen === undefined ? (
-        error === undefined && <p class="hint">Loading …</p>
+        error === undefined &&
+        (connection.value.state === 'live' ? (
+          <p class="hint">Loading …</p>
+        ) : (
+          <EmptyState title="The subagents are read when the server is there" />
+        ))
       ) : (
         <>
           {subject !== undefined && chosen.name !== subject && (

@@ -18,7 +18,7 @@ interface Props {
 
 export function TaskFacts({ task, detail }: Props) {
   const { createdAt, startedAt, endedAt, parentKey, kind, subagent, id, attempt, delivery } = task
-  const { cancelReason, timeoutMs, budget, spent, program, children = [], after = [], neededBy = [] } = detail
+  const { cancelReason, timeoutMs, budget, spent, program, traceUrl, children = [], after = [], neededBy = [] } = detail
   const { taskOf, owners } = usePage().view.value
   const progress = progressOf(task)
   const parent = parentKey === undefined ? undefined : taskOf(parentKey)
@@ -58,6 +58,13 @@ export function TaskFacts({ task, detail }: Props) {
       <Fact name="Id" isWide>
         <code>{visible(id)}</code>
       </Fact>
+      {traceUrl !== undefined && (
+        <Fact name="Trace" isWide>
+          <a href={traceUrl} target="_blank" rel="noopener noreferrer">
+            {visible(new URL(traceUrl).host)}
+          </a>
+        </Fact>
+      )}
       {attempt !== undefined && <Fact name="Attempt">{attempt}</Fact>}
       {delivery !== undefined && delivery !== 'none' && (
         <Fact name="Delivery" isWide>

@@ -7,6 +7,7 @@ import type { PartProps } from '../shell/part-props.js'
 import { NoTasks } from '../shell/no-tasks.js'
 import { WithTaskPanel } from '../task/with-task-panel.js'
 import { count } from '../text/format.js'
+import { BulkActions } from './bulk-actions.js'
 import { FilterBar } from './filter-bar.js'
 import { choicesOf, filterTasks, readFilter } from './task-filter.js'
 import { TaskTable } from './task-table.js'
@@ -42,6 +43,7 @@ export function TasksPart({ address }: PartProps) {
                 address={address}
                 onLeave={() => table.current?.querySelector<HTMLElement>('[role=grid]')?.focus()}
               />
+              <BulkActions tasks={found} />
               {found.length === 0 ? (
                 <div class="empty">
                   <p class="empty-title">No task matches the filter</p>

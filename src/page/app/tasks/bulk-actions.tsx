@@ -1,0 +1,114 @@
+/** Cancels all tasks that the filter shows, or runs them again. It asks first, and then says what was done and what was not. */
+import { useSignal } from '@preact/signals'
+import { MAX_BULK, type BulkReport, type BulkRequest, type PageTask } from '../../wire.js'
+import { usePage } from '../page-state.js'
+import { ConfirmDialog } from '../task/confirm-dialog.js'
+import { count, counted } from '../text/format.js'
+import { useAction } from '../use-action.js'
+import { BulkReportNotice } from './bulk-report-notice.js'
+import { bulkKeys, type BulkAction } from './bulk-keys.js'
+
+interface Props {
+  /** What the filter shows, in the order of the table. */
+  readonly tasks: readonly PageTask[]
+}
+
+interface Asked {
+  readonly action: BulkAction
+  /** What it acts on: the list goes on changing below the dialog. */
+  readonly keys: readonly string[]
+  /** How many tasks there were, if that is more than one request takes. */
+  readonly more: number
+}
+
+const WORDS: Readonly<Record<BulkAction, { heading: string; label: string; refusal: string; explanation: string }>> = {
+  cancel: {
+    heading: 'Cancel',
+    label: 'Cancel them',
+    refusal: 'Let them run',
+    explanation: 'These are all tasks that the filter shows and that have not ended.',
+  },
+  'run-again': {
+    heading: 'Run again',
+    label: 'Start them',
+    refusal: 'Leave them',
+    explanation:
+      'These are all tasks that the filter shows and that have ended. For each, a new task starts with the same input.',
+  },
+}
+
+export function BulkActions({ tasks }: Props) {
+  const { api, connection } = usePage()
+  const asked = useSignal<Asked | undefined>(undefined)
+  const reason = useSignal('')
+  const report = useSignal<{ readonly action: BulkAction; readonly result: BulkReport } | undefined>(undefined)
+  const acting = useAction()
+  const isLost = connection.value.state !== 'live'
+  const ask = (action: BulkAction): void => {
+    const keys = bulkKeys(tasks, action)
+    reason.value = ''
+    asked.value = { action, keys: keys.slice(0, MAX_BULK), more: Math.max(0, keys.length - MAX_BULK) }
+  }
+  const act = ({ action, keys }: Asked): Promise<boolean> =>
+    acting.run(async () => {
+      const why = reason.value.trim()
+      const request: BulkRequest = { action, keys, ...(action === 'cancel' && why !== '' && { reason: why }) }
+      report.value = { action, result: await api.post<BulkReport>('/api/bulk', request) }
+    })
+  const { value: open } = asked
+  const words = open && WORDS[open.action]
+  return (
+    <>
+      <div class="actions bulk" role="group" aria-label="Actions on all tasks that are shown">
+        {(['run-again', 'cancel'] as const).map((action) => {
+          const many = bulkKeys(tasks, action).length
+          return (
+            many > 0 && (
+              <button
+                key={action}
+                type="button"
+                class={action === 'cancel' ? 'danger' : undefined}
+                disabled={isLost}
+                onClick={() => ask(action)}
+              >
+                {action === 'cancel' ? `Cancel ${count(many)} …` : `Run ${count(many)} again …`}
+              </button>
+            )
+          )
+        })}
+      </div>
+      {report.value && <BulkReportNotice {...report.value} onClose={() => (report.value = undefined)} />}
+      {open && words && (
+        <ConfirmDialog
+          heading={`${words.heading}: ${counted(open.keys.length, 'task')}`}
+          title={words.explanation}
+          action={acting}
+          label={words.label}
+          refusal={words.refusal}
+          isDangerous={open.action === 'cancel'}
+          onConfirm={() => act(open)}
+          onClose={() => (asked.value = undefined)}
+        >
+          {open.more > 0 && (
+            <p>
+              One request takes {count(MAX_BULK)} tasks: the first ones of the table.{' '}
+              {counted(open.more, 'further task')} can follow.
+            </p>
+          )}
+          {open.action === 'cancel' && (
+            <>
+              <label for="bulk-reason">Reason (may be empty)</label>
+              <textarea
+                id="bulk-reason"
+                rows={3}
+                maxLength={1000}
+                value={reason.value}
+                onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
+              />
+            </>
+          )}
+        </ConfirmDialog>
+      )}
+    </>
+  )
+}
