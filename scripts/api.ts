@@ -27,8 +27,9 @@ const reports = makeReports()
 const names = new Set([...reports.values()].flatMap(namesOf))
 if (check) checkReports()
 else writeReports()
-if (names.size > MAX_NAMES)
-  {fail(`api: the entry points export ${names.size} names, and at most ${MAX_NAMES} are allowed (docs/adr/0061)`)}
+if (names.size > MAX_NAMES) {
+  fail(`api: the entry points export ${names.size} names, and at most ${MAX_NAMES} are allowed (docs/adr/0061)`)
+}
 
 function emitDeclarations(): void {
   rmSync(declarations, { recursive: true, force: true })
@@ -131,9 +132,9 @@ function checkReports(): void {
     const lines = differences(found, text)
     if (lines.length > 0) fail([`api: ${path} is out of date, ${lines[0] ?? ''}`, ...lines.slice(1)].join('\n'))
   }
-  if (process.exitCode === undefined)
-    {console.log(`api: ${reports.size} reports with ${names.size} names are up to date`)}
-  else console.error('api: `npm run api` writes the reports')
+  if (process.exitCode === undefined) {
+    console.log(`api: ${reports.size} reports with ${names.size} names are up to date`)
+  } else console.error('api: `npm run api` writes the reports')
 }
 
 function fail(message: string): void {

@@ -234,7 +234,9 @@ describe('a clock on the wall that is set', () => {
     schedule({ cron: '0 * * * *', message: 'skips', missed: 'skip' })
     clock.jump(2 * HOUR + 30 * MINUTE)
     await pass(30 * SECOND)
-    expect(notes()).toEqual([expect.stringMatching(/^once\n.*; 1 firing fell due while the host was not running; it has ended\)$/s)])
+    expect(notes()).toEqual([
+      expect.stringMatching(/^once\n.*; 1 firing fell due while the host was not running; it has ended\)$/s),
+    ])
     expect(manager.schedules()).toMatchObject([{ message: 'skips', fired: 0, missedFirings: 2 }])
     await pass(30 * MINUTE)
     expect(dues()[1]).toBe('2027-01-04 15:00:00')
@@ -268,7 +270,9 @@ describe('a clock on the wall that is set', () => {
     clock.jump(5 * HOUR)
     await pass(30 * SECOND)
     expect(notes()).toEqual([
-      expect.stringContaining('; at least 10 firings fell due while the host was not running; next 2027-01-04 17:01:00'),
+      expect.stringContaining(
+        '; at least 10 firings fell due while the host was not running; next 2027-01-04 17:01:00',
+      ),
     ])
     expect(manager.schedules()).toMatchObject([{ missedFirings: 10 }])
   })
@@ -398,8 +402,7 @@ describe('limits of schedules', () => {
     expect(() => schedule({ in: HOUR, ...wake })).toThrow(
       expect.objectContaining({
         code: 'SCHEDULE_LIMIT',
-        message:
-          'Max schedules of an owner (100, schedules.maxPerOwner) reached. Cancel one that is no longer needed.',
+        message: 'Max schedules of an owner (100, schedules.maxPerOwner) reached. Cancel one that is no longer needed.',
       }),
     )
     expect(manager.schedules()).toHaveLength(100)

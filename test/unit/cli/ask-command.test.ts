@@ -58,7 +58,10 @@ it('an answer that is no answer is invalid input, and a host that closes is gone
   expect((await ask((socket) => void socket.write('no JSON\n'))).exitCode).toBe(2)
   expect((await ask((socket) => void socket.write('{"action":"maybe"}\n'))).exitCode).toBe(2)
   const gone = await ask((socket) => void socket.end('{"action":'))
-  expect([gone.exitCode, gone.stderr]).toEqual([3, 'agent-tasks: The host of the task has ended, so there will be no answer.\n'])
+  expect([gone.exitCode, gone.stderr]).toEqual([
+    3,
+    'agent-tasks: The host of the task has ended, so there will be no answer.\n',
+  ])
 })
 
 it.each(['decline', 'cancel'])('a question that got %s is not answered, and --json says how', async (action) => {

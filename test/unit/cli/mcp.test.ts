@@ -14,7 +14,10 @@ describe('agent-tasks mcp', () => {
     ],
     [['--http', '--port', 'x'], '--port'],
     [['--http', '--host', '0.0.0.0'], 'agent-tasks: Setting http.host: got "0.0.0.0", expected a loopback address'],
-    [['--store', '/dev/null'], 'agent-tasks: /dev/null: it is not a folder. The folder was not changed. Use another one.'],
+    [
+      ['--store', '/dev/null'],
+      'agent-tasks: /dev/null: it is not a folder. The folder was not changed. Use another one.',
+    ],
     [['--http', '--port', '0', '--store', '/dev/null/x'], 'agent-tasks: /dev/null/x: it failed (ENOTDIR'],
     [['--session', 'x'], 'Setting session: got "x", expected nothing unless there is a store'],
     [['--store', '/dev/null', '--session', ''], 'options.session: got "", expected a string of 1 to 1000 characters'],

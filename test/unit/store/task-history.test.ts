@@ -210,7 +210,9 @@ describe('a history in a file', () => {
     const database = openDatabase(other)
     database.exec('CREATE TABLE mine (a)')
     database.close()
-    await expect(inFile({}, other).query({ kind: 'task', limit: 1 })).rejects.toThrow(/this file is not a history of agent-tasks/)
+    await expect(inFile({}, other).query({ kind: 'task', limit: 1 })).rejects.toThrow(
+      /this file is not a history of agent-tasks/,
+    )
   })
 
   it('says which row is damaged, and which version is newer', async () => {
