@@ -13,6 +13,7 @@ import { isNode, nodeBuiltin } from '../node-builtins.js'
 import { writeMessages } from './message-input.js'
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from './process-options.js'
 import { printedText, whyNoSession } from './printed-session.js'
+import { pathWithOwnCommand } from './own-command.js'
 import { openQuestionSocket } from './question-socket.js'
 import { shellStartError } from './start-error.js'
 import { substitute } from './substitution.js'
@@ -118,7 +119,8 @@ function withQuestions(
       },
     )
     try {
-      return await run({ ...settings, env: { ...settings.env, ...socket.env } }, toArgument, input, context)
+      const env = { ...settings.env, ...pathWithOwnCommand(settings.env), ...socket.env }
+      return await run({ ...settings, env }, toArgument, input, context)
     } finally {
       socket.close()
     }

@@ -1,5 +1,7 @@
 /** Programs that are sent messages over stdin, and that ask questions over the socket of their run. The programs are real. */
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { AsyncTaskManager, InvalidInputError, processRunner, type Runner } from '../../../src/index.js'
@@ -78,6 +80,28 @@ describe('a program that asks', () => {
     const [branch, code, socket] = task?.output?.final_message?.split(' ') ?? []
     expect([branch, code]).toEqual(['dev', '7'])
     expect(existsSync(socket!)).toBe(false)
+  })
+
+  it('finds the installed command at the end of its PATH', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-bin-'))
+    const { execPath } = process
+    onTestFinished(() => {
+      process.execPath = execPath
+      rmSync(folder, { recursive: true })
+    })
+    writeFileSync(join(folder, 'agent-tasks'), '#!/bin/sh\necho "ran $1"\n', { mode: 0o755 })
+    process.execPath = join(folder, 'node')
+    const pathOf = async (options: object) => {
+      const { ended } = setUp(processRunner({ ...shell('echo "$PATH"'), ...options }))
+      return (await ended)?.output?.final_message
+    }
+    const asks = { ...shell('agent-tasks ask'), questions: true, env: { PATH: '/bin' } }
+    expect((await setUp(processRunner(asks)).ended)?.output?.final_message).toBe('ran ask')
+    expect(await pathOf({ questions: true })).toBe(`${process.env['PATH']}${delimiter}${folder}`)
+    expect(await pathOf({ questions: true, env: { PATH: '/bin' } })).toBe(`/bin${delimiter}${folder}`)
+    expect(await pathOf({})).toBe(process.env['PATH'])
+    rmSync(join(folder, 'agent-tasks'))
+    expect(await pathOf({ questions: true })).toBe(process.env['PATH'])
   })
 
   it('F6: has no socket unless it may ask, and never asks by its stdout', async () => {
