@@ -73,8 +73,12 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   if (parsed.success) return parsed.data
   const { field, received, expected } = describeIssue(parsed.error, content, '')
   const name = field.replace(/^\./, '') || 'the file'
+  if (expected.startsWith(NO_SUCH_FIELD)) {
+    const rest = `${expected.slice(NO_SUCH_FIELD.length)}.`.replace(/the nearest is (.*)\.$/, 'did you mean $1?')
+    throw new ConfigFileError(file, `${shortLine(name)}: unknown field${shortLine(rest)}`)
+  }
   // Secrets must not end up in a log.
-  const isHidden = expected.startsWith(NO_SUCH_FIELD) || /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)
+  const isHidden = /^http\.tokens|^workers\.connection|\.headers|\.env/.test(name)
   const shown = isHidden ? '(not shown)' : preview(received)
   throw new ConfigFileError(file, `${shortLine(name)}: got ${toOneLine(shown)}, expected ${shortLine(expected)}.`)
 }

@@ -294,7 +294,7 @@ describe('over stdio', () => {
 
   it.each([
     [{ subagents: [{ name: 'a', description: 'd' }] }, 'subagents[0].command: got undefined, expected a string.'],
-    [{ subagent: [] }, 'subagent: got (not shown), expected no such field; the nearest is subagents.'],
+    [{ subagent: [] }, 'subagent: unknown field; did you mean subagents?'],
   ])('a configuration like %j stops the start', async (config, problem) => {
     const file = configFile(config)
     const child = spawn(process.execPath, [...server, '--config', file], { stdio: ['pipe', 'pipe', 'pipe'] })

@@ -40,13 +40,11 @@ it('K7: gives a subagent its policy', () => {
 describe('the configuration file', () => {
   it.each([
     [[], 'the file: got an empty array, expected an object.'],
-    [{ subagent: [] }, 'subagent: got (not shown), expected no such field; the nearest is subagents.'],
+    [{ subagent: [] }, 'subagent: unknown field; did you mean subagents?'],
     [{ subagents: [{ ...subagent, command: '' }] }, 'subagents[0].command: got "", expected at least 1 character(s).'],
     [{ subagents: [{ name: 'a', description: 'd' }] }, 'subagents[0].command: got undefined, expected a string.'],
-    [
-      { subagents: [{ ...subagent, arg: [] }] },
-      'subagents[0].arg: got (not shown), expected no such field; the nearest is args.',
-    ],
+    [{ subagents: [{ ...subagent, arg: [] }] }, 'subagents[0].arg: unknown field; did you mean args?'],
+    [{ schedules: { zzzz: 's3cret' } }, 'schedules.zzzz: unknown field; the fields are '],
     [{ subagents: [{ ...subagent, args: '{goal}' }] }, 'subagents[0].args: got "{goal}", expected an array.'],
     [
       { subagents: [{ ...subagent, output: 'xml' }] },
