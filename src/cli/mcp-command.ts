@@ -64,7 +64,7 @@ In a PostgreSQL a session has one server at a time, so give each server a --sess
 Over stdio, the server exits when the client disconnects, and ends all programs that it started. Messages go to stderr.
 
 Examples:
-  $ claude mcp add agent-tasks -- npx agent-tasks mcp --config /path/to/agent-tasks.config.json
+  $ claude mcp add agent-tasks -- npx --no-install agent-tasks mcp --config /path/to/agent-tasks.config.json
   $ agent-tasks mcp --init
   $ agent-tasks mcp --trust /path/to/agent-tasks.config.json
   $ agent-tasks mcp --store .agent/tasks

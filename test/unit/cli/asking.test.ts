@@ -240,6 +240,10 @@ describe('the program', () => {
     expect(stdout).toContain('Examples:\n  $ agent-tasks ')
   })
 
+  it('does not offer to install whatever has the name of the package', async () => {
+    expect((await run(['mcp', '--help'])).stdout).toContain('-- npx --no-install agent-tasks mcp')
+  })
+
   it('prints its version', async () => {
     expect(await run(['--version'])).toEqual({ exitCode: 0, stdout: '1.2.3\n', stderr: '' })
   })
