@@ -61,8 +61,9 @@ Examples:
 async function ask(message: string, options: AskOptions, io: ProgramIO): Promise<void> {
   const { [SOCKET_VARIABLE]: path, [TOKEN_VARIABLE]: token } = io.env
   if (path === undefined || path === '') {
-    const expected = 'the socket of a task: run this in a program that was started with questions allowed'
-    throw new InvalidInputError(SOCKET_VARIABLE, path, expected)
+    const advice =
+      'run this in a program of a task, and set "asks": true for its subagent (processRunner: questions: true)'
+    throw new AgentTasksError('INVALID_INPUT', `${SOCKET_VARIABLE} is not set: ${advice}.`)
   }
   const seconds = options.timeoutSeconds
   const timeoutMs = seconds === undefined ? undefined : readInteger('--timeout-seconds', seconds, 1, 2_000_000) * 1000

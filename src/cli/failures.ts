@@ -3,6 +3,7 @@ import { defined } from '../defined.js'
 import { AgentTasksError } from '../errors.js'
 import { ConnectionError, TaskExpiredError, TaskServerError } from '../client/client-errors.js'
 import { EXIT, type ExitCode } from './exit-codes.js'
+import { PageConnectionError } from './tasks/page-connection.js'
 
 export interface Failure {
   readonly message: string
@@ -24,7 +25,7 @@ export class CommandEnd extends Error {
 
 const hints: Readonly<Record<string, string>> = {
   CONNECTION_FAILED:
-    'Start a server with `agent-tasks serve --demo`, or set the URL of one with --url or AGENT_TASKS_URL. The link of a page changes when its host starts again.',
+    'Start a server with `agent-tasks serve --demo`, or set the URL of one with --url or AGENT_TASKS_URL.',
   CONNECTION_LOST: '`agent-tasks tasks list` lists the tasks.',
   BAD_ANSWER: 'Another program listens there. Set the URL of the server with --url or AGENT_TASKS_URL.',
   UNAUTHORIZED: 'Set AGENT_TASKS_TOKEN to a token of the server.',
@@ -38,13 +39,15 @@ const hints: Readonly<Record<string, string>> = {
   INSTANCE_START_FAILED: 'Run the command on its own to see its error.',
 }
 
+const PAGE_HINT = 'Start the host with its page again, and use its new link (AGENT_TASKS_PAGE).'
+
 /** Describes an error of any kind. */
 export function describeError(error: unknown): Failure {
   if (!(error instanceof AgentTasksError)) {
     return { message: error instanceof Error ? error.message : String(error), exitCode: EXIT.usage }
   }
   const { message, code } = error
-  const hint = hints[code]
+  const hint = error instanceof PageConnectionError ? PAGE_HINT : hints[code]
   return { message, code, ...defined({ hint }), exitCode: exitCodeOf(error) }
 }
 

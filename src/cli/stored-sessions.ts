@@ -40,10 +40,9 @@ export async function sessionsAt(location: string): Promise<readonly StoredSessi
 }
 
 /** Each file or session of a location. */
-export async function partsOf(
-  location: string,
-): Promise<readonly (StoredSession | Pick<StoredSession, 'file' | 'read'>)[]> {
-  return (await sessionsAt(location)) ?? [{ file: location, read: { contents: readStore(location) } }]
+export async function partsOf(location: string): Promise<readonly (StoredSession | Omit<StoredSession, 'session'>)[]> {
+  const sessions = await sessionsAt(location)
+  return sessions ?? [{ file: location, owner: runningOwnerOf(location), read: { contents: readStore(location) } }]
 }
 
 /** A URL without its user and password. */

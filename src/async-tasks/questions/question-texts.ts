@@ -23,10 +23,10 @@ export function questionText({ id, subagentName }: AsyncTaskInfo, question: Task
 }
 
 /** A question in words, with its choices if any. */
-export function questionWords(question: TaskQuestion): string {
+export function questionWords(question: TaskQuestion, maxChars = QUESTION_CHARS): string {
   const choices = choicesOf(question)
   const text = choices === undefined ? question.message : `${question.message} (${choices.join(', ')})`
-  return previewText(text, QUESTION_CHARS)
+  return previewText(text, maxChars)
 }
 
 /** The possible answers to a question with one field. */

@@ -15,11 +15,16 @@ const standingsSchema = lazily(() =>
   z.record(z.string(), z.object({ deliveredBy: z.string().optional(), isRepeat: z.boolean().optional() })),
 )
 
+/** The questions in a stored record, without those that are malformed. */
+export function readQuestions({ questions }: StoredTask['record']): readonly TaskQuestion[] {
+  if (!Array.isArray(questions)) return []
+  return questions.flatMap((question) => questionSchema().safeParse(question).data ?? [])
+}
+
 /** The questions whose answers a step waits for. */
 export function storedQuestions({ record }: StoredTask, log: StepLog | undefined): readonly TaskQuestion[] {
-  const { questions } = record
-  if (log === undefined || !Array.isArray(questions)) return []
-  const read = questions.flatMap((question) => questionSchema().safeParse(question).data ?? [])
+  if (log === undefined) return []
+  const read = readQuestions(record)
   return Object.freeze(read.filter(({ id }) => log.asking(id) !== undefined).map((question) => Object.freeze(question)))
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { hasEnded, TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import { asPastTask } from '../../command-tasks/past-command-task.js'
 import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
-import { InvalidInputError } from '../../errors.js'
+import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { placeOf, placeText, withKept } from '../../kernel/past-tasks.js'
 import { readPostgresHistory } from '../../postgres/read-store.js'
 import { isPostgresUrl, parsePostgresUrl } from '../../postgres/store-url.js'
@@ -61,11 +61,7 @@ Examples:
 async function showHistory(options: HistoryOptions, io: ProgramIO): Promise<void> {
   const location = options.store ?? io.env['TASKS_STORE']
   if (location === undefined || location === '') {
-    throw new InvalidInputError(
-      '--store',
-      options.store,
-      'a file, a folder or postgres://…, or the variable TASKS_STORE',
-    )
+    throw new AgentTasksError('INVALID_INPUT', 'Name a store: --store FILE|DIR|postgres://…, or TASKS_STORE.')
   }
   const { owner, name, status, text, before } = options
   const limit = readInteger('--limit', options.limit, 1, 10_000)

@@ -2,9 +2,22 @@
 import { hasEnded, STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
 import type { Task, TaskSummary } from '../../protocol/command-tasks.js'
 import type { StoredTask } from '../../store/store.js'
-import type { PageTask } from '../../page/wire.js'
+import type { PageTask, PageTaskState } from '../../page/wire.js'
 import { defined } from '../../defined.js'
 import { formatAge, formatTable, oneLine } from '../table.js'
+
+/** Each state that a list shows instead of the status. The hosts of interrupted tasks have ended. */
+const STATE_TABLE = {
+  asking: true,
+  wrapping: true,
+  stopping: true,
+  'timed-out': true,
+  interrupted: true,
+} satisfies Record<Exclude<PageTaskState, AsyncTaskStatus> | 'interrupted', true>
+
+export type TaskState = keyof typeof STATE_TABLE
+
+export const STATES = Object.keys(STATE_TABLE) as TaskState[]
 
 /** Names a task. */
 export interface TaskRef {
@@ -15,8 +28,8 @@ export interface TaskRef {
 /** A line of `--json`. Times are in ms since the epoch. */
 export interface ListedTask extends TaskRef {
   readonly status: AsyncTaskStatus
-  /** What a running task does, where the page knows more than its status, such as `asking`. */
-  readonly state?: string
+  /** What is known besides its status, such as `asking`. */
+  readonly state?: TaskState
   readonly subagent?: string
   readonly goal?: string
   readonly owner?: string
@@ -48,7 +61,7 @@ export function fromPage(task: PageTask): ListedTask {
     task_id: id,
     kind,
     status,
-    ...(status !== state && { state }),
+    ...defined({ state: STATES.find((more) => more === state) }),
     ...(kind === 'async' ? { goal: title, owner: group } : { name: title, instanceId: group }),
     ...defined({ subagent, delivery, totalCommands: commandCount }),
     ...(isWhole && { currentCommandIndex: ended }),
@@ -95,6 +108,10 @@ function statusOf(state: string): AsyncTaskStatus {
   if (state === 'timed-out') return 'failed'
   return STATUSES.find((status) => status === state) ?? 'running'
 }
+
+/** A task of a store whose host has ended, unless it had ended or had not started. */
+export const interrupted = <Task extends ListedTask>(task: Task): Task =>
+  task.status === 'running' ? { ...task, state: 'interrupted' } : task
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

@@ -9,6 +9,9 @@ import type { ChangesEvent, PageTaskDetail, TasksEvent } from '../../page/wire.j
 /** How long the page may take to answer, in ms. */
 const REQUEST_MS = 30_000
 
+/** A page cannot be reached, or has ended. Its hint differs from that of a server. */
+export class PageConnectionError extends ConnectionError {}
+
 export interface PageConnection {
   detail(key: string): Promise<PageTaskDetail>
   /** A value of a task, read to its end. */
@@ -40,6 +43,7 @@ export function connectPage(option: string, link: string): PageConnection {
     try {
       return await callRest(options, path, schema, body)
     } catch (error) {
+      if (error instanceof ConnectionError) throw new PageConnectionError(error.code, error.message, { cause: error })
       throw error instanceof TaskServerError && error.code === 'UNAUTHORIZED' ? refused() : error
     }
   }
@@ -55,7 +59,7 @@ export function connectPage(option: string, link: string): PageConnection {
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof TaskServerError) throw error
-      throw new ConnectionError('CONNECTION_FAILED', `Cannot reach the page at ${base}.`, { cause: error })
+      throw new PageConnectionError('CONNECTION_FAILED', `Cannot reach the page at ${base}.`, { cause: error })
     }
   }
 
@@ -83,8 +87,8 @@ export function connectPage(option: string, link: string): PageConnection {
     },
   }
 
-  function lost(cause?: unknown): ConnectionError {
-    return new ConnectionError('CONNECTION_LOST', `The page at ${base} has ended.`, { cause })
+  function lost(cause?: unknown): PageConnectionError {
+    return new PageConnectionError('CONNECTION_LOST', `The page at ${base} has ended.`, { cause })
   }
 }
 

@@ -3,15 +3,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { TaskServerError } from '../../client/client-errors.js'
 import type { TaskClient } from '../../client/task-client.js'
 import { defined } from '../../defined.js'
-import { InvalidInputError } from '../../errors.js'
+import { STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
+import { AgentTasksError } from '../../errors.js'
 import { fromSummary, fromTask, type ListedTask } from './listed-task.js'
 import { findTaskId, listTasks } from './task-list.js'
 import { createComparison, type ShownCommand, type TaskFilter, type TaskSource } from './task-source.js'
 
 export function serverSource(client: TaskClient): TaskSource {
   const list = async (limit: number, filter: TaskFilter = {}): Promise<readonly ListedTask[]> => {
-    checkFilter(filter)
-    const { instance: instanceId, status } = filter
+    const { instance: instanceId } = filter
+    const status = checkFilter(filter)
     return (await listTasks(client, limit, defined({ instanceId, status }))).map(fromSummary)
   }
   return {
@@ -42,10 +43,19 @@ export function serverSource(client: TaskClient): TaskSource {
   }
 }
 
-/** A filter that no command task can match is a mistake, and not an empty list. */
-function checkFilter({ kind, owner, subagent }: TaskFilter): void {
-  const expected = 'nothing of async tasks: a server has command tasks only, so add --page or --store'
-  if (kind === 'async') throw new InvalidInputError('--kind', kind, expected)
-  if (owner !== undefined) throw new InvalidInputError('--owner', owner, expected)
-  if (subagent !== undefined) throw new InvalidInputError('--subagent', subagent, expected)
+/**
+ * A filter that no command task can match is a mistake, and not an empty list.
+ * @returns the status of the filter
+ */
+function checkFilter({ kind, owner, subagent, status }: TaskFilter): AsyncTaskStatus | undefined {
+  const refuse = (option: string, why = 'a server has command tasks only'): never => {
+    throw new AgentTasksError('INVALID_INPUT', `${option} needs --page or --store: ${why}.`)
+  }
+  if (kind === 'async') refuse('--kind async')
+  if (owner !== undefined) refuse('--owner')
+  if (subagent !== undefined) refuse('--subagent')
+  return (
+    STATUSES.find((known) => known === status) ??
+    (status && refuse(`--status ${status}`, 'a server does not report this state'))
+  )
 }

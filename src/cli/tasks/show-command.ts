@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { isoTime } from '../../text/duration.js'
 import { oneLine } from '../table.js'
 import { createTerminal, type ProgramIO, type Terminal } from '../terminal.js'
+import { questionWords } from '../../async-tasks/questions/question-texts.js'
 import { doneText } from './listed-task.js'
 import { addSourceOptions, SOURCES_HELP, withSource, type SourceOptions } from './source-options.js'
 import type { ShownTask } from './task-source.js'
@@ -17,7 +18,7 @@ export function addShowCommand(tasks: Command, io: ProgramIO): void {
     .addHelpText(
       'after',
       `${SOURCES_HELP}
-The facts go to standard error and the result to standard output. Exit code: 0 shown, 3 no server or page, 4 no such task or several.
+Exit code: 0 shown, 3 no server or page, 4 no such task or several.
 
 Examples:
   $ agent-tasks tasks show task_1795307098820_1
@@ -33,10 +34,10 @@ async function showTask(idOrPrefix: string, options: SourceOptions, io: ProgramI
     terminal.printJson(task)
     return
   }
-  for (const [name, value] of factsOf(task)) if (value !== undefined) terminal.say(`${name.padEnd(10)}${value}`)
+  for (const [name, value] of factsOf(task)) if (value !== undefined) terminal.print(`${name.padEnd(10)}${value}`)
   for (const [index, { tool_name, status, args, error }] of (task.commands ?? []).entries()) {
     const why = error === undefined ? '' : `: ${error}`
-    terminal.say(`  ${index + 1}. ${tool_name} ${oneLine(JSON.stringify(args ?? {}), 100)} ${status}${why}`)
+    terminal.print(`  ${index + 1}. ${tool_name} ${oneLine(JSON.stringify(args ?? {}), 100)} ${status}${why}`)
   }
   printResults(task, terminal)
 }
@@ -57,7 +58,7 @@ function factsOf(task: ShownTask): readonly (readonly [string, string | undefine
     ['Delivery', task.delivery],
     ['Goal', task.goal ?? (task.intention === '' ? undefined : task.intention)],
     ['Error', task.error],
-    ['Questions', questions.length === 0 ? undefined : JSON.stringify(questions)],
+    ...questions.map((question) => ['Question', `${question.id}: ${questionWords(question, Infinity)}`] as const),
   ]
 }
 

@@ -1,12 +1,13 @@
 /** The tasks of a store, also while its owner runs. They are read and never changed. */
 import { setTimeout as wait } from 'node:timers/promises'
+import { readQuestions } from '../../async-tasks/recovery/stored-questions.js'
 import { FORGOTTEN, restoreTasks } from '../../command-tasks/stored-tasks.js'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
 import type { Task } from '../../protocol/command-tasks.js'
 import type { StoredTask } from '../../store/store.js'
 import { partsOf } from '../stored-sessions.js'
-import { fromStore, fromTask, type ListedTask } from './listed-task.js'
+import { fromStore, fromTask, interrupted, type ListedTask } from './listed-task.js'
 import { createComparison, matches, pickTask, type ShownTask, type TaskFilter, type TaskSource } from './task-source.js'
 
 /** A listed task, and how all of it is shown. */
@@ -46,15 +47,16 @@ export function storeSource(location: string): TaskSource {
 
 /** All tasks, newest first. @throws StoreError */
 async function readTasks(location: string): Promise<Kept[]> {
-  const kept = (await partsOf(location)).flatMap(({ read }): Kept[] => {
+  const kept = (await partsOf(location)).flatMap(({ owner, read }): Kept[] => {
     if ('error' in read) throw read.error
     const { tasks, commandTasks, commands } = read.contents
     const stored = commandTasks.filter(({ status }) => status !== FORGOTTEN)
+    const present = owner === undefined ? interrupted : <Task>(task: Task): Task => task
     return [
-      ...tasks.map((row) => ({ task: fromStore(row), show: () => showAsync(row) })),
+      ...tasks.map((row) => ({ task: present(fromStore(row)), show: () => present(showAsync(row)) })),
       ...restoreTasks(stored, commands, location).map(({ task }) => ({
-        task: fromTask(task),
-        show: () => showCommands(task),
+        task: present(fromTask(task)),
+        show: () => present(showCommands(task)),
       })),
     ]
   })
@@ -62,11 +64,12 @@ async function readTasks(location: string): Promise<Kept[]> {
 }
 
 function showAsync(row: StoredTask): ShownTask {
-  const { output, lateOutput, questions } = row.record
+  const { output, lateOutput } = row.record
+  const questions = readQuestions(row.record)
   return {
     ...fromStore(row),
     ...defined({ result: output ?? lateOutput }),
-    ...(Array.isArray(questions) && questions.length > 0 && { questions: questions as readonly unknown[] }),
+    ...(questions.length > 0 && { questions }),
   }
 }
 

@@ -1,12 +1,13 @@
 /** Where the commands of `agent-tasks tasks` find tasks: a server, a page, or a store. */
 import { lookUpPrefix, meantOf } from '../../async-tasks/task-lookup.js'
 import { TaskServerError } from '../../client/client-errors.js'
+import type { TaskQuestion } from '../../../machines/records.js'
 import type { AsyncTaskStatus } from '../../../machines/task-status.js'
-import type { ListedTask, TaskRef } from './listed-task.js'
+import type { ListedTask, TaskRef, TaskState } from './listed-task.js'
 
 /** Which tasks are wanted. */
 export interface TaskFilter {
-  readonly status?: AsyncTaskStatus
+  readonly status?: AsyncTaskStatus | TaskState
   readonly kind?: ListedTask['kind']
   readonly owner?: string
   readonly subagent?: string
@@ -20,7 +21,7 @@ export interface ShownTask extends ListedTask {
   /** Of a command task. */
   readonly commands?: readonly ShownCommand[]
   /** The open questions of an async task. */
-  readonly questions?: readonly unknown[]
+  readonly questions?: readonly TaskQuestion[]
 }
 
 export interface ShownCommand {
@@ -53,7 +54,7 @@ export interface ChangesOptions {
 }
 
 export const matches = (task: ListedTask, { status, kind, owner, subagent, instance }: TaskFilter): boolean =>
-  (status === undefined || task.status === status) &&
+  (status === undefined || task.status === status || task.state === status) &&
   (kind === undefined || task.kind === kind) &&
   (owner === undefined || task.owner === owner) &&
   (subagent === undefined || task.subagent === subagent) &&

@@ -8,7 +8,7 @@ import { CommandEnd } from '../failures.js'
 import { readInteger } from '../numbers.js'
 import { createTerminal, type ProgramIO } from '../terminal.js'
 import { addHistoryCommand } from './history-command.js'
-import { isOver, taskTable, type ListedTask } from './listed-task.js'
+import { isOver, STATES, taskTable, type ListedTask } from './listed-task.js'
 import { addShowCommand } from './show-command.js'
 import { addSourceOptions, SOURCES_HELP, withSource, type SourceOptions } from './source-options.js'
 import type { TaskFilter } from './task-source.js'
@@ -28,13 +28,13 @@ export interface CancelOptions extends SourceOptions {
 }
 
 /** The words of `--status`. */
-const FILTERS = [...STATUSES, 'all'] as const
+const FILTERS = [...STATUSES, ...STATES, 'all'] as const
 const KINDS = ['async', 'command'] as const
 
 export function addTasksCommands(program: Command, io: ProgramIO): void {
   const tasks = program.command('tasks').description('list, show, cancel and watch tasks of both kinds')
   addSourceOptions(tasks.command('list').description('list tasks, newest first'))
-    .option('--status <status>', `only tasks with this status: ${FILTERS.join(', ')}`)
+    .option('--status <status>', `only tasks with this status, or in this state: ${FILTERS.join(', ')}`)
     .option('--kind <kind>', `only tasks of this kind: ${KINDS.join(', ')}`)
     .option('--owner <owner>', 'only async tasks of this owner')
     .option('--subagent <name>', 'only async tasks of this subagent')

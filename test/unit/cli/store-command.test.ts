@@ -211,7 +211,7 @@ describe('tasks history', () => {
   })
 
   it.each([
-    [[], '--store'],
+    [[], 'Name a store: --store FILE|DIR|postgres://…, or TASKS_STORE.'],
     [['--store', 'FILE', '--kind', 'x'], '--kind'],
     [['--store', 'FILE', '--before', 'x'], '--before'],
     [['--store', 'FILE', '--limit', '0'], '--limit'],

@@ -46,18 +46,17 @@ describe('with a page', () => {
     await vi.waitFor(() => expect(manager.getTask(writer)?.status).toBe('completed'))
     const shown = await ask('show', writer.slice(0, -2))
     expect(shown).toMatchObject({ exitCode: 0, stdout: containing('Done: letter') })
-    expect(shown.stderr).toMatch(/Status +completed\n[^]*Subagent +writer\n/)
+    expect(shown).toMatchObject({ stdout: matching(/Status +completed\n[^]*Subagent +writer\n/), stderr: '' })
     expect(jsonLines((await ask('show', writer, '--json')).stdout)).toMatchObject([
       { task_id: writer, subagent: 'writer', goal: `letter: {"note":"${long}"}`, result: { note: long } },
     ])
     const failing = idOf(await launch('clumsy', 'build'))
     await vi.waitFor(() => expect(manager.getTask(failing)?.status).toBe('failed'))
-    expect(await ask('show', failing)).toMatchObject({ stdout: '', stderr: containing('The tower has fallen') })
+    expect(await ask('show', failing)).toMatchObject({ stdout: containing('The tower has fallen'), stderr: '' })
     const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
     await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
     expect(await ask('show', add)).toMatchObject({
-      stdout: containing('5'),
-      stderr: containing('1. add {"a":2,"b":3}'),
+      stdout: matching(/ 1\. add \{"a":2,"b":3\} completed\n.*5/),
     })
   })
 
@@ -66,7 +65,12 @@ describe('with a page', () => {
     const asker = idOf(await launch('asker', 'ship'))
     await vi.waitFor(() => expect(manager.getTask(asker)?.questions).toHaveLength(1))
     expect(jsonLines((await ask('list', '--json')).stdout)).toMatchObject([{ status: 'running', state: 'asking' }])
-    expect((await ask('show', asker)).stderr).toMatch(/Status +asking\n[^]*Questions +.*Where shall it go/)
+    const { stdout } = await ask('show', asker)
+    expect(stdout).toMatch(/Status +asking\n[^]*Question +question-1: Where shall it go\? .* chosen\.\n/)
+    expect(stdout).not.toContain('schema')
+    const list = async (status: string) => jsonLines((await ask('list', '--json', '--status', status)).stdout)
+    for (const status of ['asking', 'running']) expect(await list(status)).toMatchObject([{ task_id: asker }])
+    expect(await list('interrupted')).toEqual([])
   })
 
   it('cancel cancels an async task, with a reason, once', async () => {
@@ -122,7 +126,8 @@ describe('with a page', () => {
     await vi.waitFor(() => expect(watch.written.stdout).toContain('"completed"'))
     await stopPage()
     const { exitCode, stdout, stderr } = await watch.ended
-    expect([exitCode, jsonLines(stderr)]).toMatchObject([3, [{ code: 'CONNECTION_LOST' }]])
+    const lost = { code: 'CONNECTION_LOST', hint: containing('use its new link') }
+    expect([exitCode, jsonLines(stderr)]).toMatchObject([3, [lost]])
     expect(jsonLines(stdout).at(-1)).toMatchObject({ task_id: id, subagent: 'listener', goal: 'listen' })
   })
 
@@ -153,13 +158,15 @@ describe('with a page', () => {
     }
     expect(await run(['tasks', 'list', '--page', 'http://127.0.0.1:1/#token=abc'])).toMatchObject({
       exitCode: 3,
-      stderr: containing('Cannot reach the page at http://127.0.0.1:1.'),
+      stderr:
+        'agent-tasks: Cannot reach the page at http://127.0.0.1:1.\n' +
+        'Start the host with its page again, and use its new link (AGENT_TASKS_PAGE).\n',
     })
   })
 })
 
 describe('with a store', () => {
-  async function filled(): Promise<string> {
+  async function filled() {
     const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'tasks.db')
@@ -174,17 +181,19 @@ describe('with a store', () => {
       },
     ])
     onTestFinished(() => store.close())
-    return file
+    return { file, store }
   }
 
   it('list and show read the tasks while their owner runs', async () => {
-    const file = await filled()
+    const { file } = await filled()
     const list = await run(['tasks', 'list', '--store', file, '--json'])
     expect(jsonLines(list.stdout)).toMatchObject([
       { task_id: 'new', status: 'running', subagent: 'writer', goal: 'a letter' },
       { task_id: 'old', status: 'completed' },
     ])
-    expect(await run(['tasks', 'show', 'old', '--store', file])).toMatchObject({ exitCode: 0, stdout: '{"n":1}\n' })
+    expect(list.stdout).not.toContain('interrupted')
+    const shown = { exitCode: 0, stdout: matching(/^Task +old\n[^]*\n\{"n":1\}\n$/), stderr: '' }
+    expect(await run(['tasks', 'show', 'old', '--store', file])).toMatchObject(shown)
     expect(await run(['tasks', 'watch', 'old', '--store', file])).toMatchObject({
       exitCode: 0,
       stdout: '{"n":1}\n',
@@ -192,8 +201,29 @@ describe('with a store', () => {
     })
   })
 
+  it('list and show what ran as interrupted when its host has ended', async () => {
+    const { file, store } = await filled()
+    const { record } = storedTask('x')
+    const schema = { properties: { answer: { enum: ['a', 'b'] } } }
+    const questions = [{ id: 'question-1', message: 'Which?', schema, askedAt: 1 }, 'odd']
+    const waits = { launchedAt: 3, delivery: 'none', record: { ...record, questions } } as const
+    await store.write([{ table: 'tasks', put: storedTask('waits', { ...waits, status: 'queued' }) }])
+    store.close()
+    const ask = (...args: string[]) => run(['tasks', ...args, '--store', file])
+    const tasks = jsonLines((await ask('list', '--json')).stdout)
+    expect(tasks).toMatchObject([{ status: 'queued' }, { status: 'running', state: 'interrupted' }, { task_id: 'old' }])
+    expect(tasks[0]).not.toHaveProperty('state')
+    expect(tasks[2]).not.toHaveProperty('state')
+    expect(jsonLines((await ask('list', '--json', '--status', 'interrupted')).stdout)).toMatchObject([
+      { task_id: 'new' },
+    ])
+    expect((await ask('list')).stdout).toMatch(/^new +interrupted /m)
+    expect((await ask('show', 'new')).stdout).toMatch(/^Status +interrupted$/m)
+    expect((await ask('show', 'waits')).stdout).toMatch(/^Question +question-1: Which\? \(a, b\)$/m)
+  })
+
   it('cancel says that only a running host can do it', async () => {
-    const file = await filled()
+    const { file } = await filled()
     expect(await run(['tasks', 'cancel', 'new', '--store', file])).toMatchObject({
       exitCode: 2,
       stdout: '',
@@ -218,7 +248,8 @@ describe('with a server', () => {
     await ask(['tasks', 'watch', id])
     expect(await ask(['tasks', 'show', id])).toMatchObject({
       exitCode: 0,
-      stderr: matching(/Status +completed 1\/1\n[^]*Instance +calc\n[^]*1\. add {"a":2,"b":3} success\n/),
+      stdout: matching(/Status +completed 1\/1\n[^]*Instance +calc\n[^]*1\. add {"a":2,"b":3} success\n/),
+      stderr: '',
     })
     expect(jsonLines((await ask(['tasks', 'show', id, '--json'])).stdout)).toMatchObject([
       { task_id: id, kind: 'command', commands: [{ tool_name: 'add', args: { a: 2, b: 3 }, result: {} }] },
@@ -239,6 +270,13 @@ describe('with a server', () => {
       const { exitCode, stderr } = await ask(['tasks', ...args])
       expect([exitCode, stderr]).toEqual([2, containing('--page')])
     }
+    expect((await ask(['tasks', 'list', '--subagent', 'x'])).stderr).toBe(
+      'agent-tasks: --subagent needs --page or --store: a server has command tasks only.\n',
+    )
+    expect(await ask(['tasks', 'list', '--status', 'asking'])).toMatchObject({
+      exitCode: 2,
+      stderr: 'agent-tasks: --status asking needs --page or --store: a server does not report this state.\n',
+    })
     expect(await ask(['tasks', 'list', '--url', 'http://x:1', '--store', 'y'])).toMatchObject({
       exitCode: 2,
       stderr: containing('--store: got "y", expected only one of --url, --page and --store.'),

@@ -162,7 +162,8 @@ describe('agent-tasks ask', () => {
     ])
     expect(token).not.toBe('')
     const alone = await run(['ask', 'Which?'])
-    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringContaining('AGENT_TASK_SOCKET')])
+    const advice = 'run this in a program of a task, and set "asks": true for its subagent'
+    expect([alone.exitCode, alone.stderr]).toEqual([2, expect.stringContaining(advice)])
   })
 
   it('F6: withdraws its question when its time is up', async () => {
