@@ -42,7 +42,7 @@ const task = (id: string) => ({ id, subagentName: 'helper', goalPrompt: 'help' }
 /** Wrong: each turn reads the reminder when it starts and marks it when it ends, and turns overlap. */
 export const hostThatReadsTwice = race('hostThatReadsTwice', (race) => {
   const { received, read } = createHost(race)
-  const manager = createAgentTasks({ clock: race.clock }).getAsyncTaskManager()
+  const { manager } = createAgentTasks({ clock: race.clock })
   const reminders = new AsyncTaskReminderService(manager)
   const turn = async (answer: string): Promise<void> => {
     await read(reminders.generateReminder(), answer)
@@ -61,11 +61,10 @@ export const hostWithLeases = race('hostWithLeases', (race) => {
     isAgentBusy: () => false,
     triggerAgentTurn: (text) => read(text, 'the wake-up is answered'),
   })
-  const manager = tasks.getAsyncTaskManager()
-  for (const id of ['a', 'b']) manager.registerTask(task(id))
+  for (const id of ['a', 'b']) tasks.manager.registerTask(task(id))
   return {
     received,
-    complete: (id) => void manager.completeTask(id, {}),
+    complete: (id) => void tasks.manager.completeTask(id, {}),
     ask: async () => {
       const { reminder } = tasks.beforeTurn()
       await read(reminder?.text ?? '', 'the question is answered')

@@ -1,69 +1,65 @@
 /** A host that takes two turns at once, and one that does not. */
-import { createAgentTasks } from 'agent-tasks'
+import { createAgentTasks, createTurns, type AgentTasksOptions } from 'agent-tasks'
 import type { Race, RaceOptions } from 'agent-tasks/testing'
 
-interface Agent {
-  /** How many turns are going on. */
-  turns: number
-  /** What the host calls busy. */
-  isBusy: boolean
+/** How a host takes turns: `ask` for the user, and two options of `createAgentTasks` for results. */
+interface Turns extends Pick<AgentTasksOptions, 'isAgentBusy' | 'triggerAgentTurn'> {
+  readonly ask: () => unknown
 }
 
-/** Takes a turn: `answer` asks the model. */
-type TakeTurn = (race: Race, agent: Agent, answer: () => Promise<void>) => Promise<void>
+/** Creates the turns of a host: each calls `answer`, which asks the model. */
+type CreateTurns = (race: Race, answer: () => Promise<void>) => Turns
 
-function openHost(race: Race, takeTurn: TakeTurn) {
-  const agent: Agent = { turns: 0, isBusy: false }
-  const turn = () =>
-    takeTurn(race, agent, async () => {
-      agent.turns += 1
-      await race.pause('the model answers')
-      agent.turns -= 1
-    })
-  const tasks = createAgentTasks({
-    clock: race.clock,
-    isAgentBusy: () => agent.isBusy,
-    triggerAgentTurn: turn,
+function openHost(race: Race, createTurns: CreateTurns) {
+  const model = { requests: 0 }
+  const { ask, ...options } = createTurns(race, async () => {
+    model.requests += 1
+    await race.pause('the model answers')
+    model.requests -= 1
   })
-  return { agent, turn, tasks }
+  const tasks = createAgentTasks({
+    ...options,
+    clock: race.clock,
+    subagents: { digger: () => race.pause('gold is found').then(() => 'Gold!') },
+  })
+  return { model, ask, tasks }
 }
 
 type Host = ReturnType<typeof openHost>
 
-const race = (name: string, takeTurn: TakeTurn): RaceOptions<Host> => ({
+const race = (name: string, createTurns: CreateTurns): RaceOptions<Host> => ({
   name,
   source: { module: './first-host.js', name },
-  setup: (race) => openHost(race, takeTurn),
+  setup: (race) => openHost(race, createTurns),
   actors: {
-    agent: [
-      {
-        label: 'launches gold',
-        run: ({ tasks }, race) => {
-          const goldIsFound = () => race.pause('gold is found').then(() => ({ final_message: 'Gold!' }))
-          tasks
-            .getAsyncTaskManager()
-            .launch({ id: 'gold', subagentName: 'digger', goalPrompt: 'Find gold' }, goldIsFound)
-        },
-      },
-    ],
-    user: [{ label: 'asks', run: ({ agent, turn }) => (agent.isBusy ? 'refused: busy' : turn()) }],
+    agent: [{ label: 'launches gold', run: ({ tasks }) => void tasks.launch('digger', 'Find gold', { id: 'gold' }) }],
+    user: [{ label: 'asks', run: ({ ask }) => ask() }],
   },
-  invariants: { 'one turn at a time': ({ agent }) => agent.turns <= 1 },
+  invariants: { 'one turn at a time': ({ model }) => model.requests <= 1 },
   teardown: ({ tasks }) => tasks.dispose(),
 })
 
 /** Wrong: it is busy only once the session is loaded, so that two turns may start meanwhile. */
-export const hastyHost = race('hastyHost', async (race, agent, answer) => {
-  await race.pause('the session is loaded')
-  agent.isBusy = true
-  await answer()
-  agent.isBusy = false
+export const hastyHost = race('hastyHost', (race, answer) => {
+  let isBusy = false
+  const turn = async () => {
+    await race.pause('the session is loaded')
+    isBusy = true
+    await answer()
+    isBusy = false
+  }
+  return { ask: () => (isBusy ? 'refused: busy' : turn()), isAgentBusy: () => isBusy, triggerAgentTurn: turn }
 })
 
-/** Right: it is busy before it awaits anything. */
-export const busyHost = race('busyHost', async (race, agent, answer) => {
-  agent.isBusy = true
-  await race.pause('the session is loaded')
-  await answer()
-  agent.isBusy = false
+/** Right: `createTurns` takes one turn at a time, and is busy until the last one has ended. */
+export const hostWithTurns = race('hostWithTurns', (race, answer) => {
+  const turns = createTurns(async () => {
+    await race.pause('the session is loaded')
+    await answer()
+  })
+  return {
+    ask: () => turns.take('What is new?'),
+    isAgentBusy: turns.isBusy$,
+    triggerAgentTurn: turns.triggerAgentTurn,
+  }
 })

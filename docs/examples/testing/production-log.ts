@@ -5,18 +5,15 @@ import { checkDeliveryLog, recordDeliveryLog } from 'agent-tasks/testing/ledger'
 /** @returns the problems in the log of a host with this `triggerAgentTurn`, one line each */
 export async function judge(triggerAgentTurn: (text: string) => Promise<void>): Promise<string[]> {
   const lines: string[] = [] // in production, a file
-  const tasks = createAgentTasks({ onError: () => undefined })
+  const tasks = createAgentTasks({ onError: () => undefined, subagents: { helper: () => 'done' } })
   const recorder = recordDeliveryLog(tasks, {
     keepEntries: false,
     onEntry: (entry) => lines.push(JSON.stringify(entry)),
   })
   tasks.setupAsyncTaskAutoTrigger(() => false, recorder.wrapTurn(triggerAgentTurn))
 
-  const manager = tasks.getAsyncTaskManager()
-  manager.launch({ id: 'a', subagentName: 'helper', goalPrompt: 'help' }, () =>
-    Promise.resolve({ final_message: 'done' }),
-  )
-  await manager.onIdle()
+  tasks.launch('helper', 'help')
+  await tasks.manager.onIdle()
   recorder.stop()
   await tasks.dispose()
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { cancelAllProperty } from '../../../docs/examples/testing/manager-commands.js'
 import { judge } from '../../../docs/examples/testing/production-log.js'
 import { shop } from '../../../docs/examples/testing/shop.js'
-import { busyHost, hastyHost } from '../../../docs/examples/testing/first-host.js'
+import { hastyHost, hostWithTurns } from '../../../docs/examples/testing/first-host.js'
 import { forgetfulHost } from '../../../docs/examples/testing/crashed-host.js'
 import { naiveTrigger } from '../../../docs/examples/testing/lost-completion.js'
 import { exploreRaces, type RaceError } from 'agent-tasks/testing'
@@ -33,7 +33,7 @@ describe('docs/testing.md', () => {
     const error = await exploreRaces({ ...hastyHost, mode: 'exhaustive' }).catch((error: unknown) => error)
     const { message } = error as RaceError
     expect(blocks).toContain(`${message.slice(message.indexOf('84 of 257'))}\n`)
-    expect(await exploreRaces({ ...busyHost, mode: 'exhaustive' })).toMatchObject({ orders: 164 })
+    expect(await exploreRaces({ ...hostWithTurns, mode: 'exhaustive' })).toMatchObject({ orders: 117 })
   })
 
   it('shows the timeline of its crash', async () => {
