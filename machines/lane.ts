@@ -59,7 +59,7 @@ export const laneMachine = setup({
   },
 }).createMachine({
   id: 'lane',
-  description: 'The queue of one instance and its only worker.',
+  description: 'The queue of one instance, and the loop that runs its commands.',
   context: ({ input }) => input,
   initial: 'idle',
   states: {

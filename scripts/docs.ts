@@ -142,6 +142,8 @@ async function runAll(atOnce: number): Promise<void> {
 async function run({ file, line, path }: DocProgram & { path: string }): Promise<void> {
   const child = spawn(process.execPath, ['--import', 'tsx', path], {
     cwd: dirname(path),
+    // A program that keeps its state for the next start keeps it in its folder.
+    env: { ...process.env, XDG_STATE_HOME: dirname(path) },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: LIMIT_MS,
     killSignal: 'SIGKILL',
