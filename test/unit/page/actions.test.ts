@@ -234,6 +234,17 @@ describe('run again', () => {
     )
   })
 
+  it('takes no fields, such as the reason of a cancellation', async () => {
+    const { manager, post } = await withHost()
+    const { id } = manager.launch({ subagentName: 'helper', goalPrompt: 'x' }, () => ({}))
+    await expect.poll(() => manager.getTask(id)?.status).toBe('completed')
+    expect(await post(`tasks/async:${id}/run-again`, { reason: 'x' })).toMatchObject({
+      status: 400,
+      body: { code: 'INVALID_INPUT', field: 'reason' },
+    })
+    expect(manager.getAllTasks()).toHaveLength(1)
+  })
+
   it('F15: does not wait again for the tasks that it has waited for', async () => {
     const { manager, post, get } = await withHost()
     const task = { subagentName: 'helper', goalPrompt: 'x' }

@@ -39,10 +39,11 @@ describe('cancelling many', () => {
     const { tasks, manager, written, bulk } = await withHost()
     await written('old')
     await written('older')
-    for (const id of ['a', 'b']) tasks.launch('sleeper', 'x', { id })
+    for (const id of ['a', 'b', 'stopped']) tasks.launch('sleeper', 'x', { id })
+    manager.cancelTask('stopped', { reason: 'morning' })
     const report = await bulk({
       action: 'cancel',
-      keys: keysOf('a', 'old', 'b', 'older', 'none', 'a'),
+      keys: keysOf('a', 'old', 'b', 'older', 'stopped', 'none', 'a'),
       reason: 'night',
     })
     expect(report).toEqual({
@@ -51,8 +52,8 @@ describe('cancelling many', () => {
         {
           error: 'The task has ended: there is nothing to cancel.',
           code: 'TASK_ENDED',
-          count: 2,
-          keys: keysOf('old', 'older'),
+          count: 3,
+          keys: keysOf('old', 'older', 'stopped'),
         },
         { error: 'The page no longer has this task.', code: 'NOT_FOUND', count: 1, keys: keysOf('none') },
       ],
@@ -60,6 +61,7 @@ describe('cancelling many', () => {
     for (const id of ['a', 'b']) {
       expect(manager.getTask(id)).toMatchObject({ status: 'cancelled', cancelReason: 'night' })
     }
+    expect(manager.getTask('stopped')).toMatchObject({ cancelReason: 'morning' })
   })
 
   it('counts a task whose parent it has cancelled', async () => {
