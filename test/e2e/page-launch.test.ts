@@ -95,6 +95,31 @@ describe('Launch', () => {
     await page.getByRole('alert').getByText('Max async tasks (0) reached').waitFor()
   })
 
+  it('forgets the context when another subagent is chosen, and keeps the goal', async () => {
+    const host = await startHost()
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, '/launch/writer')
+    await page.getByLabel('Goal').fill('Write')
+    await page.getByLabel('Context').fill('{"tone":"kind"}')
+    await page.getByLabel('Subagent').selectOption('clumsy')
+    await expect.poll(() => new URL(page.url()).hash).toBe('#/launch/clumsy')
+    await expect.poll(() => page.getByLabel('Context').inputValue()).toBe('')
+    expect(await page.getByLabel('Goal').inputValue()).toBe('Write')
+  })
+
+  it('reads the subagents when the server is there again', async () => {
+    const host = await startHost()
+    const page = await open(host.url)
+    await isLive(page)
+    await host.stopPage()
+    await page.locator('[data-connection=lost]').waitFor()
+    await goTo(page, '/launch')
+    await page.getByText('The subagents are read when the server is there').waitFor()
+    await host.startPage()
+    await page.getByLabel('Subagent').waitFor()
+  })
+
   it('is not offered where the host has no subagents, and says why', async () => {
     const host = await startHost({ agent: { subagents: {} } })
     const page = await open(host.url)

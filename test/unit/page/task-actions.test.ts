@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest'
 import { AgentTasksError, InvalidInputError } from '../../../src/errors.js'
 import { refusalOf } from '../../../src/page/answers.js'
-import { submit } from '../../../src/page/row-actions.js'
+import { rowActions, submit } from '../../../src/page/row-actions.js'
 import { taskActions } from '../../../src/page/task-actions.js'
 import { copyCommandTask } from '../../../src/page/copy-as.js'
 import { commandState, barState } from '../../../src/page/command-entry.js'
@@ -22,6 +22,8 @@ function createSubject() {
     stored: vi.fn(() => Promise.resolve()),
     submitTask: vi.fn((_message: { task_name: string }): unknown => ({ taskId: 'c2' })),
     accepted: vi.fn((): Promise<boolean> | undefined => undefined),
+    pauseInstance: vi.fn(),
+    resumeInstance: vi.fn(),
     instances: { get: (id: string) => (id === 'calc' ? {} : undefined) },
   }
   const state = { noteAnswer: vi.fn(), noteMessage: vi.fn() }
@@ -55,6 +57,19 @@ it('a cancellation that cannot be stored yet says so, when it is the store of th
   taskManager.stored.mockRejectedValueOnce(new Error('the disk is full'))
   expect(await act('cancel', commandEntry, {})).toMatchObject(notStored)
   for (const entry of [asyncEntry, commandEntry]) expect(await act('cancel', entry, {})).toMatchObject({ status: 200 })
+})
+
+it('the pause of an instance is done when it is stored', async () => {
+  const { taskManager, sources } = createSubject()
+  for (const [action, act] of [
+    ['pause', taskManager.pauseInstance],
+    ['resume', taskManager.resumeInstance],
+  ] as const) {
+    taskManager.stored.mockRejectedValueOnce(new Error('the disk is full'))
+    await expect(rowActions[`instances/${action}`]?.(sources, 'calc', {})).rejects.toThrow('the disk is full')
+    expect(act).toHaveBeenCalledExactlyOnceWith('calc')
+    expect(await rowActions[`instances/${action}`]?.(sources, 'calc', {})).toMatchObject({ status: 200 })
+  }
 })
 
 it('an answer that cannot be stored yet says so', async () => {
