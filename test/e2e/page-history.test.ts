@@ -4,7 +4,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { createAgentTasks, functionRunner } from '../../src/index.js'
 import { createTaskPage } from '../../src/page/index.js'
 import { memoryStore } from '../../src/store/index.js'
-import { goTo, isLive, usePageBrowser } from '../support/page-browser.js'
+import { createDesk } from '../support/page-host.js'
+import { goTo, isLive, startHost as startFullHost, usePageBrowser } from '../support/page-browser.js'
 
 const open = usePageBrowser()
 
@@ -45,6 +46,9 @@ it('finds a task of long ago by keyboard alone, shows its result, and runs it ag
   await page.getByRole('button', { name: 'Show more' }).focus()
   await page.keyboard.press('Enter')
   await expect.poll(() => items(page).count()).toBe(70)
+  // Only a task that memory still has can be opened.
+  expect(await items(page).first().getByRole('link').count()).toBe(1)
+  expect(await items(page).last().getByRole('link').count()).toBe(0)
 
   await page.getByRole('searchbox', { name: 'Search' }).focus()
   await page.keyboard.type('number 7')
@@ -82,4 +86,50 @@ it('opens from a link, and says when nothing matches', async () => {
   await page.getByLabel('Owner').selectOption({ label: 'ada' })
   await items(page).getByRole('link', { name: 'another one' }).click()
   await page.getByRole('heading', { level: 1, name: 'Task' }).waitFor()
+})
+
+it('has the tasks of instances, and no filter of the other kind of task', async () => {
+  const host = await startFullHost()
+  host.connect(createDesk('shelf'))
+  await host.launch('writer', 'Apples')
+  host.submit('desk', 'add', { a: 1, b: 2 })
+  host.submit('shelf', 'wait', { seconds: 0 })
+  const page = await open(host.url)
+  await isLive(page)
+  await goTo(page, '/history?owner=main&subagent=writer')
+  await items(page).getByRole('heading', { name: 'Apples' }).waitFor()
+  await page.getByLabel(/^Of/).selectOption({ label: 'Tasks of instances' })
+  await items(page).getByRole('heading', { name: 'add' }).waitFor()
+  expect(new URL(page.url()).hash).toBe('#/history?kind=command')
+  await page.getByLabel(/^Instance/).selectOption({ label: 'desk' })
+  await expect.poll(() => new URL(page.url()).hash).toBe('#/history?kind=command&instance=desk')
+  await expect.poll(() => items(page).count()).toBe(1)
+  await page.getByLabel(/^Of/).selectOption({ label: 'Tasks of agents' })
+  await items(page).getByRole('heading', { name: 'Apples' }).waitFor()
+  expect(await page.getByRole('alert').count()).toBe(0)
+})
+
+it('is read when the server is there again', async () => {
+  const host = await startFullHost()
+  await host.launch('writer', 'Apples')
+  const page = await open(host.url)
+  await isLive(page)
+  await host.stopPage()
+  await page.locator('[data-connection=lost]').waitFor()
+  await goTo(page, '/history')
+  await page.getByText('The history is read when the server is there').waitFor()
+  await host.startPage()
+  await items(page).getByText('Apples').first().waitFor()
+})
+
+it('gives up a request when its part is left', async () => {
+  const host = await startFullHost()
+  const page = await open(host.url)
+  await isLive(page)
+  await page.route('**/api/history?text=slow', () => undefined)
+  const [asked, failed] = [page.waitForEvent('request'), page.waitForEvent('requestfailed', { timeout: 10_000 })]
+  await goTo(page, '/history?text=slow')
+  await asked
+  await goTo(page, '/timeline')
+  expect((await failed).url()).toContain('/api/history?text=slow')
 })

@@ -48,6 +48,23 @@ describe('a state of a task', () => {
     await page.getByRole('heading', { name: '1 in running' }).waitFor()
   })
 
+  it('lists 100 of its tasks, and 100 more at each step', async () => {
+    const host = await startHost()
+    for (let at = 0; at < 205; at += 1) {
+      host.manager.registerTask({ id: `t${at}`, subagentName: 'host', goalPrompt: `Task ${at}` })
+    }
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, '/machines?machine=asyncTask&state=active.running')
+    const links = page.getByRole('complementary', { name: '205 in running' }).getByRole('link')
+    await expect.poll(() => links.count()).toBe(100)
+    await page.getByRole('button', { name: 'Show more of 205' }).click()
+    await expect.poll(() => links.count()).toBe(200)
+    await page.getByRole('button', { name: 'Show more of 205' }).click()
+    await expect.poll(() => links.count()).toBe(205)
+    expect(await page.getByRole('button', { name: /^Show more/ }).count()).toBe(0)
+  })
+
   it('is no link where its machine is not one of tasks', async () => {
     const host = await startHost()
     const page = await open(host.url)

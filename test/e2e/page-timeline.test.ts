@@ -1,7 +1,7 @@
 /** The timeline in Chromium: what runs is first, what waits is folded, and the filter and the legend are remembered. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { isLive, startHost, usePageBrowser } from '../support/page-browser.js'
+import { goTo, isLive, startHost, usePageBrowser } from '../support/page-browser.js'
 
 const open = usePageBrowser()
 
@@ -82,6 +82,39 @@ describe('the filter of the timeline', () => {
     await page.keyboard.press('/')
     await page.keyboard.press('ArrowDown')
     expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('tree')
+  })
+
+  it('is cleared without closing the task that is open beside it', async () => {
+    const host = await startHost()
+    const key = encodeURIComponent(await host.launch('sleeper', 'Zebras'))
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, `/timeline?text=apples&task=${key}`)
+    await page.getByRole('button', { name: 'Show all 1' }).click()
+    await expect.poll(() => new URL(page.url()).hash).toBe(`#/timeline?task=${key}`)
+    await page.getByRole('complementary').getByText('Zebras').first().waitFor()
+  })
+})
+
+describe('dragging', () => {
+  it('leaves no listener on the window when the timeline is left', async () => {
+    const host = await startHost()
+    await host.launch('sleeper', 'Guard the door')
+    const page = await open(host.url)
+    await page.addInitScript(`{
+      const add = window.addEventListener
+      window.signals = []
+      window.addEventListener = function (type, listener, options) {
+        if (type.startsWith('pointer')) window.signals.push(options.signal)
+        return add.call(this, type, listener, options)
+      }
+    }`)
+    await page.reload()
+    await page.getByRole('treeitem', { name: /^Guard the door/ }).waitFor()
+    const listening = () => page.evaluate('window.signals.filter((signal) => !signal.aborted).length')
+    expect(await listening()).toBe(3)
+    await goTo(page, '/tasks')
+    await expect.poll(listening).toBe(0)
   })
 })
 

@@ -19,8 +19,9 @@ const idOf = (key: string): string => key.slice(key.indexOf(':') + 1)
 
 describe('with a page', () => {
   it('list has the tasks of both kinds, newest first, and filters them', async () => {
-    const { launch, submit, taskManager, ask, url } = await startHost()
+    const { launch, submit, manager, taskManager, ask, url } = await startHost()
     const sleeper = idOf(await launch('sleeper', 'dream'))
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(manager.getTask(sleeper)?.launchedAt ?? Infinity))
     const add = idOf(submit('desk', 'add', { a: 2, b: 3 }))
     await vi.waitFor(() => expect(taskManager.getTask(add)?.status).toBe('completed'))
     const { exitCode, stdout, stderr } = await run(['tasks', 'list', '--page', url])
@@ -29,7 +30,10 @@ describe('with a page', () => {
     expect(stdout).toMatch(/ running +sleeper +\S+ .*dream\n/)
     expect(stdout).toMatch(/ completed +\(commands 1\/1\) +desk .*add\n/)
     const list = async (...args: string[]) => jsonLines((await ask('list', '--json', ...args)).stdout)
-    expect(await list('--kind', 'async')).toMatchObject([
+    await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(taskManager.getTask(add)?.createdAt ?? Infinity))
+    const writer = idOf(await launch('writer', 'a letter'))
+    expect((await list()).map((task) => (task as { task_id: string }).task_id)).toEqual([writer, add, sleeper])
+    expect(await list('--kind', 'async', '--subagent', 'sleeper')).toMatchObject([
       { task_id: sleeper, kind: 'async', subagent: 'sleeper', goal: 'dream', status: 'running' },
     ])
     expect(await list('--instance', 'desk')).toMatchObject([{ task_id: add, name: 'add', totalCommands: 1 }])
@@ -140,6 +144,18 @@ describe('with a page', () => {
     expect(await watch.ended).toMatchObject({ exitCode: 130, stderr: '' })
   })
 
+  it('watch draws the 20 newest tasks', async () => {
+    const { manager, env } = await startHost()
+    for (let at = 0; at < 25; at += 1) {
+      manager.registerTask({ id: `t${at}`, subagentName: 'host', goalPrompt: `goal ${at}.` })
+    }
+    const watch = begin(['tasks', 'watch'], { env, isTTY: true })
+    await vi.waitFor(() => expect(watch.written.stdout).toMatch(/goal \d+\./))
+    signal('SIGINT')
+    await watch.ended
+    expect(new Set(watch.written.stdout.match(/goal \d+\./g)).size).toBe(20)
+  })
+
   it('names a wrong link without its token, and a token of another run', async () => {
     const { url } = await startHost()
     const [base = ''] = url.split('#')
@@ -175,6 +191,11 @@ describe('with a store', () => {
     const record = { subagentName: 'writer', goalPrompt: 'a letter' }
     await store.write([
       { table: 'tasks', put: storedTask('old', { launchedAt: 1, record: { ...record, output: { n: 1 } } }) },
+      // Only its idempotency key is still known.
+      {
+        table: 'commandTasks',
+        put: { id: 'gone', instanceId: '', status: 'forgotten', seq: 1, createdAt: 3, record: {} },
+      },
       {
         table: 'tasks',
         put: storedTask('new', { launchedAt: 2, status: 'running', delivery: 'none', record }),

@@ -1,8 +1,15 @@
 /** Launch on the page: the subagents of a host, and each way in which a launch is refused. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { AsyncTaskManager, createAgentTasks, type AgentTasksOptions, type SubagentRequest } from 'agent-tasks'
+import {
+  AsyncTaskManager,
+  createAgentTasks,
+  TaskLimitError,
+  type AgentTasksOptions,
+  type SubagentRequest,
+} from 'agent-tasks'
 import type { PageSubagents } from '../../../src/page/wire.js'
+import { subagentOffer } from '../../../src/tools/offered-subagents.js'
 import { breakableStore } from '../../support/breakable-store.js'
 import { startPage } from './test-page.js'
 
@@ -53,6 +60,21 @@ describe('the subagents of a host', () => {
     const reader = await read()
     await reader.until(({ events }) => events.length > 0)
     expect(reader.events[0]).toMatchObject({ type: 'hello', data: { canLaunch: true } })
+  })
+
+  it('are at most 500, and have their schemas as far as there is room for them', async () => {
+    const large = { contextSchema: z.object({ note: z.string().describe('x'.repeat(700_000)) }), run: () => 'done' }
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`helper${at}`, () => 'done']))
+    const small = { contextSchema: region, run: () => 'done' }
+    const { get } = await withHost({ subagents: { one: large, other: large, small, ...many } })
+    const { subagents } = (await get('subagents')).body as unknown as PageSubagents
+    expect(subagents).toHaveLength(500)
+    expect(subagents.slice(0, 4).map((one) => [one.name, 'contextSchema' in one])).toEqual([
+      ['one', true],
+      ['other', false],
+      ['small', true],
+      ['helper0', false],
+    ])
   })
 
   it('are none for a manager without a host, and for a host without subagents', async () => {
@@ -148,6 +170,26 @@ describe('a launch', () => {
     await queueing.launch('sleeper', { goal: 'x' })
     const { body } = await queueing.launch('sleeper', { goal: 'x' })
     expect(queueing.manager.getTask(idOf(body['key']))?.status).toBe('queued')
+  })
+
+  it('is refused when the host allows its owner no further task', async () => {
+    const { manager, launch } = await withHost()
+    const offered = manager.reads.use(subagentOffer)
+    const { offer } = offered
+    if (offer === undefined) expect.unreachable()
+    offered.offer = {
+      ...offer,
+      launching: (owner, start) => {
+        if (owner === 'full') throw new TaskLimitError(7)
+        return start()
+      },
+    }
+    expect(await launch('helper', { goal: 'x', owner: 'full' })).toMatchObject({
+      status: 409,
+      body: { code: 'TASK_LIMIT', error: 'Max async tasks (7) reached' },
+    })
+    expect(manager.getAllTasks()).toEqual([])
+    expect((await launch('helper', { goal: 'x', owner: 'other' })).status).toBe(200)
   })
 
   it('is refused when the host was disposed', async () => {

@@ -1,8 +1,9 @@
 /** Run again on the page: from the manager, from the journal, and from the store, also for a task that continues another one. */
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { AsyncTaskManager, createAgentTasks, type AgentTasksOptions, type RunContext, type RunInput } from 'agent-tasks'
 import { InstanceManager, localInstance, TaskManager } from 'agent-tasks/server'
 import { memoryStore } from 'agent-tasks/store'
+import { taskHistory } from '../../../src/async-tasks/history/past-tasks.js'
 import type { PageHistory, PageTaskDetail } from '../../../src/page/wire.js'
 import { startPage } from './test-page.js'
 
@@ -95,6 +96,19 @@ describe('run again', () => {
     expect(await can('async:params')).toMatchObject({ runAgain: true })
     expect((await again('async:params')).status).toBe(200)
     expect(started).toEqual([{ goal: 'a letter', params: { context: { large } }, previous: undefined }])
+  })
+
+  it('says that the history of the store cannot be read', async () => {
+    const { tasks, manager, run, forget, can } = await withHost({ store: memoryStore() }, { maxBytes: 400_000 })
+    const large = 'x'.repeat(30_000)
+    await run('params', () => tasks.launch('writer', 'a letter', { id: 'params', params: { context: { large } } }))
+    await forget('params')
+    vi.spyOn(manager.reads.use(taskHistory), 'findWithParams').mockRejectedValueOnce(new Error('the disk is gone'))
+    expect(await can('async:params')).toMatchObject({
+      runAgain: false,
+      whyNot: 'The history of its store cannot be read: the disk is gone',
+    })
+    expect(await can('async:params')).toMatchObject({ runAgain: true })
   })
 
   it('says that the params were too large for the store', async () => {

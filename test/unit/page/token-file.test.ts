@@ -69,6 +69,17 @@ describe('the file of a token', () => {
     },
   )
 
+  it('is closed when it was read, and when it was refused', () => {
+    const [good, wrong] = [withFile(TOKEN), withFile('short')]
+    const openFiles = (): number => readdirSync('/dev/fd').length
+    const before = openFiles()
+    for (let time = 0; time < 20; time += 1) {
+      read(good)
+      expect(() => read(wrong)).toThrow()
+    }
+    expect(openFiles()).toBe(before)
+  })
+
   it('is not a symbolic link, wherever that leads', () => {
     const file = withFile(TOKEN)
     for (const to of [file, join(folder(), 'nowhere')]) {

@@ -47,6 +47,7 @@ describe('a template', () => {
     'https://{trace_id}.example/',
     'https://user:{trace_id}@jaeger.example/',
     'https://user@jaeger.example/{trace_id}',
+    'https://:secret@jaeger.example/{trace_id}',
     `https://jaeger.example/${'x'.repeat(2000)}{trace_id}`,
   ])('is not %.40s', async (template) => {
     const words = /^options\.traceUrl: got .*, expected an http or https URL with \{trace_id\}/s

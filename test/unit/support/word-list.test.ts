@@ -68,6 +68,10 @@ describe.each(REFUSED)('"$word"', ({ word, write }) => {
   })
 })
 
+it('fenced code ends where its fence does', () => {
+  expect(found('a.md', '```ts', '// told', '```', 'told', 'One')).toEqual(['4 told'])
+})
+
 describe('a phrase', () => {
   it('is found when it goes on in the next line, and is reported in its first', () => {
     expect(found('a.md', 'One', 'two none', 'of three')).toEqual(['2 none of'])
