@@ -2,7 +2,7 @@
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { strictObject } from '../protocol/strict-object.js'
-import type { Again } from './run-again.js'
+import type { Again } from './plan-again.js'
 import type { ActionDone, ActionError } from './wire.js'
 
 /** The status and the body of an answer. */

@@ -14,7 +14,7 @@ import { asyncKey, type AsyncEntry } from './async-entry.js'
 import { parsedKept } from './kept-values.js'
 import { furtherOf, type FurtherInput } from './launched-input.js'
 import { DISPOSED, NOT_IN_HISTORY } from './refusals.js'
-import type { PlanAgain } from './run-again.js'
+import type { PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
 const RUN_BY_HOST =

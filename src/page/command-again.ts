@@ -5,7 +5,7 @@ import type { Task, TaskSubmitMessage } from '../protocol/command-tasks.js'
 import { commandKey, type CommandEntry } from './command-entry.js'
 import { parsedKept, type KeptValue } from './kept-values.js'
 import { DISPOSED, NOT_IN_HISTORY } from './refusals.js'
-import type { Again, PlanAgain } from './run-again.js'
+import type { Again, PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
 const ARGUMENTS_LOST = 'Its arguments were too large to be kept. Submit it again from where it came.'

@@ -14,7 +14,7 @@ import { taskSchema } from '../tools/task-tool.js'
 import { cutText } from '../text/cut-text.js'
 import { asyncKey } from './async-entry.js'
 import { fieldsSchema } from './named-fields.js'
-import type { Again } from './run-again.js'
+import type { Again } from './plan-again.js'
 import type { Sources } from './sources.js'
 import type { PageSubagent, PageSubagents } from './wire.js'
 

@@ -2,13 +2,8 @@
 import { planAsyncAgain } from './async-again.js'
 import { planCommandAgain } from './command-again.js'
 import type { PageEntry } from './page-entry.js'
+import type { Again, PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
-
-/** The key of the new task, or why there is none. */
-export type Again = { readonly key: string } | { readonly error: string; readonly code: string }
-
-/** How a task can run again: what starts the new one, or in words why that is not possible. */
-export type PlanAgain = (() => Promise<Again>) | string
 
 /** @throws StoreError when the history cannot be read */
 export function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
