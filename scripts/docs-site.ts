@@ -28,4 +28,8 @@ else {
 }
 const outDir = resolve(values.out)
 await build('docs', { outDir, base: values.base })
-if (values.serve) console.log(`docs: ${(await serveFolder(outDir)).url}`)
+console.log(
+  values.serve
+    ? `docs: ${(await serveFolder(outDir)).url}`
+    : `docs: the site is in ${values.out}. To open it, run npm run docs:site -- --serve`,
+)

@@ -79,7 +79,7 @@ export interface TaskServerOptions extends ServerConfigInput {
   readonly inspect?: Inspect | undefined
   /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). `POST /tasks` continues the trace of its `traceparent`. Default: none. */
   readonly telemetry?: Telemetry | undefined
-  /** The URL of a page that shows the tasks (`createTaskPage`), without its token: `GET /` leads to it. Default: there is none. */
+  /** Returns the URL of a page that shows the tasks (`createTaskPage`), without its token. `GET /` links to it. Default: no page. */
   readonly pageUrl?: () => string | undefined
   /** Called with each line of the log. Default: `console.error`. */
   readonly writeLog?: (line: string) => void
