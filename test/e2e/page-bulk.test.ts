@@ -113,3 +113,23 @@ it('is not offered while the server is away', async () => {
   await host.startPage()
   await expect.poll(() => cancel.isEnabled()).toBe(true)
 })
+
+it('keeps the question open, with the error, when it is refused', async () => {
+  const host = await startHost()
+  await host.launch('sleeper', 'Guard the gate')
+  const page = await open(host.url)
+  await isLive(page)
+  await goTo(page, '/tasks')
+  await page.getByRole('button', { name: 'Cancel 1 …' }).click()
+  await page.getByLabel('Reason').fill('The gate is shut')
+  await page.route('**/api/bulk', (route) =>
+    route.fulfill({ status: 409, json: { error: 'Not now', code: 'NOT_NOW' } }),
+  )
+  await page.getByRole('button', { name: 'Cancel them' }).click()
+  await page.getByRole('dialog').getByRole('alert').getByText('Not now').waitFor()
+  await page.unroute('**/api/bulk')
+  await page.getByRole('button', { name: 'Cancel them' }).click()
+  await report(page).getByText('1 task cancelled.').waitFor()
+  expect(host.manager.getAllTasks()[0]).toMatchObject({ cancelReason: 'The gate is shut' })
+  await page.locator('dialog').waitFor({ state: 'detached' })
+})
