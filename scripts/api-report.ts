@@ -50,3 +50,17 @@ export function differences(present: string, expected: string, limit = 10): stri
       .map((line) => `${sign} ${line}`)
   return [`line ${from + 1}:`, ...shown(had, '-'), ...shown(has, '+')]
 }
+
+/**
+ * What is wrong with the reports that are kept, in words that begin with the name of a file. Empty when nothing is.
+ * @param present the kept texts by file name
+ * @param expected the right texts by file name
+ */
+export function problemsOf(present: ReadonlyMap<string, string>, expected: ReadonlyMap<string, string>): string[] {
+  const needless = [...present.keys()].filter((name) => !expected.has(name))
+  const outdated = [...expected].flatMap(([name, text]) => {
+    const [first, ...lines] = differences(present.get(name) ?? '', text)
+    return first === undefined ? [] : [[`${name} is out of date, ${first}`, ...lines].join('\n')]
+  })
+  return [...needless.map((name) => `${name} is the report of no entry point`), ...outdated]
+}

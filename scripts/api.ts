@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
-import { differences, keptReport, namesOf } from './api-report.js'
+import { keptReport, namesOf, problemsOf } from './api-report.js'
 
 /** How many names all entry points together may have (docs/adr/0061). */
 const MAX_NAMES = 300
@@ -124,14 +124,8 @@ function writeReports(): void {
 }
 
 function checkReports(): void {
-  const present = presentReports()
-  for (const name of present) if (!reports.has(name)) fail(`api: ${join(folder, name)} is the report of no entry point`)
-  for (const [name, text] of reports) {
-    const path = join(folder, name)
-    const found = present.includes(name) ? readFileSync(join(root, path), 'utf8') : ''
-    const lines = differences(found, text)
-    if (lines.length > 0) fail([`api: ${path} is out of date, ${lines[0] ?? ''}`, ...lines.slice(1)].join('\n'))
-  }
+  const present = new Map(presentReports().map((name) => [name, readFileSync(join(root, folder, name), 'utf8')]))
+  for (const problem of problemsOf(present, reports)) fail(`api: ${join(folder, problem)}`)
   if (process.exitCode === undefined) {
     console.log(`api: ${reports.size} reports with ${names.size} names are up to date`)
   } else console.error('api: `npm run api` writes the reports')

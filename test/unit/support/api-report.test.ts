@@ -1,6 +1,6 @@
 /** The reports of public names (`npm run api`): what is kept of them, and how a difference is shown. */
 import { describe, expect, it } from 'vitest'
-import { differences, keptReport, namesOf } from '../../../scripts/api-report.js'
+import { differences, keptReport, namesOf, problemsOf } from '../../../scripts/api-report.js'
 
 const written = `## API Report File for "agent-tasks"
 
@@ -74,5 +74,28 @@ describe('a difference', () => {
 
   it('is cut after the limit', () => {
     expect(differences('', 'a\nb\nc', 2)).toEqual(['line 1:', '- ', '+ a', '+ b'])
+  })
+})
+
+describe('the check of the kept reports', () => {
+  const expected = new Map([
+    ['agent-tasks.api.md', 'one\ntwo'],
+    ['agent-tasks-store.api.md', 'three'],
+  ])
+
+  it('finds nothing wrong with the same reports', () => {
+    expect(problemsOf(new Map(expected), expected)).toEqual([])
+  })
+
+  it('finds a changed, a missing and a needless report', () => {
+    const present = new Map([
+      ['agent-tasks.api.md', 'one\n2'],
+      ['agent-tasks-old.api.md', 'three'],
+    ])
+    expect(problemsOf(present, expected)).toEqual([
+      'agent-tasks-old.api.md is the report of no entry point',
+      'agent-tasks.api.md is out of date, line 2:\n- 2\n+ two',
+      expect.stringMatching(/^agent-tasks-store\.api\.md is out of date, line 1:\n/),
+    ])
   })
 })
