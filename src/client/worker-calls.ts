@@ -3,7 +3,7 @@
  * is lost its calls are aborted. Those that go on nevertheless are named in the next `hello`, and answered there with an error.
  */
 import { describeFailure } from '../protocol/outcomes.js'
-import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
+import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
 import { MAX_NAMED_CALLS, type ServerToWorkerMessage, type WorkerMessage } from '../protocol/instance-messages.js'
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { ToolCallError } from '../errors.js'
@@ -50,7 +50,7 @@ export function createWorkerCalls({ tools, maxFrameBytes, send, report, telemetr
     try {
       const tool = tools.get(name)
       if (tool === undefined) {
-        answer({ type: 'tool_error', callId, code: UNKNOWN_TOOL, message: `Unknown tool: ${name}` })
+        answer({ type: 'tool_error', callId, code: UNKNOWN_TOOL, message: unknownTool(name, tools.keys()) })
         return
       }
       const progress: InstanceToolContext['progress'] = (value) => {

@@ -14,7 +14,7 @@ import {
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
+import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import { createCallsInFlight, type CallAbort } from './calls-in-flight.js'
 import { createDelay } from './delay.js'
@@ -62,7 +62,7 @@ export function localInstance(options: LocalInstanceOptions): Instance {
     callTool: (call) =>
       calls.run(call, (abort) => {
         const tool = tools.get(call.name)
-        if (tool === undefined) throw new ToolCallError(UNKNOWN_TOOL, `Unknown tool: ${call.name}`)
+        if (tool === undefined) throw new ToolCallError(UNKNOWN_TOOL, unknownTool(call.name, tools.keys()))
         return callTool(tool, call, abort)
       }),
     onLost: () => undefined,

@@ -1,5 +1,7 @@
 /** Tool calls in MCP's format: JSON-RPC `tools/call`, its response, and the result of a tool. */
 import { z } from 'zod'
+import { expectedName } from '../text/nearest-name.js'
+import { preview } from '../text/preview.js'
 
 /** One content block of a result. MCP adds types over time, so only the fields that are read here are checked. */
 const toolContentSchema = z.looseObject({ type: z.string(), text: z.string().optional() })
@@ -78,6 +80,14 @@ export type MCPResponse =
 
 /** The code of a command whose tool does not exist. In JSON-RPC it is `JSON_RPC.unknownTool`, which invalid parameters share. */
 export const UNKNOWN_TOOL = 'UNKNOWN_TOOL'
+
+/** The maximum number of tools that an error names. */
+const MAX_NAMED = 50
+
+/** The error message for an unknown tool, with the nearest known one or all of them. */
+export function unknownTool(name: string, known: Iterable<string>): string {
+  return `Unknown tool: ${preview(name)}, expected ${expectedName(name, [...known].slice(0, MAX_NAMED))}.`
+}
 
 /** The JSON-RPC error codes that this package uses. */
 export const JSON_RPC = { invalidRequest: -32600, unknownTool: -32602, internal: -32603, failed: -32000 } as const

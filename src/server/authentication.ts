@@ -31,7 +31,7 @@ export function awaitAuthentication(socket: WebSocket, options: AuthenticationOp
     const parsed = parseJson(textOf(data), MAX_NESTING)
     const message = authenticateSchema.safeParse('value' in parsed ? parsed.value : undefined)
     if (!message.success) {
-      const error = 'The first message must be authenticate { token }.'
+      const error = 'This server requires a token. The first message must be authenticate { token }.'
       refuse({ type: 'error', message: error, error: 'Not authenticated', code: 'UNAUTHORIZED' })
       return
     }

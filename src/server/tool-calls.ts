@@ -1,10 +1,8 @@
 /** `POST /api/tools/:name`: a call of a tool is a task of one command, answered when the task has ended. */
 import type { z } from 'zod'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
-import { expectedName } from '../text/nearest-name.js'
-import { UNKNOWN_TOOL } from '../protocol/tool-calls.js'
+import { UNKNOWN_TOOL, unknownTool } from '../protocol/tool-calls.js'
 import { unwrapResult } from '../protocol/tool-result.js'
-import { preview } from '../text/preview.js'
 import type { Task } from '../protocol/command-tasks.js'
 import type { InstanceSummary, toolListSchema } from '../protocol/rest.js'
 import { whenThere, type Eventually } from '../task-backend/eventually.js'
@@ -143,12 +141,8 @@ function findInstance(name: string, listed: readonly InstanceSummary[]): string 
     connected.find(({ tools }) => tools === undefined)
   if (found !== undefined) return found.id
   const known = [...new Set(connected.flatMap(({ tools = [] }) => tools.map((tool) => tool.name)))]
-  const message = `Unknown tool: ${preview(name)}, expected ${expectedName(name, known.slice(0, MAX_NAMED))}.`
-  return { code: 'TOOL_NOT_FOUND', message }
+  return { code: 'TOOL_NOT_FOUND', message: unknownTool(name, known) }
 }
-
-/** The most names of tools in an error. */
-const MAX_NAMED = 50
 
 function outcomeOf(task: Task | undefined): ToolOutcome {
   const [command] = task?.commands ?? []

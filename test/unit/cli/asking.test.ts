@@ -41,7 +41,7 @@ describe('submit', () => {
     const { submit } = await startCommandLine()
     const { exitCode, stdout, stderr } = await submit(bad)
     expect([exitCode, stdout]).toEqual([1, ''])
-    expect(stderr).toContain('[1/2] nope error: UNKNOWN_TOOL: Unknown tool: nope')
+    expect(stderr).toContain('[1/2] nope error: UNKNOWN_TOOL: Unknown tool: "nope"')
     expect(stderr).toContain('failed (0 of 2 commands')
   })
 
@@ -63,7 +63,7 @@ describe('submit', () => {
     expect(stdout).toBe('5\n')
     expect(stderr).toContain('Add two numbers \u001b[32m[====================] success\u001b[39m')
     const plain = await submit(bad, [], { isTTY: true, env: { NO_COLOR: '1' } })
-    expect(plain.stderr).toContain('nope [====================] error UNKNOWN_TOOL: Unknown tool: nope')
+    expect(plain.stderr).toContain('nope [====================] error UNKNOWN_TOOL: Unknown tool: "nope"')
     expect(plain.stderr).toContain('add  [....................] skipped')
     // eslint-disable-next-line no-control-regex
     expect(plain.stderr).not.toMatch(/\u001b\[\d\dm/)

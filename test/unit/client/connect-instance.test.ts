@@ -303,7 +303,7 @@ describe('a worker', () => {
     socket.receive(toolCall('c2', 'big'))
     await settle()
     expect(socket.sentOf('tool_error')).toMatchObject([
-      { callId: 'c1', code: 'UNKNOWN_TOOL', message: 'Unknown tool: nothing' },
+      { callId: 'c1', code: 'UNKNOWN_TOOL', message: 'Unknown tool: "nothing", expected one of the names big.' },
       { callId: 'c2', code: 'RESULT_TOO_LARGE' },
     ])
     expect(socket.sentOf('tool_result')).toEqual([])

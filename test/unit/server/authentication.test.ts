@@ -55,7 +55,7 @@ it.each([
   expect(frames()).toEqual([
     {
       type: 'error',
-      message: 'The first message must be authenticate { token }.',
+      message: 'This server requires a token. The first message must be authenticate { token }.',
       error: 'Not authenticated',
       code: 'UNAUTHORIZED',
     },
