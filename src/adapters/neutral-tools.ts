@@ -7,7 +7,7 @@ import type { Tool } from '../tools/tool.js'
 export type NeutralTools = Readonly<Record<string, Tool>>
 
 /**
- * The tools in the order of the record.
+ * Returns the tools in the order of their keys.
  * @throws InvalidInputError when a key is not the name of its tool: tools refer to each other by name
  */
 export function listTools(tools: NeutralTools): readonly Tool[] {

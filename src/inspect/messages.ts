@@ -1,6 +1,6 @@
 /**
- * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are written out so that ours need no
- * declarations of that optional package; a test compares them with its types and its messages.
+ * Stately's message format, as `@statelyai/inspect` 0.7 writes and reads it. The types are copied here, so that our
+ * declarations do not import that optional package; a test compares both.
  */
 
 /** The version in every message: that of the `@statelyai/inspect` which the format was compared with. */

@@ -86,7 +86,7 @@ export function createSessions(redact: Redact) {
   }
 
   return {
-    /** The session of an actor, created when there is none. `at` in ms since the epoch. */
+    /** The session of an actor, created when there is none. `at` is its creation time, in ms since the epoch. */
     of,
     /** Records which actor started another. */
     setParent(ref: ActorRefLike, parent: ActorRefLike | undefined): void {

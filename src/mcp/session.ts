@@ -1,4 +1,4 @@
-/** Opens the store of an MCP server: its folder, its session, and the tasks that are taken over. */
+/** Opens the store of an MCP server: its folder, its session, and the tasks that it takes over from an earlier process. */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'
 import { InvalidSettingError } from '../errors.js'

@@ -148,7 +148,10 @@ function toOpenStore(options: PossessionOptions, rows: OwnedRows, epoch: number,
     lost: rows.lost,
     open: () => {
       if (contents === undefined) {
-        throw new StoreError('STORE_IN_USE', `${name}: a manager has used it already. Open it again.`)
+        throw new StoreError(
+          'STORE_IN_USE',
+          `${name}: this store object was used by a manager before. Create a new one.`,
+        )
       }
       const first = contents
       contents = undefined

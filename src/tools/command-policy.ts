@@ -17,7 +17,7 @@ export interface CommandPolicy {
   readonly shell?: boolean
   /** The names of the variables that a call may set. A program also gets the variables of this process. Default: no names. */
   readonly env?: readonly string[]
-  /** The folders in which programs may be started; the first is the default. Default: the working directory of this process. */
+  /** The folders in which a call may start a program; a call without `cwd` uses the first. Without this option: the working directory of this process. */
   readonly cwd?: string | readonly string[]
   /** The deadline of calls without one, in seconds; -1 for no deadline. Default: as for the other tools, and no deadline in the background. */
   readonly defaultTimeoutSeconds?: number

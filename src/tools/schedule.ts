@@ -101,7 +101,7 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
   })
 }
 
-/** Converts a time in an error text from ms to the unit of its parameter. */
+/** Rewrites ms in an error text as seconds, for parameters in seconds. */
 const inSeconds = (field: string, text: string): string =>
   field === 'in' || field === 'every'
     ? text.replaceAll(/(\d+(?:\.\d+)?)(?: ms)?/g, (_, ms: string) => `${Number(ms) / 1000} s`)

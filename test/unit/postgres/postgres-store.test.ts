@@ -423,7 +423,7 @@ it('leaves no timer behind, and is closed once', async () => {
   await Promise.all([open.close(), open.close()])
   expect([timers.size, ended]).toEqual([0, 1])
   expect(() => open.open()).not.toThrow()
-  expect(() => open.open()).toThrow('a manager has used it already')
+  expect(() => open.open()).toThrow('this store object was used by a manager before')
 })
 
 describe('bad options', () => {
