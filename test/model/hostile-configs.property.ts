@@ -112,7 +112,9 @@ export function hostileConfigsProperty(
       if (/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/.test(message)) {
         throw new Error('its message has control characters', { cause: error })
       }
-      if (!message.includes('is not JSON') && !/: got [\s\S]*, expected /.test(message)) {
+      const says =
+        /is not JSON|: got [\s\S]*, expected |: unknown field; (?:did you mean|the fields are|there are none)/
+      if (!says.test(message)) {
         throw new Error(`it does not say what is expected: ${message}`, { cause: error })
       }
     }

@@ -77,7 +77,7 @@ describe('the error names the field', () => {
     ],
     [
       (manager) => manager.launch(input, { run: () => ({}), timeoutMs: 5 } as never),
-      'runner.timeoutMs: got 5, expected one of the names run, name, description, retry, budget, maxConcurrent, rate, durable, releasesSlot, runsElsewhere, survivesHost,',
+      'runner.timeoutMs: got 5, expected one of the names run, name, description, contextSchema, retry, budget, maxConcurrent, rate, durable, releasesSlot, runsElsewhere, survivesHost,',
     ],
     [
       (manager) => manager.tryReserveAsyncSlot({ ttl: 5 } as never),

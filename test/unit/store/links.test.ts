@@ -28,7 +28,7 @@ it.each(['-lock', '-runs'])('refuses a link that ends in %s, and creates nothing
   const target = join(folder, 'target')
   symlinkSync(target, `${file}${end}`)
   expect(() => sqliteStore(file).open()).toThrow(expect.objectContaining({ code: 'STORE_INVALID' }) as Error)
-  expect(() => sqliteStore(file).open()).toThrow(`${file}${end}: it is a symbolic link`)
+  expect(() => sqliteStore(file).open()).toThrow(`${file}${end}: stores do not follow symbolic links`)
   expect(existsSync(target)).toBe(false)
   expect(existsSync(file)).toBe(false)
 })
