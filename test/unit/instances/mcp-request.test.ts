@@ -64,7 +64,11 @@ describe('a request', () => {
     expect(await handleMCPRequest(request('other'), { instances })).toEqual({
       jsonrpc: '2.0',
       id: 7,
-      error: { code: -32602, message: 'Unknown tool: "other", expected one of the names it.', data: { code: 'UNKNOWN_TOOL' } },
+      error: {
+        code: -32602,
+        message: 'Unknown tool: "other", expected one of the names it.',
+        data: { code: 'UNKNOWN_TOOL' },
+      },
     })
   })
 
@@ -219,7 +223,10 @@ describe('a command that fails', () => {
 
   it('keeps the code and message of a JSON-RPC error', async () => {
     connectLocal(() => 'done')
-    expect(await failure('other')).toMatchObject({ code: 'UNKNOWN_TOOL', message: 'Unknown tool: "other", expected one of the names it.' })
+    expect(await failure('other')).toMatchObject({
+      code: 'UNKNOWN_TOOL',
+      message: 'Unknown tool: "other", expected one of the names it.',
+    })
   })
 
   it('keeps a code of a remote worker that is not a number', async () => {
