@@ -1,4 +1,4 @@
-/** Measures how long the runs of durable tasks have worked. Time in which a run only waits does not count (F20). */
+/** Measures how long the runs of durable tasks have worked. Time in which a run only waits does not count (promise F20). */
 import { PerTask } from './per-task.js'
 import type { TaskEntry } from './task-entry.js'
 

@@ -1,4 +1,4 @@
-/** Measures the run time of tasks with a budget, and finds those whose run time or wrap-up time is over (F10). */
+/** Measures the run time of tasks with a budget, and finds those whose run time or wrap-up time is over (promise F10). */
 import { DueTimes } from './due-times.js'
 import type { TaskEntry } from './task-entry.js'
 

@@ -1,5 +1,5 @@
 /**
- * Families: the tasks that a run launches (F5). The run owns them while it lasts. When it ends, the tasks and their undelivered results pass to the
+ * Families: the tasks that a run launches (promise F5). The run owns them while it lasts. When it ends, the tasks and their undelivered results pass to the
  * owner of its own task.
  */
 import { holdsSlot } from './task-status.js'

@@ -1,4 +1,4 @@
-/** The kept tasks, active and ended. Their ids are unique (A4), and the number of ended tasks with nothing owed is bounded (A7). */
+/** The kept tasks, active and ended. Their ids are unique (promise A4), and the number of ended tasks with nothing owed is bounded (promise A7). */
 import { BinaryHeap } from './binary-heap.js'
 import { byEnd, isOutstanding, isTerminal, type TaskEntry } from './task-entry.js'
 

@@ -1,5 +1,5 @@
 /**
- * The open questions of all tasks and their delivery: `owed -> leased -> delivered`, as for results (F6). A question stays here until it is answered
+ * The open questions of all tasks and their delivery: `owed -> leased -> delivered`, as for results (promise F6). A question stays here until it is answered
  * or withdrawn. It does not keep a record from being pruned, or delay the end of a task.
  */
 import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'

@@ -1,4 +1,4 @@
-/** The recent starts of each subagent with a rate, in a sliding window (F18). */
+/** The recent starts of each subagent with a rate, in a sliding window (promise F18). */
 import { DueTimes } from './due-times.js'
 import type { StartRate } from './records.js'
 

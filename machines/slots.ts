@@ -1,4 +1,4 @@
-/** The slots of a concurrency limit, and the reservations that hold some of them (A3). Each pool of tasks has its own limit. */
+/** The slots of a concurrency limit, and the reservations that hold some of them (promise A3). Each pool of tasks has its own limit. */
 import { DueTimes } from './due-times.js'
 import type { AsyncTaskInfo, SlotPool } from './records.js'
 import type { TaskEntry } from './task-entry.js'

@@ -1,4 +1,4 @@
-/** The usage of runs, and the budgets that it exceeds (F10). */
+/** The usage of runs, and the budgets that it exceeds (promise F10). */
 import type { SpentTotals, TaskBudget } from './records.js'
 
 /** An amount to add. */

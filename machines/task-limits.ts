@@ -1,5 +1,5 @@
 /**
- * The needs of tasks besides a slot of their pool: named slots (of a key or a subagent), and a start within the rate of their subagent (F18).
+ * The needs of tasks besides a slot of their pool: named slots (of a key or a subagent), and a start within the rate of their subagent (promise F18).
  *
  * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. Tasks that wait for named slots take no
  * slot. They are in one list for all pools, in queue order, and the first that can have everything starts. A task that has waited for ten ageing

@@ -1,5 +1,5 @@
 /**
- * The tasks of one pool that wait for a slot, ordered by priority, which rises while they wait, and then by registration (F8). A task may also be
+ * The tasks of one pool that wait for a slot, ordered by priority, which rises while they wait, and then by registration (promise F8). A task may also be
  * held for other reasons. It takes no slot until all of them are released.
  */
 import { BinaryHeap } from './binary-heap.js'

@@ -1,4 +1,4 @@
-/** The frozen records of a task. Each change creates a new one (A8). */
+/** The frozen records of a task. Each change creates a new one (promise A8). */
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,

@@ -719,7 +719,7 @@ export class AsyncTaskManager {
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
-    // The host ends regularly, so it has all messages that it has accepted (K5).
+    // The host ends regularly, so it has all messages that it has accepted (promise K5).
     persistence?.confirmOwner()
     persistence?.flush()
     return this.#disposal

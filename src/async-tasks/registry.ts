@@ -2,7 +2,7 @@
  * The registry actor of one manager. All changes go through this class.
  *
  * `batch` completes a change, then performs the effects of its transitions (`RegistryEffect`), and then notifies the host, in order and never inside
- * a transition (A2). A change made by a handler is answered at once; its notifications are queued.
+ * a transition (promise A2). A change made by a handler is answered at once; its notifications are queued.
  */
 import { Subject } from 'rxjs'
 import { createActor } from 'xstate'
@@ -280,7 +280,7 @@ export class TaskRegistry {
   }
 
   /**
-   * Starts the run of an admitted task when its launch is stored (K1); without a store at once. If the launch cannot be stored, the task fails,
+   * Starts the run of an admitted task when its launch is stored (promise K1); without a store at once. If the launch cannot be stored, the task fails,
    * unless it has already ended; that end is written later.
    * @param past the check whether the history has the id; if it does, the task is not started either
    */

@@ -1,4 +1,4 @@
-/** The runs of launched tasks. Each starts through the engine and can end only its own registration (A1). */
+/** The runs of launched tasks. Each starts through the engine and can end only its own registration (promise A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'

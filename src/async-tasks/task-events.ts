@@ -1,4 +1,4 @@
-/** The host's handlers and streams. All callbacks are isolated (A2). */
+/** The host's handlers and streams. All callbacks are isolated (promise A2). */
 import { filter, map, type Observable, type Subscriber } from 'rxjs'
 import type {
   AsyncTaskInfo,

@@ -1,4 +1,4 @@
-/** Watches single tasks. A change of one task has no cost for the watchers of others (A10). */
+/** Watches single tasks. A change of one task has no cost for the watchers of others (promise A10). */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 

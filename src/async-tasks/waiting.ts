@@ -134,7 +134,7 @@ export async function waitForTasks(
   }
 }
 
-/** Waits until the ends, and the lease on them, are stored (K3). Further tasks may end meanwhile. */
+/** Waits until the ends, and the lease on them, are stored (promise K3). Further tasks may end meanwhile. */
 async function endsStored(persistence: Persistence, found: readonly TaskEntry[]): Promise<void> {
   const isUnstored = (entry: TaskEntry): boolean => isEnded(entry) && persistence.isPending(entry)
   while (found.some(isUnstored)) await persistence.stored()
@@ -149,7 +149,7 @@ const isAsked = ({ record }: TaskEntry, asking: Asking | undefined): boolean => 
 
 /**
  * Returns a check whether a wait is over, to be called after each change of one of its tasks. A wait for many tasks examines each of them once,
- * rather than all at each end (A10).
+ * rather than all at each end (promise A10).
  */
 function overWhen(
   found: readonly TaskEntry[],

@@ -1,4 +1,4 @@
-/** Reports exceptions from the host's callbacks. An exception never changes the state of a manager (A2). */
+/** Reports exceptions from the host's callbacks. An exception never changes the state of a manager (promise A2). */
 import { callIsolated } from './isolated-call.js'
 
 /** The origin of a reported error. */

@@ -1,4 +1,4 @@
-/** Calls the host's code and keeps its exceptions and rejections from the caller (A2). */
+/** Calls the host's code and keeps its exceptions and rejections from the caller (promise A2). */
 
 /** Runs a callback and passes its exception, or the rejection of its promise, to `report`. */
 export function callIsolated(run: () => unknown, report: (error: unknown) => void): void {

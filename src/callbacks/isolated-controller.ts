@@ -1,5 +1,5 @@
 /**
- * An `AbortController` whose signal isolates its listeners (A2). The signal is created when it is first read, because creating it costs more than the
+ * An `AbortController` whose signal isolates its listeners (promise A2). The signal is created when it is first read, because creating it costs more than the
  * rest of a short run.
  */
 import { callIsolated } from './isolated-call.js'

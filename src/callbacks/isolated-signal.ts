@@ -1,6 +1,6 @@
 /**
  * Abort signals with isolated listeners. The platform turns an exception in an abort listener into an uncaught exception, which ends the process
- * (A2).
+ * (promise A2).
  *
  * Each run has such a signal, so it must be cheap: all signals share their methods, and the map of listeners is created with the first listener.
  */

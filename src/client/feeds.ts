@@ -1,6 +1,6 @@
 /**
  * The watched tasks. Each has one subscription per connection, however many watchers it has, until it has ended, expired on the
- * server, or lost its last watcher (S7, S9).
+ * server, or lost its last watcher (promises S7, S9).
  *
  * The server subscribes the submitter of a task at once. Its first events are buffered for a moment, so that a watch that starts
  * right after `submit` gets them.

@@ -1,6 +1,6 @@
 /**
  * The unread events of a watch, as an async iterator without back-pressure. A consumer that falls behind loses the oldest progress
- * messages, never the `task_complete` (S7).
+ * messages, never the `task_complete` (promise S7).
  */
 import type { TaskMessage } from './session.js'
 

@@ -87,7 +87,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   background<T, const Mode extends BackgroundMode>(tool: T, options: BackgroundOptions<Mode>): InBackground<T, Mode>
   /** Starts no more tasks of an owner (default: of all owners) until `resume` (`AsyncTaskManager.pause`). */
   readonly pause: (owner?: string, options?: PauseOptions) => TaskPause
-  /** Ends the pause of an owner (default: the pause of all). Returns false if there is none (`AsyncTaskManager.resume`). */
+  /** Ends the pause of an owner. Without an owner, ends the pause of all. Returns false if there is none (`AsyncTaskManager.resume`). */
   readonly resume: (owner?: string) => boolean
   /** Returns the current pauses. */
   readonly pauses: () => readonly TaskPause[]

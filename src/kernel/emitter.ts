@@ -1,4 +1,4 @@
-/** The events of a manager, for streams and handlers. Streams receive an event first. All callbacks are isolated (A2). */
+/** The events of a manager, for streams and handlers. Streams receive an event first. All callbacks are isolated (promise A2). */
 import { filter, map, Subject, type Observable } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
 import { callIsolated } from '../callbacks/isolated-call.js'

@@ -1,6 +1,6 @@
 /**
  * Calls to the host's code, for both managers. The code is called after a change, never inside it, and in the order of the changes. Its exceptions
- * are reported and change nothing (A2). XState's inspection events and delays follow the same rule.
+ * are reported and change nothing (promise A2). XState's inspection events and delays follow the same rule.
  */
 import type { InspectionEvent } from 'xstate'
 import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'

@@ -1,6 +1,6 @@
 /**
  * The event streams. A stream has no queue: when its reader has received what was written, the stream sends what has changed since, in its current
- * state. A reader may resume with the id of an event, and receives the changes or a whole snapshot (G4). An event is sent in pieces, each after the
+ * state. A reader may resume with the id of an event, and receives the changes or a whole snapshot (promise G4). An event is sent in pieces, each after the
  * reader has received the previous one. This distinguishes a slow reader from one that reads nothing for a while.
  */
 import { randomBytes } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
  * A collection that knows its changes since each version, so that readers need no queue. A reader that was away or is slow receives the current state
- * of the changed items (G4). Old removals are forgotten, and readers with an older version start over.
+ * of the changed items (promise G4). Old removals are forgotten, and readers with an older version start over.
  */
 
 import { heldBytes } from './texts.js'

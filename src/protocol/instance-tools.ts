@@ -71,7 +71,7 @@ export async function runTool(
       const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
       return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
     }
-    // It may have been given up while its arguments were validated: then it does not start (S4).
+    // It may have been given up while its arguments were validated: then it does not start (promise S4).
     if (isAborted()) context.signal.throwIfAborted()
     return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
   } catch (error) {

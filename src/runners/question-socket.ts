@@ -1,5 +1,5 @@
 /**
- * The socket over which a program asks questions (F6): a Unix socket in a private folder that is removed when the run ends.
+ * The socket over which a program asks questions (promise F6): a Unix socket in a private folder that is removed when the run ends.
  *
  * Each connection is one question. The program sends a line of JSON, `{ token, message, schema? }`, and receives a line: the answer, or `{ error: {
  * code, message } }`. Closing the connection withdraws the question. Half-closing does as well, because Node emits `end` for both and no second event

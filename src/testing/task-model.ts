@@ -272,7 +272,7 @@ export const isActive = ({ record }: ModelTask): boolean => record.status === 'r
 export const queued = (ledger: Ledger, owner?: string): ModelTask[] =>
   ledger.tasks.filter((task) => task.record.status === 'queued').filter(isOf(owner))
 
-/** The tasks that wait for slots of one kind, in order: by priority, which rises while they wait, then by registration (F8). */
+/** The tasks that wait for slots of one kind, in order: by priority, which rises while they wait, then by registration (promise F8). */
 export const queueOf = (ledger: Ledger, pool: ModelPool): ModelTask[] =>
   inOrder(
     ledger,
@@ -287,7 +287,7 @@ const rankOf = ({ agingMs, now }: Ledger, { priority, since }: ModelTask): numbe
 
 const isReady = ({ isDelayed, isHeld, isPaused }: ModelTask): boolean => !isDelayed && !isHeld && !isPaused
 
-/** Whether a task may take its key, apart from reservations (F18). */
+/** Whether a task may take its key, apart from reservations (promise F18). */
 export const isKeyFree = ({ keyed, keyLimits }: Ledger, { record: { concurrencyKey: key } }: ModelTask): boolean =>
   key === undefined || keyed.filter(({ record }) => record.concurrencyKey === key).length < (keyLimits[key] ?? 1)
 
@@ -407,7 +407,7 @@ function takeSlot(ledger: Ledger, task: ModelTask): void {
 }
 
 /**
- * Gives each free slot to the next task (F8).
+ * Gives each free slot to the next task (promise F8).
  * @returns the tasks whose runs start now
  */
 export function startNext(ledger: Ledger): ModelTask[] {
@@ -429,7 +429,7 @@ export function startNext(ledger: Ledger): ModelTask[] {
   return [next, ...startNext(ledger)]
 }
 
-/** A run has failed and will be retried (F9). Its task waits without a slot and keeps its place. The run's tasks pass to the owner. */
+/** A run has failed and will be retried (promise F9). Its task waits without a slot and keeps its place. The run's tasks pass to the owner. */
 export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   releaseSlot(ledger, task)
   releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
@@ -614,7 +614,7 @@ export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =
     (question) => question.delivery === 'owed' && (owner === undefined || question.owner === owner),
   )
 
-/** Asks a question of a run. It is owed to the owner of the task, or to an owner further up if that is a run (F6). */
+/** Asks a question of a run. It is owed to the owner of the task, or to an owner further up if that is a run (promise F6). */
 export function ask(
   ledger: Ledger,
   task: ModelTask,

@@ -1,4 +1,4 @@
-/** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (S10). */
+/** The tool submit_commands: runs commands on an instance as a command task, which an async task follows to its end (promise S10). */
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'

@@ -22,7 +22,7 @@ export interface TaskLease {
   /** The requested questions that are still open. Absent if there are none. */
   readonly questions?: readonly QuestionRef[]
   /**
-   * Resolves when the lease is stored. Send the message only after that (K3). Rejects with StoreError when it cannot be stored, and its tasks are
+   * Resolves when the lease is stored. Send the message only after that (promise K3). Rejects with StoreError when it cannot be stored, and its tasks are
    * then owed again; rejects with DisposedError when everything was disposed. Absent without a store.
    */
   readonly stored?: Promise<void>
@@ -57,7 +57,7 @@ export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease 
 }
 
 /**
- * Resolves when a lease is stored. Its message may only be sent after that (K3).
+ * Resolves when a lease is stored. Its message may only be sent after that (promise K3).
  * @throws StoreError when it cannot be stored now, and the lease is then released; DisposedError when everything was disposed meanwhile
  */
 export function storedLease(registry: TaskRegistry, deliveryId: string): Promise<void> | undefined {

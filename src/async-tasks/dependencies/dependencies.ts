@@ -1,5 +1,5 @@
 /**
- * Tasks that run after others (F15). Such a task is queued without a slot until all tasks that it names have ended.
+ * Tasks that run after others (promise F15). Such a task is queued without a slot until all tasks that it names have ended.
  *
  * D1  It starts only when each of them has ended and their results are in the row of the waiting task.
  * D2  With `fail` it fails as soon as one of them fails or is cancelled. With `run` their outcome does not matter.

@@ -1,4 +1,4 @@
-/** The results of other tasks that a run receives (F15). */
+/** The results of other tasks that a run receives (promise F15). */
 import type { AsyncTaskInfo, SettledTaskInfo, TaskFailure } from '../../../machines/records.js'
 import type { DependencyResult } from '../../engine/runner.js'
 import { jsonBytes } from '../../json/json-size.js'

@@ -1,4 +1,4 @@
-/** Links the `AbortController` of a task to its cancellation (A8). */
+/** Links the `AbortController` of a task to its cancellation (promise A8). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { OnError } from '../../callbacks/error-report.js'

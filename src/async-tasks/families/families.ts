@@ -1,4 +1,4 @@
-/** The tasks that a run launches: what their launch needs, and what the run can do with them (F5). */
+/** The tasks that a run launches: what their launch needs, and what the run can do with them (promise F5). */
 import type { FamilyLimits, FamilyRefusal } from '../../../machines/families.js'
 import { ownerOfRun, runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../../machines/records.js'

@@ -1,4 +1,4 @@
-/** The signal that asks a run to conclude because a budget is exceeded (F10). */
+/** The signal that asks a run to conclude because a budget is exceeded (promise F10). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { IsolatedController } from '../../callbacks/isolated-controller.js'

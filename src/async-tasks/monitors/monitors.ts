@@ -1,5 +1,5 @@
 /**
- * Monitors (F17). They wake an owner with a note when lines match in the output of a task or in a file, and when they end. Each monitor is a row of
+ * Monitors (promise F17). They wake an owner with a note when lines match in the output of a task or in a file, and when they end. Each monitor is a row of
  * the store, written together with the note of an event, so that a crash neither loses nor repeats an event.
  */
 import { DueTimes } from '../../../machines/due-times.js'

@@ -1,4 +1,4 @@
-/** Tracks which tasks wait for which, through keys, `after` and the waits of runs. A wait that would never end is refused (F18). */
+/** Tracks which tasks wait for which, through keys, `after` and the waits of runs. A wait that would never end is refused (promise F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { holdsSlot } from '../../../machines/task-status.js'

@@ -1,4 +1,4 @@
-/** Stores the counted starts of subagents with a rate, so that a restart does not reset them (F18). */
+/** Stores the counted starts of subagents with a rate, so that a restart does not reset them (promise F18). */
 import { z } from 'zod'
 import { elapsedMs } from '../../clock.js'
 import { lazily } from '../../protocol/lazily.js'

@@ -1,4 +1,4 @@
-/** What a task needs besides a slot of its pool, according to its subagent and key (F18). */
+/** What a task needs besides a slot of its pool, according to its subagent and key (promise F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { FlatRunner } from '../../engine/runner.js'

@@ -1,5 +1,5 @@
 /**
- * Pauses (F19): the tasks of an owner, or of all owners, do not start.
+ * Pauses (promise F19): the tasks of an owner, or of all owners, do not start.
  *
  * The registry holds their places in the queue (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses, and notifies
  * owners after a restart that a pause continues.

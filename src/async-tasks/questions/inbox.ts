@@ -1,4 +1,4 @@
-/** The messages to one run. Each is taken at most once, in the order in which they were accepted (F7). */
+/** The messages to one run. Each is taken at most once, in the order in which they were accepted (promise F7). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { Feature } from '../feature.js'
 

@@ -1,8 +1,8 @@
 /**
  * Keeps a store in sync with the registry of a manager.
  *
- * Changes are collected and written together, before they are published (K2) and before a run starts (K1). Leases and cancellations are written at
- * once (K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (K10).
+ * Changes are collected and written together, before they are published (promise K2) and before a run starts (promise K1). Leases and cancellations are written at
+ * once (promises K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (promise K10).
  */
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
@@ -284,7 +284,7 @@ export class Persistence implements DeliveryObserver {
   }
 
   /**
-   * Notes that a message was accepted. This confirms the earlier messages to its owner (K5), except those that are not stored yet, because one answer
+   * Notes that a message was accepted. This confirms the earlier messages to its owner (promise K5), except those that are not stored yet, because one answer
    * may contain two messages. Repeated results are confirmed at once; otherwise a host that cannot say which messages have arrived would repeat them
    * after each crash.
    */

@@ -1,4 +1,4 @@
-/** Decides whether and when a failed run is retried (F9). */
+/** Decides whether and when a failed run is retried (promise F9). */
 import type { Outcome } from '../../engine/engine.js'
 import { readField } from '../../protocol/outcomes.js'
 import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'

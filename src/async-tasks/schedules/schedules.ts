@@ -1,5 +1,5 @@
 /**
- * Schedules. They wake their owner with a note, or launch a task for it (F16).
+ * Schedules. They wake their owner with a note, or launch a task for it (promise F16).
  *
  * They follow the system time, which is checked at least every 30 s because timers use a monotonic clock. A firing, its note or task, and the new
  * state of the schedule are one change.

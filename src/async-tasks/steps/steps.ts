@@ -1,5 +1,5 @@
 /**
- * Steps: the saved progress of a durable task's runs, so that the next run does not repeat the work (F20).
+ * Steps: the saved progress of a durable task's runs, so that the next run does not repeat the work (promise F20).
  *
  * Steps, events and waits are rows of their own, in one write with all changes of the same tick. Tasks without `durable` keep them in memory for
  * their own retries.
