@@ -50,8 +50,9 @@ function refusalOf({ record, ref }: TaskEntry, name: string): string | undefined
   if (isTerminal(record)) return `${name} has ended: it is ${record.status}.`
   if (record.status === 'queued') return `${name} has not started.`
   const state = ref?.getSnapshot()
-  if (state?.matches({ active: 'stopping' }) === true)
+  if (state?.matches({ active: 'stopping' }) === true) {
     return `${name} is being stopped, because its deadline has passed.`
+  }
   return state?.matches({ active: 'wrapping' }) === true
     ? `${name} is concluding, because its budget is used up.`
     : undefined

@@ -92,6 +92,8 @@ function holderOf(file: string): Holder | undefined {
     ) {
       return { pid, start, boot, token: token ?? '' }
     }
-  } catch {}
+  } catch {
+    // Invalid content: see below.
+  }
   return { pid: 0, start: '', boot: '', token: 'malformed' }
 }
