@@ -5,14 +5,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { documents } from './site/documents.js'
 import { describeFound, findWords } from './word-list.js'
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
 const files = [
-  'README.md',
-  'CONTRIBUTING.md',
-  ...list('docs', /\.md$/).filter((file) => !file.startsWith(join('docs', 'api') + '/')), // generated from TSDoc
+  ...documents().filter((file) => file !== 'CHANGELOG.md'),
   ...list('src', /\.(?:tsx?|css|html)$/),
   ...list('machines', /\.ts$/),
 ]

@@ -286,7 +286,7 @@ const commandsSchema = strictObject({
   .refine(({ allow, shell }) => shell !== (allow !== undefined), {
     message: 'either programs to allow, or shell: true, which can start any program',
   })
-  .describe('What the tool "run_command" can start. Without it there is no such tool.')
+  .describe('What the tool "run_command" can start. The tool exists only with this setting.')
 
 const schedulesSchema = strictObject({
   maxPerOwner: integer(0, 10_000).default(100).describe('The most schedules of one client.'),
@@ -296,7 +296,7 @@ const schedulesSchema = strictObject({
     .max(86_400)
     .default(10)
     .describe('The shortest time between two firings of one schedule, in seconds.'),
-}).describe('Limits of the tool "schedule". Without it there is no such tool.')
+}).describe('Limits of the tool "schedule". The tool exists only with this setting.')
 const monitorsSchema = strictObject({
   files: z
     .array(argument.min(1))
@@ -307,7 +307,7 @@ const monitorsSchema = strictObject({
   maxPerOwner: integer(0, 1000).optional().describe('The most monitors of one client. Default: 10.'),
   maxSeconds: integer(1, 86_400).optional().describe('The longest that a monitor may run, in seconds. Default: 1800.'),
   maxEvents: integer(1, 100_000).optional().describe('The most events of a monitor. Default: 1000.'),
-}).describe('What the tool "monitor" may read. Without it there is no such tool.')
+}).describe('What the tool "monitor" may read. The tool exists only with this setting.')
 
 const httpSchema = strictObject({
   host: z
