@@ -194,6 +194,8 @@ it('K8: a survivor that is being stopped is killed when its host exits', async (
   const runs = `${file}-runs`
   await until(() => existsSync(runs) && readdirSync(runs).length === 1)
   const program = storedProgram()
+  // Before it has set its traps, SIGTERM ends it.
+  await until(() => manager.readOutput('a')?.text.includes('ready') === true)
   const added = () => process.listeners('exit').filter((listener) => !before.has(listener))
   expect(added()).toEqual([])
   manager.cancelTask('a')
