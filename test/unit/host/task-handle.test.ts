@@ -300,9 +300,10 @@ describe('a handle', () => {
       },
       { takesMessages: true },
     )
-    const tasks = createAgentTasks({ subagents: { talk, mute: () => new Promise<string>(() => undefined) } })
+    const mute = () => new Promise<string>(() => undefined)
+    const tasks = createAgentTasks({ subagents: { talk, mute }, graceMs: 0 })
     onTestFinished(() => tasks.dispose())
-    const [handle, mute] = [tasks.launch('talk', 'talk'), tasks.launch('mute', 'work')]
+    const [handle, silent] = [tasks.launch('talk', 'talk'), tasks.launch('mute', 'work')]
     await settle()
     const written = vi.fn<(text: string) => void>()
     handle.output$.subscribe(({ text }) => written(text))
@@ -312,7 +313,7 @@ describe('a handle', () => {
     expect(handle.answer(id, 'north')).toBe(true)
     expect(handle.answer(id, 'south')).toBe(false)
     expect(handle.send('hurry')).toEqual({ sent: true })
-    expect(mute.send('hurry')).toEqual({ sent: false, reason: `Task "${mute.id}" takes no messages.` })
+    expect(silent.send('hurry')).toEqual({ sent: false, reason: `Task "${silent.id}" takes no messages.` })
     expect(() => handle.send('')).toThrow(InvalidInputError)
     expect(() => handle.cancel(5 as never)).toThrow(InvalidInputError)
     await expect(handle.result).resolves.toEqual({ final_message: 'north, hurry' })

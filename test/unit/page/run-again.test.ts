@@ -147,7 +147,8 @@ describe('run again', () => {
 
   it('of an interrupted task of an earlier process starts it again', async () => {
     const store = memoryStore()
-    const first = createAgentTasks({ store, subagents: { writer: () => new Promise<string>(() => undefined) } })
+    const subagents = { writer: () => new Promise<string>(() => undefined) }
+    const first = createAgentTasks({ store, subagents, graceMs: 0 })
     onTestFinished(() => first.dispose())
     first.launch('writer', 'x', { id: 'cut', params: { context } })
     await first.manager.stored()

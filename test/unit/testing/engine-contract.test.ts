@@ -5,7 +5,7 @@ import type { RunFunction } from '../../../src/engine/runner.js'
 import { engineContract, type EngineSubject } from '../../../src/testing/engine-contract.js'
 
 function inProcess(runnerOf: EngineSubject['runnerOf'] = (run) => run): EngineSubject {
-  const manager = new AsyncTaskManager({ maxAsyncTasks: 1, onError: () => undefined })
+  const manager = new AsyncTaskManager({ maxAsyncTasks: 1, graceMs: 100, onError: () => undefined })
   return { manager, runnerOf, dispose: () => manager.dispose() }
 }
 
