@@ -41,7 +41,7 @@ const actOn = (action: TaskAction, sources: Sources, key: string, body: unknown)
   return entry === undefined ? gone : action(sources, entry, body)
 }
 
-/** Runs a task again that may be in the history alone. */
+/** Runs a task again, also one that only the history still has. */
 async function runAgainOf(sources: Sources, key: string, body: unknown): Promise<Answer> {
   parseInput(nothingSchema(), body, 'body')
   return madeTask(await runAgain(sources, key))

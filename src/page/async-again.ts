@@ -1,4 +1,4 @@
-/** Runs an async task again: a new task with the same input, which continues the same task if the first one continued one. */
+/** Runs an async task again: launches a new task with the same input. If the task continued another one, the new task continues that one, too. */
 import { runOfOwner } from '../../machines/families.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -25,15 +25,15 @@ const NOTE = 'It is a message of the host, such as that of a schedule: no subage
 
 interface Known {
   readonly record: AsyncTaskInfo
-  /** Its whole goal; undefined when only its beginning is kept. */
+  /** The whole goal; undefined if only its beginning was kept. */
   readonly goal: string | undefined
-  /** Null when it is lost. */
+  /** Null if it was not kept. */
   readonly further: FurtherInput | null
-  /** What has run it, while its manager knows that. */
+  /** The runner of the task; undefined once the manager has forgotten it. */
   readonly runner?: Runner | undefined
 }
 
-/** @throws StoreError when the history cannot be read */
+/** @throws StoreError if the history cannot be read */
 export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncEntry | undefined): Promise<PlanAgain> {
   const { manager } = sources
   if (manager === undefined) return NOT_IN_HISTORY
@@ -62,10 +62,10 @@ export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncE
   }
 }
 
-/** What the manager keeps of the task, else the page, else the store. */
+/** Looks the task up in the manager, then in the journal, then in the store. */
 async function find(manager: AsyncTaskManager, id: string, entry: AsyncEntry | undefined): Promise<Known | undefined> {
   const retained = manager.reads.history.get(id)
-  // Another task may have the id of a forgotten one.
+  // Another task may have reused the id of a forgotten one.
   if (retained !== undefined && (entry === undefined || entry.record.launchedAt === retained.record.launchedAt)) {
     return retainedTask(manager, retained)
   }
@@ -97,7 +97,7 @@ function keptTask({ record, kept }: AsyncEntry): Known {
   }
 }
 
-/** The subagent of the name of a task, or why there is none. */
+/** Returns the subagent with the task's name, or the reason why there is none. */
 function runnerOf(manager: AsyncTaskManager, { subagentName, kind }: AsyncTaskInfo): Runner | string {
   const runner = kind === 'command' ? undefined : manager.findRunner(subagentName)
   if (runner === undefined) return kind === 'command' ? RUN_BY_HOST : noSubagent(subagentName)
@@ -123,7 +123,7 @@ async function planContinuation(manager: AsyncTaskManager, previousId: string, g
   }
 }
 
-/** The same owner. If that is a run which has ended, the owner of the task of that run. */
+/** Returns the same owner, or, if that owner is a run that has ended, the owner of that run's task. */
 function livingOwner({ state }: Sources, manager: AsyncTaskManager, record: AsyncTaskInfo): string {
   let { owner } = record
   for (let depth = 0; depth < MAX_DEPTH; depth += 1) {

@@ -13,10 +13,10 @@ import type { FurtherInput } from './launched-input.js'
 import { heldBytes, ownText, rowText, sentText } from './texts.js'
 import type { PageTask, PageTaskState } from './wire.js'
 
-/** What is kept of an ended task when its manager has forgotten it, besides its record. */
+/** The data of an ended task that the journal keeps after the manager has forgotten it, besides the record. */
 export interface KeptEnd {
   readonly goal: KeptValue
-  /** What it was launched with besides (`FurtherInput`): JSON. */
+  /** The rest of its input (`FurtherInput`), as JSON. */
   readonly launch?: KeptValue
   readonly trace?: TraceContext
   readonly output?: KeptValue
@@ -24,13 +24,13 @@ export interface KeptEnd {
   readonly cause?: KeptValue
 }
 
-/** How many of the tasks that its run has launched are listed, and of those that wait for it. */
+/** The maximum number of listed children, and of listed tasks that wait for it. */
 const MAX_LISTED = 200
 
-/** The most of an error, in bytes. */
+/** The maximum size of an error, in bytes. */
 const MAX_ERROR_BYTES = 40_000
 
-/** The longest of the other texts of a record, in UTF-16 units: the name and the code of an error may be of any length. */
+/** The maximum length of the other texts of a record, in UTF-16 units, such as the name and the code of an error. */
 const FACT_CHARS = 20_000
 
 export class AsyncEntry implements JournalEntry {
@@ -39,12 +39,12 @@ export class AsyncEntry implements JournalEntry {
   isEnded = false
   state: PageTaskState
   heldBytes: number
-  /** The manager's while the task is live, and a copy without what may be large afterwards. */
+  /** The manager's record while the task is live; afterwards a copy without the values that may be large. */
   record: AsyncTaskInfo
   kept: KeptEnd | undefined
-  /** The tasks that its run has launched. */
+  /** The ids of the tasks that its run has launched. */
   readonly children: string[] = []
-  /** The tasks that were to run after it. */
+  /** The ids of the tasks that were launched to run after it. */
   readonly neededBy: string[] = []
   readonly #title: string
   #hasStarted: boolean
@@ -79,18 +79,18 @@ export class AsyncEntry implements JournalEntry {
     this.heldBytes += heldBytes(key)
   }
 
-  /** Keeps what the manager may forget. */
+  /** Copies the data that the manager may forget. */
   keep(record: SettledTaskInfo, maxBytes: number, further: FurtherInput = {}, trace?: TraceContext): void {
     const { error } = record
     const facts = factsOf(record)
-    // What an object takes is at most twice what its JSON does.
+    // An object takes at most twice as much memory as its JSON.
     this.heldBytes += 2 * heldBytes(facts)
     const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
     const output = record.status === 'failed' ? record.lateOutput : record.output
     const kept = {
       ...(trace !== undefined && { trace: { traceparent: ownText(trace.traceparent) } }),
       ...(error !== undefined && { error: room.keep(error, MAX_ERROR_BYTES) }),
-      // The goal leaves room for what came of it.
+      // The goal may use a quarter, so that the result has room.
       goal: room.keep(record.goalPrompt, maxBytes / 4),
       ...(Object.keys(further).length > 0 && { launch: room.keepJson(further, maxBytes / 4) }),
       ...(output !== undefined && { output: room.keep(output) }),
@@ -126,13 +126,13 @@ export class AsyncEntry implements JournalEntry {
   }
 }
 
-/** The journal's entry of an async task is found by this. */
+/** The key of an async task in the journal. */
 export const asyncKey = (id: string): string => `async:${id}`
 
 const shownProgress = (progress: NonNullable<PageTask['progress']>): NonNullable<PageTask['progress']> =>
   progress.message === undefined ? progress : { ...progress, message: sentText(progress.message) }
 
-/** What still changes of a record when its task has ended. */
+/** The fields of a record that still change after the task has ended. */
 const deliveryOf = (
   { owner, delivery, notifiedAt, isRepeat }: AsyncTaskInfo,
   known: string,
@@ -142,7 +142,7 @@ const deliveryOf = (
   ...defined({ notifiedAt, isRepeat }),
 })
 
-/** The JSON of a record without what may be large. */
+/** Returns the JSON of a record without the values that may be large. */
 function factsOf(record: SettledTaskInfo): string {
   const {
     abortController: _,

@@ -1,4 +1,4 @@
-/** Cancels many tasks, or runs them again, and reports how many and why not the others. */
+/** Cancels many tasks, or runs them again. Reports how many succeeded, and why the others did not. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 import { parseInput } from '../protocol/parse.js'
@@ -9,7 +9,7 @@ import type { Sources } from './sources.js'
 import { MAX_REASON, taskActions } from './task-actions.js'
 import { MAX_BULK, type BulkReport } from './wire.js'
 
-/** How many tasks are named for each reason. */
+/** The maximum number of tasks that are listed for each reason. */
 const MAX_NAMED = 10
 
 const bulkSchema = lazily(() =>
@@ -25,7 +25,7 @@ const bulkSchema = lazily(() =>
 
 const GONE: Answer = { status: 404, body: { error: 'The page no longer has this task.', code: 'NOT_FOUND' } }
 
-/** @param onFailure called with an error that is not about the request; its task counts as refused */
+/** @param onFailure called with an error that the request did not cause; the task counts as refused */
 export async function actOnMany(
   sources: Sources,
   body: unknown,
@@ -50,7 +50,7 @@ export async function actOnMany(
   let done = 0
   for (const { key, entry } of entries) {
     const { status, body: answer } = await act(entry)
-    // The cancellation of a task above it has ended it.
+    // Cancelling its parent has already ended it.
     const isCancelledWithParent = action === 'cancel' && live.has(key) && entry?.state === 'cancelled'
     if (status === 200 || isCancelledWithParent) done += 1
     if (status === 200 || isCancelledWithParent || !('error' in answer)) continue

@@ -10,7 +10,7 @@ import type { Sources } from './sources.js'
 
 const ARGUMENTS_LOST = 'Its arguments were too large to be kept. Submit it again from where it came.'
 
-/** @throws StoreError when the history cannot be read */
+/** @throws StoreError if the history cannot be read */
 export async function planCommandAgain(
   sources: Sources,
   id: string,
@@ -32,7 +32,7 @@ export async function submitForPage(taskManager: TaskManager, submission: TaskSu
   return (await taskManager.accepted(taskId)) === false ? NOT_STORED : { key: commandKey(taskId) }
 }
 
-/** What the task manager has of the task, else what the page has. */
+/** Looks the commands up in the task manager, then in the journal. */
 function submissionOf(
   taskManager: TaskManager,
   id: string,
@@ -43,7 +43,7 @@ function submissionOf(
   return entry && keptSubmission(entry)
 }
 
-/** What the history has of the task, or why that is not enough. @throws StoreError */
+/** Reads the commands from the history, or returns the reason why it cannot. @throws StoreError */
 async function pastSubmission(taskManager: TaskManager, id: string): Promise<TaskSubmitMessage | string> {
   const past = await taskManager.findPast(id)
   if (past === undefined) return NOT_IN_HISTORY
@@ -67,7 +67,7 @@ function keptSubmission({ instanceId, kept }: CommandEntry): TaskSubmitMessage |
 }
 
 function submissionAgain({ instanceId, name, intention, commands, metadata: given }: Task): TaskSubmitMessage {
-  // The new task belongs to no async task.
+  // The new task does not belong to the async task of the first one.
   const { asyncTaskId: _, ...metadata } = given ?? {}
   return {
     type: 'task_submit',

@@ -10,17 +10,17 @@ import type { CommandBar, PageTask, PageTaskState } from './wire.js'
 
 /** A command of an ended task. */
 export interface KeptCommand extends CommandBar {
-  /** What it is called with besides its arguments: JSON. */
+  /** The call without its arguments, as JSON. */
   readonly call: KeptValue
-  /** JSON. */
+  /** As JSON. */
   readonly args: KeptValue
   readonly result?: KeptValue
   readonly error?: string
 }
 
-/** What is kept of an ended task when its manager has forgotten it. */
+/** The data of an ended task that the journal keeps after the task manager has forgotten it. */
 export interface KeptTask {
-  /** Its name and intention: JSON. */
+  /** Its name and intention, as JSON. */
   readonly about: KeptValue
   readonly commands: readonly KeptCommand[]
   readonly trace?: TraceContext
@@ -41,7 +41,7 @@ export class CommandEntry implements JournalEntry {
   readonly id: string
   readonly instanceId: string
   readonly #find: (id: string) => Task | undefined
-  /** Of an ended task. */
+  /** The row of an ended task. */
   #last: Row | undefined
 
   constructor(task: Task, find: (id: string) => Task | undefined) {
@@ -53,11 +53,11 @@ export class CommandEntry implements JournalEntry {
     this.heldBytes = heldBytes(this.id) + heldBytes(this.key) + heldBytes(this.instanceId)
   }
 
-  /** Keeps what the task manager may forget. */
+  /** Copies the data that the task manager may forget. */
   keep(task: Task, maxBytes: number, trace?: TraceContext): void {
     const row = JSON.stringify(rowOf(task, undefined))
     this.#last = JSON.parse(row) as Row
-    // What an object takes is at most twice what its JSON does.
+    // An object takes at most twice as much memory as its JSON.
     this.heldBytes += 2 * heldBytes(row) + COMMAND_BYTES * task.commands.length
     const room = new Allowance(Math.max(0, maxBytes - this.heldBytes))
     const about = room.keepJson({ task_name: task.name, task_intention: task.intention })
@@ -85,7 +85,7 @@ export class CommandEntry implements JournalEntry {
   }
 }
 
-/** What a command takes besides its texts, roughly, in bytes. */
+/** The approximate size of a command besides its texts, in bytes. */
 const COMMAND_BYTES = 500
 
 export const commandKey = (id: string): string => `command:${id}`
@@ -98,7 +98,7 @@ const barStates = {
   skipped: 'skipped',
 } as const
 
-/** A command that was given up while it ran has an error; one that has never started has none. */
+/** A command that was stopped while it ran has an error; a command that never started has none. */
 export function barState(status: TaskCommand['status'], error: TaskCommand['error']): CommandBar['state'] {
   if (status !== 'skipped' || error === undefined) return barStates[status]
   return statusText(status, error) === 'cancelled' ? 'cancelled' : 'failed'

@@ -45,12 +45,13 @@ export interface TaskPageOptions {
   /** The token that the page and its requests need. Default: a random one. */
   readonly token?: string
   /**
-   * The file of the token, so that a link stays valid when the page starts again. It is made, for its owner alone, if there is none. Default: none.
+   * A file with the token, so that a link stays valid when the page restarts. If it does not exist, the page creates it, readable by its owner only.
+   * Default: none.
    */
   readonly tokenFile?: string
-  /** How many tasks are kept. Those that have not ended always are. Default 10000. */
+  /** The maximum number of kept tasks. Tasks that have not ended count, but are always kept. Default 10000. */
   readonly maxTasks?: number
-  /** How much is kept of ended tasks, in bytes. Default 64 MiB. */
+  /** The maximum size of ended tasks, in bytes. Default 64 MiB. */
   readonly maxBytes?: number
   /** The address of the task server's REST interface, for `Copy as`. Default: none. */
   readonly restUrl?: string
@@ -59,7 +60,7 @@ export interface TaskPageOptions {
    * Default: none.
    */
   readonly traceUrl?: string
-  /** What an empty part suggests: calls of this package, or what to ask the agent of an MCP client. Default `code`. */
+  /** Whether an empty part suggests calls of this package, or prompts for the agent of an MCP client. Default `code`. */
   readonly hints?: 'code' | 'mcp'
   /** The source of time. Default: the system's. */
   readonly clock?: Clock
@@ -86,7 +87,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
 
 /** The server of a page. */
 export interface TaskPage {
-  /** Its address, with the token in the fragment, which browsers send to nobody. */
+  /** Its address. The fragment contains the token, because browsers do not send fragments to servers. */
   readonly url: string
   /** Ends every stream and connection; the tasks go on. Further calls return the same promise. */
   close(): Promise<void>
@@ -100,8 +101,8 @@ const DEFAULT_MAX_TASKS = 10_000
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Serves a page that shows tasks live and acts on them. It listens on this machine alone.
- * @throws InvalidInputError for an unknown, wrong or missing option; InvalidSettingError for a port that is in use, or an address of other machines
+ * Serves a page that shows tasks live and acts on them. It listens on a loopback address only.
+ * @throws InvalidInputError for an unknown, wrong or missing option; InvalidSettingError for a port in use, or an address that is not loopback
  */
 export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage> {
   checkOptions(options, optionTypes)

@@ -1,4 +1,4 @@
-/** One task with everything that is known of it: from its manager, and once that has forgotten it, from the journal. */
+/** Collects all data about one task, from its manager, or from the journal once the manager has forgotten the task. */
 import type { AsyncTaskInfo, TaskQuestion } from '../../machines/records.js'
 import { runTraces } from '../async-tasks/run-operation.js'
 import { defined } from '../defined.js'
@@ -18,15 +18,15 @@ import { traceUrlOf } from './trace-link.js'
 import { cutValue, isLongJson, readBeginning, shownValue, type ShownValue } from './values.js'
 import type { CutValue, PageTaskDetail } from './wire.js'
 
-/** How much of a value comes with its task, in bytes. */
+/** How much of each value is sent with its task, in bytes. */
 const VALUE_BYTES = 64 * 1024
 const COMMAND_VALUE_BYTES = 8 * 1024
 const TEXT_CHARS = 20_000
 
-/** How many commands a task shows. */
+/** The maximum number of commands that a task shows. */
 const MAX_COMMANDS = 200
 
-/** The values of a task by their names: `goal`, `result`, `error`, `cause`, and of command 3 `args.3` and `result.3`. */
+/** Returns the values of a task by name: `goal`, `result`, `error` and `cause`; for the command with the index 3, `args.3` and `result.3`. */
 export function valuesOf(sources: Sources, entry: PageEntry): ReadonlyMap<string, ShownValue> {
   const values: [string, ShownValue | undefined][] = []
   if (entry.kind === 'async') {
@@ -98,7 +98,7 @@ export async function detailOf(sources: Sources, entry: PageEntry): Promise<Page
   return { ...common, ...(await commandDetail(sources, entry, values)) }
 }
 
-/** The span of the task, from its manager or from the journal. */
+/** Returns the trace context of the task, from its manager or from the journal. */
 function traceOf({ manager, taskManager }: Sources, entry: PageEntry): TraceContext | undefined {
   if (entry.kept !== undefined) return entry.kept.trace
   if (entry.kind === 'command') return taskManager?.traceOf(entry.id)
@@ -141,7 +141,7 @@ function asyncDetail(sources: Sources, entry: AsyncEntry, cause: CutValue | unde
   }
 }
 
-/** A question without its schema where that is large: no form is made of it then. */
+/** Omits a large schema. The page then shows no form for the question. */
 const shownQuestion = (question: TaskQuestion): TaskQuestion =>
   isLongJson(question.schema, VALUE_BYTES) ? { ...question, schema: { type: 'object' } } : question
 

@@ -22,26 +22,26 @@ import type { Happening, Journal } from './journal.js'
 import type { PageEntry } from './page-entry.js'
 import type { PageTaskState } from './wire.js'
 
-/** What the page needs of a source of async tasks. */
+/** Options for following the tasks of a manager. */
 export interface AsyncSourceOptions {
   readonly manager: AsyncTaskManager
   readonly journal: Journal<PageEntry>
-  /** The most that is kept of one ended task, in bytes. */
+  /** The maximum size that is kept of one ended task, in bytes. */
   readonly maxTaskBytes: number
   readonly now: () => number
-  /** Called after each change of a task, and with every one that there is at first. */
+  /** Called after each change of a task, and at first with each existing task. */
   readonly onTransition: (entry: AsyncEntry, transition: TaskTransition | undefined) => void
-  /** Called when the delivery or the owner of a task changes that the journal has forgotten. */
+  /** Called when the delivery or the owner changes for a task that the journal has forgotten. */
   readonly onForgotten: (transition: DeliveryTransition | OwnerTransition) => void
-  /** Called after progress, a question or a limit. */
+  /** Called after progress, a question, or a change of a limit. */
   readonly onOther: () => void
 }
 
-/** Follows the tasks of a manager, those that it has first. Returns a function that stops. */
+/** Follows the tasks of a manager, starting with the existing ones. Returns a function that stops. */
 export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   const { manager, journal, now } = options
   const { reads } = manager
-  /** The last answer: the end of its question follows it. */
+  /** The latest answer. The event that closes its question comes next. */
   let answered: Extract<RegistryNotification, { type: 'answer' }> | undefined
 
   const find = (id: string): AsyncEntry | undefined => {
@@ -82,7 +82,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     let entry = find(taskId)
     if (transition.kind === 'history') return
     const isNew = entry === undefined || (transition.kind === 'status' && transition.from === null)
-    // A task that is forgotten here and changes in the manager does not come back.
+    // A task that the journal has forgotten is not added again when it changes in the manager.
     if (entry === undefined && transition.kind !== 'status') {
       options.onForgotten(transition)
       return
@@ -92,7 +92,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     entry.set(record)
     journal.update(entry, happeningOf(transition))
     options.onTransition(entry, transition)
-    // It may be forgotten at once.
+    // The journal may forget it at once.
     if (isTerminal(record) && !entry.isEnded) end(entry, record)
   }
 
@@ -154,7 +154,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
   return () => subscriptions.forEach((subscription) => subscription.unsubscribe())
 }
 
-/** @param snapshot that of its machine, while it is live */
+/** @param snapshot of the task's machine, while the task is live */
 function stateOf(record: AsyncTaskInfo, snapshot?: AsyncTaskSnapshot): PageTaskState {
   if (record.status === 'failed') return isTimeout(record) ? 'timed-out' : 'failed'
   if (!holdsSlot(record.status) || typeof snapshot?.value !== 'object') return record.status
@@ -193,7 +193,7 @@ function happeningOf(transition: TaskTransition): Happening | undefined {
   }
 }
 
-/** What the record of a task says of the time before the page. */
+/** Reconstructs from a record the events of the time before the page was started. */
 function earlierHappenings(record: AsyncTaskInfo): Happening[] {
   const { launchedAt, startedAt, completedAt, status, notifiedAt, delivery, questions = [] } = record
   const isQueued = startedAt !== undefined || status === 'queued'

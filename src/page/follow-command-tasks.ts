@@ -10,13 +10,13 @@ import { rowText } from './texts.js'
 export interface CommandSourceOptions {
   readonly taskManager: TaskManager
   readonly journal: Journal<PageEntry>
-  /** The most that is kept of one ended task, in bytes. */
+  /** The maximum size that is kept of one ended task, in bytes. */
   readonly maxTaskBytes: number
-  /** Called after each change of a task, and with every one that there is at first. */
+  /** Called after each change of a task, and at first with each existing task. */
   readonly onChange: (entry: CommandEntry, change: 'found' | 'submitted' | 'started' | 'ended' | 'progress') => void
 }
 
-/** Follows the tasks of a task manager, those that it has first. Returns a function that stops. */
+/** Follows the tasks of a task manager, starting with the existing ones. Returns a function that stops. */
 export function followCommandTasks(options: CommandSourceOptions): () => void {
   const { taskManager, journal, onChange } = options
 

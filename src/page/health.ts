@@ -6,7 +6,7 @@ import type { Versions } from './versioned.js'
 const POINT_MS = 10_000
 const MAX_POINTS = 360
 
-/** How many durations of a point are kept: the latest ones. */
+/** The maximum number of kept durations of a point. The latest ones are kept. */
 const MAX_DURATIONS = 1000
 
 export type HealthEnd = 'completed' | 'failed' | 'cancelled'

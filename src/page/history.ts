@@ -15,13 +15,13 @@ import { commandKey } from './command-entry.js'
 import type { Sources } from './sources.js'
 import type { PageHistory, PastTaskRow } from './wire.js'
 
-/** The tasks of one page, and what is shown of each, in characters. */
+/** The number of tasks per page, and the maximum lengths of their texts, in characters. */
 const PAGE = { tasks: 50, titleChars: 200, errorChars: 2000, resultChars: 20_000 } as const
 
-/** The longest name of a filter, in characters. */
+/** The maximum length of a name in a filter, in characters. */
 const MAX_NAME = 1000
 
-/** The name of an owner, a subagent or an instance; the page leaves it empty for all. */
+/** The name of an owner, a subagent or an instance. The page sends an empty name for "all". */
 const filterName = () => z.string().max(MAX_NAME).optional()
 
 const querySchema = lazily(() =>
@@ -36,11 +36,11 @@ const querySchema = lazily(() =>
   }),
 )
 
-/** @throws InvalidInputError; StoreError when the history cannot be read */
+/** @throws InvalidInputError; StoreError if the history cannot be read */
 export async function historyPage(sources: Sources, parameters: URLSearchParams): Promise<PageHistory> {
   const { manager, taskManager } = sources
   const { kind, text, status, before, ...names } = parseInput(querySchema(), Object.fromEntries(parameters), 'query')
-  // An empty name is none.
+  // An empty name means no filter.
   const given: Partial<Record<keyof typeof names, string>> = Object.fromEntries(
     Object.entries(names).filter(([, name]) => name !== ''),
   )
@@ -62,7 +62,7 @@ export async function historyPage(sources: Sources, parameters: URLSearchParams)
   return { ...page, tasks: tasks.map((task) => asyncRow(sources, task)) }
 }
 
-/** A filter of the other kind of task would match everything. @throws InvalidInputError */
+/** Refuses filters of the other kind of task, because ignoring them would return all tasks. @throws InvalidInputError */
 function refuseOthers(names: object, known: string): void {
   const [first] = Object.entries(names) as [string, string][]
   if (first === undefined) return

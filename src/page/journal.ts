@@ -1,6 +1,6 @@
 /**
- * The page's record of tasks, limited in number and bytes: the row, events and marks of each, and the results that their manager no longer keeps. The
- * task that ended first is dropped first; active tasks are never dropped (promise G2).
+ * The page's record of tasks, limited in number and bytes. It has the row, events and marks of each task, and the results that the manager has
+ * forgotten. The task that ended first is dropped first; active tasks are never dropped (promise G2).
  */
 import { defined } from '../defined.js'
 import { Retention, type Retained } from '../kernel/retention.js'

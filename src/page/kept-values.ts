@@ -1,23 +1,23 @@
 /**
- * The values of ended tasks, as copies of known size. Keeping a value itself would also keep the data that it shares, and the whole text from which a
- * slice was taken.
+ * The values of ended tasks, as copies of known size. Keeping the original would also keep alive the data that it shares, and the whole text of which
+ * it is a slice.
  */
 import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'
 import { fittingText, heldBytes } from './texts.js'
 import { shownValue, type ShownValue } from './values.js'
 
-/** A value of a task: its JSON, or a text. */
+/** A value of a task, as JSON or text. */
 export interface KeptValue {
   readonly type: ShownValue['type']
   readonly text: string
-  /** The text is only the beginning. */
+  /** Whether the text is only the beginning of the value. */
   readonly isCut: boolean
 }
 
-/** How many fields that JSON does not know are passed over at most. */
+/** The maximum number of fields without a JSON form, such as functions, that are skipped. */
 const SPARE_WORK = 64 * 1024
 
-/** What one task may still keep, in bytes. */
+/** The bytes that one task may still use. */
 export class Allowance {
   #left: number
   readonly #most: number
@@ -31,7 +31,7 @@ export class Allowance {
     return this.#most - this.#left
   }
 
-  /** Keeps a value in its displayed form, or as much of it as fits. */
+  /** Keeps a value in its displayed form, cut to the bytes that are left. */
   keep(value: unknown, most = Infinity): KeptValue {
     return this.#keep(shownValue(value), most)
   }
@@ -63,6 +63,6 @@ export const shownKept = ({ type, text, isCut }: KeptValue): ShownValue => ({
   isLost: isCut,
 })
 
-/** The value of its JSON; undefined when that is not whole. */
+/** Parses the JSON of a value; undefined if it was cut. */
 export const parsedKept = ({ type, text, isCut }: KeptValue): unknown =>
   isCut || type === 'text' ? undefined : (JSON.parse(text) as unknown)

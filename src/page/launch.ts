@@ -1,4 +1,4 @@
-/** Launches a task for a person, and describes what can be launched. */
+/** Launches a task at a person's request, and lists the subagents that can be launched. */
 import type { z } from 'zod'
 import { defined } from '../defined.js'
 import { InvalidInputError } from '../errors.js'
@@ -18,10 +18,12 @@ import type { Again } from './plan-again.js'
 import type { Sources } from './sources.js'
 import type { PageSubagent, PageSubagents } from './wire.js'
 
-/** The most subagents that are listed, the most bytes of all their schemas as JSON, and the longest description, in characters. */
+/**
+ * The maximum number of listed subagents, the maximum size of all their schemas in bytes of JSON, and the maximum length of a description in characters.
+ */
 const LISTED = { subagents: 500, schemaBytes: 1024 * 1024, descriptionChars: 2000, namesChars: 1000 } as const
 
-/** What a person can say besides the subagent, the goal and the context. */
+/** The options of a launch that the form offers. */
 const optionsSchema = lazily(() =>
   taskSchema().pick({
     behaviour_prompts: true,
@@ -41,13 +43,13 @@ const launchSchema = lazily(() =>
   }),
 )
 
-/** What the host of the page offers; undefined where there is nothing to launch. */
+/** What the host offers for launching; undefined if it offers nothing. */
 export function offerOf({ manager }: Pick<Sources, 'manager'>): SubagentOffer | undefined {
   const offer = manager?.reads.use(subagentOffer).offer
   return offer === undefined || offer.list().size === 0 ? undefined : offer
 }
 
-/** The subagents that a person can launch. A schema for which there is no room is left out: its context is then a field for JSON. */
+/** The subagents that a person can launch. If a schema is too large to be listed, the form has a JSON field for the context instead. */
 export function listSubagents(sources: Sources): PageSubagents {
   const offer = offerOf(sources)
   let room: number = LISTED.schemaBytes
@@ -67,7 +69,7 @@ export function listSubagents(sources: Sources): PageSubagents {
   return { owner: offer?.owner ?? '', subagents, optionsSchema: titled(jsonSchemaOf(optionsSchema())) }
 }
 
-/** The labels of the options, for people. */
+/** The labels of the options in the form. */
 const TITLES: Readonly<Record<string, string>> = {
   behaviour_prompts: 'Instructions',
   tool_whitelist: 'Tools',
@@ -84,7 +86,7 @@ function titled(schema: Readonly<Record<string, unknown>>): Readonly<Record<stri
 
 /**
  * Launches a task of a subagent.
- * @throws InvalidInputError for an unknown subagent or a wrong field, TaskLimitError, and StoreError when the launch cannot be stored
+ * @throws InvalidInputError for an unknown subagent or a wrong field; TaskLimitError; StoreError if the launch cannot be stored
  */
 export async function launchForPage(sources: Sources, name: string, body: unknown): Promise<Again> {
   const { manager } = sources

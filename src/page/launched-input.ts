@@ -3,7 +3,7 @@ import type { LaunchedTask } from '../async-tasks/run-plan.js'
 import { defined } from '../defined.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 
-/** What a task was launched with, as far as its record does not say so. */
+/** The input of a task, without the fields that its record contains. */
 export type FurtherInput = Pick<LaunchTaskInput, 'params' | 'retry' | 'priority' | 'whenFull' | 'graceMs'>
 
 export function furtherOf({ input, params }: LaunchedTask): FurtherInput {

@@ -1,11 +1,11 @@
-/** Objects whose fields are passed on by name, such as the arguments of a tool. */
+/** Objects with arbitrary field names, such as the arguments of a tool. */
 import { z } from 'zod'
 import { lazily } from '../protocol/lazily.js'
 
 export const isRecord = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Refuses a field that is called `__proto__`: what parses the object later would drop it without a word. */
+/** Refuses a field named `__proto__`, because later parsers would drop it silently. */
 export const fieldsSchema = lazily(() =>
   z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
     if (!Object.hasOwn(fields, '__proto__')) return

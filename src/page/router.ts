@@ -1,4 +1,4 @@
-/** The requests of the page. Its files are open to everyone on this machine; everything else needs the token. */
+/** Handles the requests of the page. Everyone on this machine may read its files; everything else requires the token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import { unauthorized, type Access, type Refusal } from '../http/access.js'
@@ -24,14 +24,14 @@ export interface RouterOptions {
   readonly streams: Streams
   readonly connections: Pick<ConnectionLimits, 'hold'>
   readonly files: ReturnType<typeof createStaticFiles>
-  /** Called with what a request has thrown. */
+  /** Called with an exception of a request. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** The largest body, in bytes, and how deep it may be nested. */
+/** The maximum size of a body, in bytes, and its maximum nesting depth. */
 const MAX_BODY_BYTES = 1024 * 1024
 const MAX_NESTING = 100
-/** How much of a value, and of the output of a task, one request reads, in bytes. */
+/** The maximum that one request reads of a value or of a task's output, in bytes. */
 const PIECE_BYTES = 1024 * 1024
 const OUTPUT_BYTES = 64 * 1024
 
@@ -54,7 +54,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** The parts of a task that have names, such as `value/goal`, and the parameter that a part takes. */
+/** The parts of a task that are addressed by a name, such as `value/goal`, and the query parameter of each. */
 const NAMED: ReadonlySet<string | undefined> = new Set(['image', 'value'])
 const PARAMETERS: ReadonlyMap<string | undefined, string> = new Map([
   ['output', 'cursor'],
@@ -225,7 +225,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
 
   return (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response).catch((error: unknown) => {
-      // Its client went away.
+      // The client has disconnected.
       if (request.destroyed && !request.complete) return
       onFailure(error)
       if (response.headersSent) response.destroy()
@@ -234,7 +234,7 @@ export function createRouter({ access, sources, streams, connections, files, onF
   }
 }
 
-/** Undefined when it cannot be parsed. */
+/** Undefined if the URL cannot be parsed. */
 function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
   try {
     return new URL(url, 'http://localhost')
@@ -243,7 +243,7 @@ function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
   }
 }
 
-/** The decoded parts of a path after `/api/`; undefined when it cannot be decoded. */
+/** The decoded parts of a path after `/api/`; undefined if it cannot be decoded. */
 function pathOf({ pathname }: URL): readonly string[] | undefined {
   try {
     return pathname.slice('/api/'.length).split('/').map(decodeURIComponent)
@@ -252,7 +252,7 @@ function pathOf({ pathname }: URL): readonly string[] | undefined {
   }
 }
 
-/** @param known the only parameter that there is, once */
+/** @param known the only allowed parameter, which may occur once */
 function unknownParameter({ searchParams }: URL, known?: string): Failure | undefined {
   const names = [...searchParams.keys()]
   const unknown = names.find((name, index) => name !== known || names.indexOf(name) < index)

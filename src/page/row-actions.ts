@@ -10,7 +10,7 @@ import { launchForPage } from './launch.js'
 import { fieldsSchema } from './named-fields.js'
 import type { Sources } from './sources.js'
 
-/** The longest name that a person gives to a task, in characters. */
+/** The maximum length of the name that a person gives to a task, in characters. */
 const MAX_GIVEN_NAME = 1000
 
 const pauseSchema = lazily(() => strictObject({ deliveries: z.enum(['hold', 'send']).optional() }))
@@ -41,7 +41,7 @@ export async function submit({ taskManager }: Sources, instanceId: string, body:
   return { status: code === 'INVALID_TASK' || code === 'NO_COMMANDS' ? 400 : 409, body: { error, code } }
 }
 
-/** Acts on a schedule, a monitor or a pause. @param act returns false when there is none with this id */
+/** Acts on a schedule, a monitor or a pause. @param act returns false if there is none with this id */
 const onHost =
   <Body>(schema: () => z.ZodType<Body>, act: (manager: AsyncTaskManager, id: string, body: Body) => unknown) =>
   async ({ manager, state }: Sources, id: string, given: unknown): Promise<Answer> => {
@@ -54,10 +54,10 @@ const onHost =
     return done()
   }
 
-/** The owner that the id of a pause names; undefined for all. */
+/** The owner in the id of a pause; undefined for the pause of all owners. */
 const pausedOwner = (id: string): string | undefined => (id === 'all' ? undefined : id.replace(/^owner:/, ''))
 
-/** The actions by the first and the last part of their path. */
+/** The actions, by the first and the last segment of their path. */
 export const rowActions: Readonly<Record<string, (sources: Sources, id: string, body: unknown) => Promise<Answer>>> = {
   'instances/submit': submit,
   'subagents/launch': async (sources, name, body) => madeTask(await launchForPage(sources, name, body)),
@@ -80,7 +80,7 @@ async function setPaused({ taskManager }: Sources, id: string, body: unknown, is
   return done()
 }
 
-/** The longest default name of a task, in characters. */
+/** The maximum length of a default task name, in characters. */
 const MAX_NAME = 200
 
 const namedAfter = (commands: readonly { readonly tool: string }[]): string =>

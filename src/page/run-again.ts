@@ -1,11 +1,11 @@
-/** Runs a task again whose input is in the manager, the journal or the history of the store. */
+/** Runs a task again. Its input comes from the manager, the journal or the store's history. */
 import { planAsyncAgain } from './async-again.js'
 import { planCommandAgain } from './command-again.js'
 import type { PageEntry } from './page-entry.js'
 import type { Again, PlanAgain } from './plan-again.js'
 import type { Sources } from './sources.js'
 
-/** @throws StoreError when the history cannot be read */
+/** @throws StoreError if the history cannot be read */
 export function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
   const [kind, id] = splitKey(key)
   const entry = sources.state.journal.get(key)
@@ -14,7 +14,7 @@ export function planAgain(sources: Sources, key: string): Promise<PlanAgain> {
   return Promise.resolve('There is no such task.')
 }
 
-/** Why a task cannot run again, in words; undefined when it can. */
+/** Returns the reason why a task cannot run again; undefined if it can. */
 export async function whyNotAgain(sources: Sources, { key }: PageEntry): Promise<string | undefined> {
   try {
     const plan = await planAgain(sources, key)
@@ -26,14 +26,14 @@ export async function whyNotAgain(sources: Sources, { key }: PageEntry): Promise
 
 /**
  * Runs a task again.
- * @throws what the launch throws, such as TaskLimitError, and StoreError; nothing has changed then
+ * @throws the errors of the launch, such as TaskLimitError, and StoreError. In each case nothing has changed.
  */
 export async function runAgain(sources: Sources, key: string): Promise<Again> {
   const plan = await planAgain(sources, key)
   return typeof plan === 'string' ? { error: plan, code: 'NOT_REPEATABLE' } : plan()
 }
 
-/** The kind and the id of `async:abc`. */
+/** Splits a key such as `async:abc` into kind and id. */
 function splitKey(key: string): [string, string] {
   const at = key.indexOf(':')
   return [key.slice(0, at), key.slice(at + 1)]

@@ -1,4 +1,4 @@
-/** Where the tasks of the page come from: their managers, and the journal once those have forgotten them. */
+/** The sources of the page's tasks: their managers, and the journal for tasks that these have forgotten. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskManager } from '../command-tasks/task-manager.js'
@@ -12,21 +12,21 @@ export interface Sources {
   readonly state: PageState
   readonly manager: AsyncTaskManager | undefined
   readonly taskManager: TaskManager | undefined
-  /** Sends an event to the tasks of the host's owner, or to one task; absent where no task can wait for it. */
+  /** Sends an event to the waiting tasks of the host's owner, or to one task. Absent if no task can wait for events. */
   readonly emit?: SendEvent | undefined
   /** The address of the REST interface. */
   readonly restUrl: string | undefined
-  /** The template of the address of a trace. */
+  /** The template for the addresses of traces. */
   readonly traceUrl: string | undefined
 }
 
-/** The record in the manager, as long as that has it. */
+/** Returns the manager's record of a task; undefined once the manager has forgotten it. */
 export function recordOf({ manager }: Sources, { record, isEnded }: AsyncEntry): AsyncTaskInfo | undefined {
   const found = manager?.getTask(record.id)
-  // Another task may have the id of a forgotten one.
+  // Another task may have reused the id of a forgotten one.
   if (found === undefined || found.launchedAt !== record.launchedAt) return isEnded ? undefined : record
   return found
 }
 
-/** The task in the task manager, as long as that has it. */
+/** Returns the task manager's task; undefined once it is forgotten. */
 export const taskOf = ({ taskManager }: Sources, { id }: CommandEntry): Task | undefined => taskManager?.getTask(id)

@@ -1,4 +1,4 @@
-/** The files of the page, as the build has written them. */
+/** Serves the files that the build has written. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -10,7 +10,7 @@ import { runAgain } from './run-again.js'
 import type { Sources } from './sources.js'
 import type { CancelRequest, MessageRequest } from './wire.js'
 
-/** The longest reason of a cancellation, in characters. */
+/** The maximum length of a cancellation's reason, in characters. */
 export const MAX_REASON = 1000
 
 const cancelSchema = lazily(() => strictObject({ reason: z.string().max(MAX_REASON).optional() }))
@@ -36,7 +36,7 @@ const ANSWER_NOT_STORED = notStored(
 
 export type TaskAction = (sources: Sources, entry: PageEntry, body: unknown) => Answer | Promise<Answer>
 
-/** The actions on a task, by the last part of their path. */
+/** The actions on a task, by the last segment of their path. */
 export const taskActions: Readonly<Record<string, TaskAction>> = {
   cancel: async (sources, entry, body) => {
     const { reason }: CancelRequest = parseInput(cancelSchema(), body, 'body')

@@ -1,6 +1,6 @@
 /**
- * The file of a page's token: with it, a link stays valid when the page starts again. It is a secret, so only its owner may be able to read it, and it is not
- * followed through a symbolic link.
+ * Reads or creates the file with a page's token, so that a link stays valid when the page restarts. The token is a secret: only its owner may be able
+ * to read the file, and symbolic links are not followed.
  */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fstatSync, linkSync, mkdirSync, readSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,14 +8,14 @@ import { dirname } from 'node:path'
 import { InvalidInputError } from '../errors.js'
 import { openAtOnce } from '../regular-file.js'
 
-/** The shortest token, in characters. */
+/** The minimum length of a token, in characters. */
 const MIN_TOKEN = 16
 const TOKEN = new RegExp(`^[\\w.~+/=-]{${MIN_TOKEN},}$`)
 
-/** What a token must be, for errors. */
+/** The format of a token, for errors. */
 export const TOKEN_WORDS = `at least ${MIN_TOKEN} of the characters A-Z a-z 0-9 - . _ ~ + / =`
 
-/** The longest file that is read, in bytes. */
+/** The maximum size of the file, in bytes. */
 const MAX_BYTES = 4096
 
 export const isToken = (text: string): boolean => TOKEN.test(text)
@@ -23,15 +23,15 @@ export const isToken = (text: string): boolean => TOKEN.test(text)
 export const randomToken = (): string => randomBytes(24).toString('base64url')
 
 /**
- * Reads the token of a file. If there is no such file, makes a token and writes it there, for its owner alone.
- * @param field what errors call the file
- * @throws InvalidInputError for a file that others can read, that is not a regular file, or that has no token; the errors of the file system
+ * Reads the token of a file. If the file does not exist, creates it with a random token, readable by its owner only.
+ * @param field the name of the setting, for errors
+ * @throws InvalidInputError for a file that others can read, that is not a regular file, or that has no token; errors of the file system
  */
 export function tokenOfFile(file: string, field: string): string {
   return readToken(file, field) ?? writeToken(file, field)
 }
 
-/** Undefined when there is no file. */
+/** Returns undefined if the file does not exist. */
 function readToken(file: string, field: string): string | undefined {
   const refuse = (expected: string): never => {
     throw new InvalidInputError(field, file, expected)
@@ -63,7 +63,7 @@ function readToken(file: string, field: string): string | undefined {
   }
 }
 
-/** The file gets its name when it is complete: a process that starts at the same time reads all of it. */
+/** Writes a temporary file and then links it to its name, so that a process that starts at the same time never reads a part of it. */
 function writeToken(file: string, field: string): string {
   const token = randomToken()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -74,7 +74,7 @@ function writeToken(file: string, field: string): string {
     return token
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    // Another process was first. A link that leads nowhere exists as well, and is refused.
+    // Another process was first, or the name is a dangling symbolic link, which is refused.
     const other = readToken(file, field)
     if (other === undefined) throw error
     return other

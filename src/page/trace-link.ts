@@ -6,13 +6,13 @@ const TRACE_ID = '{trace_id}'
 const SPAN_ID = '{span_id}'
 const EXPECTED = `an http or https URL with ${TRACE_ID} after its host, such as https://jaeger.example/trace/${TRACE_ID}`
 
-/** The longest template, in characters. */
+/** The maximum length of a template, in characters. */
 const MAX_CHARS = 2000
 
-/** The version, the trace, the span and the flags. The last bit of the flags says that the trace is sampled. */
+/** `traceparent`: version, trace id, span id and flags. The lowest bit of the flags is set for a sampled trace. */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f][13579bdf](?:-|$)/
 
-/** @throws InvalidInputError, which calls the template `field` */
+/** @param field the name of the setting, for errors @throws InvalidInputError */
 export function checkTraceUrl(template: string, field: string): void {
   const [one, other] = ['0', 'f'].map((digit) => urlOf(filled(template, digit.repeat(32), digit.repeat(16))))
   const isValid =
@@ -20,14 +20,14 @@ export function checkTraceUrl(template: string, field: string): void {
     template.includes(TRACE_ID) &&
     one !== undefined &&
     ['http:', 'https:'].includes(one.protocol) &&
-    // A trace does not choose the server.
+    // The ids of a trace must not be able to change the host.
     one.origin === other?.origin &&
     one.username === '' &&
     one.password === ''
   if (!isValid) throw new InvalidInputError(field, template, EXPECTED)
 }
 
-/** Undefined for a task without a trace, or whose trace is not sampled. */
+/** Undefined for a task without a sampled trace. */
 export function traceUrlOf(template: string | undefined, trace: TraceContext | undefined): string | undefined {
   const [, traceId, spanId] = TRACEPARENT.exec(trace?.traceparent ?? '') ?? []
   if (template === undefined || traceId === undefined || spanId === undefined) return undefined

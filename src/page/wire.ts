@@ -1,10 +1,10 @@
 /**
- * What the server of the page and the page exchange. Every text of a task is bounded here; the whole of it is read by its own request.
+ * The protocol between the page and its server. Every text of a task is limited here; a separate request reads the whole text.
  *
  * `GET /api/events` is a stream of Server-Sent Events: `hello`, `tasks` (pieces of the snapshot), `ready`, and then `changes`. The id of an event is
- * `<run of the server>-<sequence number>`; a request with `Last-Event-ID` gets the changes since, or a new snapshot when those are gone. Only `ready`
- * and the `changes` after it have an id. A reader that was too slow gets `hello` again on the same stream: a new snapshot follows. A comment comes
- * each second.
+ * `<run of the server>-<sequence number>`; a request with `Last-Event-ID` gets the changes since, or a new snapshot if they are no longer known. Only
+ * `ready` and the `changes` after it have an id. A reader that is too slow gets `hello` again on the same stream, followed by a new snapshot. A comment
+ * is sent each second.
  */
 import type { AsyncTaskStatus } from '../../machines/task-status.js'
 import type {
@@ -31,7 +31,7 @@ export interface TaskMark {
 /** A command of a command task on the timeline. */
 export interface CommandBar {
   readonly tool: string
-  /** `cancelled`: it ran when its task was; `skipped`: it has not run. */
+  /** `cancelled`: it was running when the task was cancelled; `skipped`: it never ran. */
   readonly state: 'waiting' | 'running' | 'completed' | 'failed' | 'cancelled' | 'skipped'
   readonly startedAt?: number
   readonly endedAt?: number
@@ -39,13 +39,13 @@ export interface CommandBar {
 
 /** A row of the timeline and of the table. Times are in ms since the epoch, by the server's clock. */
 export interface PageTask {
-  /** `async:<id>` or `command:<id>`: unique on the page, and its address. */
+  /** `async:<id>` or `command:<id>`. It is unique on the page, and part of the task's address. */
   readonly key: string
   readonly kind: PageTaskKind
   readonly id: string
   /** The goal, or the first command; at most 200 characters. */
   readonly title: string
-  /** The owner of an async task, the instance of a command task. */
+  /** The owner of an async task, or the instance of a command task. */
   readonly group: string
   /** The subagent of an async task. */
   readonly subagent?: string
@@ -55,11 +55,11 @@ export interface PageTask {
   readonly startedAt?: number
   readonly endedAt?: number
   readonly parentKey?: string
-  /** From the second run on. */
+  /** Present from the second run on. */
   readonly attempt?: number
   readonly progress?: TaskProgress
   readonly delivery?: DeliveryStatus
-  /** Open questions. */
+  /** The number of open questions. */
   readonly questions?: number
   /** The first 20 commands of a command task. */
   readonly commands?: readonly CommandBar[]
@@ -81,11 +81,11 @@ export interface PastTaskRow extends Pick<
   readonly result?: string
   /** At most 2000 characters. */
   readonly error?: string
-  /** Whether its subagent, or its instance, is there. */
+  /** Whether its subagent or instance exists. */
   readonly canRunAgain: boolean
 }
 
-/** `GET /api/history?kind=async&text=…&status=…&owner=…&subagent=…&before=…`, or `kind=command` with `instance=…`: the latest first. */
+/** `GET /api/history?kind=async&text=…&status=…&owner=…&subagent=…&before=…`, or `kind=command` with `instance=…`; the latest first. */
 export interface PageHistory {
   readonly tasks: readonly PastTaskRow[]
   /** `before` of the next page. */
@@ -95,7 +95,7 @@ export interface PageHistory {
 /** An entry of the events of a task, in order. */
 export interface TaskEvent {
   readonly at: number
-  /** In words: `queued`, `running`, `asked`, `answered`, `delivery leased`, … */
+  /** `queued`, `running`, `asked`, `answered`, `delivery leased`, … */
   readonly event: string
   /** The state after it. */
   readonly state: PageTaskState
@@ -103,30 +103,33 @@ export interface TaskEvent {
   readonly detail?: string
 }
 
-/** A value, whole or cut. A cut one has the first `text` of `bytes` of its JSON or text; the rest is read as `ValuePiece`s. */
+/** A value, whole or cut. A cut value has the first `text` of its JSON or text; the rest is read as `ValuePiece`s. */
 export interface CutValue {
   readonly type: 'json' | 'text'
   readonly text: string
-  /** Of the whole, in UTF-8; of what is left of it, when it is no longer kept whole; with `hasMore`, of what was read of it. */
+  /**
+   * The size of the whole value in UTF-8. If the value is no longer kept whole, the size of what is kept; with `hasMore`, the size of the part that was
+   * read.
+   */
   readonly bytes: number
   readonly isCut: boolean
-  /** It was not read to its end. */
+  /** Set if the value was not read to its end. */
   readonly hasMore?: true
 }
 
 /**
- * A piece of the first 8 MiB of a value: `GET /api/tasks/:key/value/:name?offset=`; without `offset` the whole comes as a file. The names are `goal`, `result`, `error` and
- * `cause`, and of the command with this index `args.<index>` and `result.<index>`.
+ * A piece of the first 8 MiB of a value: `GET /api/tasks/:key/value/:name?offset=`. Without `offset`, the response is the whole value as a file. The
+ * names are `goal`, `result`, `error` and `cause`; for the command with this index, `args.<index>` and `result.<index>`.
  */
 export interface ValuePiece {
   readonly text: string
-  /** Where it begins, in bytes of the whole: at the offset that was asked for, or the next whole character. */
+  /** Its offset in the whole value, in bytes: the requested offset, or the start of the next whole character. */
   readonly offset: number
-  /** Of the whole, in UTF-8; with `hasMore`, of what was read of it. */
+  /** The size of the whole value in UTF-8; with `hasMore`, the size of the part that was read. */
   readonly bytes: number
-  /** Whether no piece follows. */
+  /** Whether this is the last piece. */
   readonly isEnd: boolean
-  /** It was not read to its end. */
+  /** Set if the value was not read to its end. */
   readonly hasMore?: true
 }
 
@@ -137,7 +140,7 @@ export interface ResultImage {
   readonly bytes: number
 }
 
-/** What `Task` shows: `GET /api/tasks/:key`. */
+/** The details of a task: `GET /api/tasks/:key`. */
 export interface PageTaskDetail {
   readonly task: PageTask
   /** The whole goal of an async task. */
@@ -158,7 +161,7 @@ export interface PageTaskDetail {
   }
   readonly cancelReason?: string
   readonly questions?: readonly TaskQuestion[]
-  /** The last 20 that were answered or withdrawn, oldest first. */
+  /** The last 20 questions that were answered or withdrawn, oldest first. */
   readonly answers?: readonly ClosedQuestion[]
   readonly attempts?: readonly TaskAttempt[]
   readonly budget?: TaskBudget
@@ -176,19 +179,19 @@ export interface PageTaskDetail {
   readonly events: readonly TaskEvent[]
   /** The children that its run has launched, by key. */
   readonly children?: readonly string[]
-  /** The tasks that have to end before it starts, by key. */
+  /** The keys of the tasks that must end before it starts. */
   readonly after?: readonly string[]
-  /** The tasks that wait for it, or have waited for it, by key: the first 200. */
+  /** The keys of the first 200 tasks that wait for it, or have waited for it. */
   readonly neededBy?: readonly string[]
   readonly can: {
     readonly cancel: boolean
-    /** It is in the foreground, and can move to the background. */
+    /** Set if it is in the foreground and can move to the background. */
     readonly detach?: boolean
     readonly runAgain: boolean
-    /** Why it cannot be run again, in words. */
+    /** The reason why it cannot run again. */
     readonly whyNot?: string
   }
-  /** The same task from a terminal and from code. */
+  /** Commands and code that create the same task. */
   readonly copyAs: { readonly curl?: string; readonly typescript: string }
 }
 
@@ -199,11 +202,11 @@ export interface ClosedQuestion {
   readonly message: string
   readonly askedAt: number
   readonly closedAt: number
-  /** `withdrawn`: its run does not wait for it any more. */
+  /** `withdrawn`: the run no longer waits for an answer. */
   readonly action: TaskAnswer['action'] | 'withdrawn'
-  /** `page`: a person has answered it on a page; `host`: the host has, or its agent. Absent for one that was withdrawn. */
+  /** `page`: a person answered on a page; `host`: the host or its agent answered. Absent for a withdrawn question. */
   readonly by?: 'page' | 'host'
-  /** What an accepted answer says. There is no more of it than this. */
+  /** The content of an accepted answer, limited to what is kept of it. */
   readonly content?: CutValue
 }
 
@@ -216,21 +219,21 @@ export interface PageOutput {
   readonly isEnd: boolean
 }
 
-/** Why a result still waits, or how the deliveries of an owner stand. */
+/** The state of the deliveries to an owner. */
 export interface OwnerDelivery {
   readonly owner: string
   readonly owed: number
   readonly leased: number
   readonly delivered: number
-  /** The state of its delivery machine; `none` when nothing delivers to it. */
+  /** The state of its delivery machine; `none` if its results are not pushed. */
   readonly state: 'none' | 'idle' | 'gathering' | 'busy' | 'backing-off' | 'delivering'
   /** When the next attempt is due, in ms since the epoch. */
   readonly until?: number
-  /** In words, with what to do next. */
+  /** Why results still wait, and what to do. */
   readonly reason: string
-  /** The last messages, newest first: at most 50, and 16 KiB. */
+  /** The last messages, newest first; at most 50, and 16 KiB in total. */
   readonly messages: readonly DeliveryMessage[]
-  /** The keys of what is owed or leased: at most 200, and 16 KiB. */
+  /** The keys of owed and leased tasks; at most 200, and 16 KiB in total. */
   readonly waiting: readonly string[]
 }
 
@@ -240,7 +243,7 @@ export interface DeliveryMessage {
   readonly at: number
   readonly endedAt?: number
   readonly outcome: 'open' | 'accepted' | 'released'
-  /** Keys: at most 50, and 4 KiB. */
+  /** The keys of its tasks; at most 50, and 4 KiB in total. */
   readonly tasks: readonly string[]
 }
 
@@ -253,7 +256,7 @@ export interface PageInstance {
   /** When it was paused, in ms since the epoch; absent if it is not paused. */
   readonly pausedSince?: number
   readonly queued: number
-  /** The key of the task that runs, if one does. */
+  /** The key of the running task, if there is one. */
   readonly running?: string
   readonly tools: readonly {
     readonly name: string
@@ -262,37 +265,37 @@ export interface PageInstance {
   }[]
 }
 
-/** A pause, a schedule or a monitor. There are at most 1,000 schedules, those that fire first, and 1,000 monitors. */
+/** A pause, a schedule or a monitor. The list has at most 1,000 schedules, those that fire first, and 1,000 monitors. */
 export interface HostRow {
   readonly kind: 'pauses' | 'schedules' | 'monitors'
-  /** Its id; of a pause `all`, or `owner:` and the owner. */
+  /** Its id; for a pause, `all` or `owner:` followed by the owner. */
   readonly id: string
-  /** Empty for the pause of all. */
+  /** Empty for the pause of all owners. */
   readonly owner: string
-  /** Who has paused; when it fires, in its zone, and what it does; or what it reads and looks for. */
+  /** For a pause, who requested it; for a schedule, when it fires, its time zone and its action; for a monitor, its source and pattern. */
   readonly detail: string
-  /** When it began, fires next, or ends at the latest, in ms since the epoch. */
+  /** When the pause began, the schedule fires next, or the monitor ends at the latest, in ms since the epoch. */
   readonly at: number
 }
 
 /**
- * How many actors are in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state; the states inside others by their
- * paths, such as `holding.polling`. Tasks count by the name of their state alone, such as `stopping`; ended tasks as long as the journal has them.
+ * The number of actors in each state, by machine (`asyncTask`, `delivery`, `commandTask`, `lane`, `instance`) and state. A nested state is named by its
+ * path, such as `holding.polling`. Tasks are counted by the name of their state alone, such as `stopping`, and ended tasks while the journal has them.
  */
 export type MachineCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 /** Ten seconds of the last hour. */
 export interface HealthPoint {
-  /** When it began. */
+  /** When the point began. */
   readonly at: number
   readonly started: number
   readonly completed: number
   readonly failed: number
   readonly cancelled: number
-  /** Of the tasks that ended, from creation to end, in ms; absent when none did. */
+  /** Of the tasks that ended, from creation to end, in ms; absent if none ended. */
   readonly p50?: number
   readonly p99?: number
-  /** At its end. */
+  /** At the end of the point. */
   readonly running: number
   readonly queued: number
   readonly owed: number
@@ -302,13 +305,13 @@ export interface HealthPoint {
 export interface PageSubagent {
   readonly name: string
   readonly description?: string
-  /** JSON Schema of `context`; absent for a subagent that has none. */
+  /** JSON Schema of `context`; absent for a subagent without one. */
   readonly contextSchema?: Readonly<Record<string, unknown>>
 }
 
 /** `GET /api/subagents`. */
 export interface PageSubagents {
-  /** The owner of a task whose launch names none. */
+  /** The owner of a launch that does not name one. */
   readonly owner: string
   readonly subagents: readonly PageSubagent[]
   /** JSON Schema of `options`. */
@@ -328,7 +331,7 @@ export interface Hello {
   readonly maxTasks: number
   /** Whether the changes since `Last-Event-ID` follow, instead of a snapshot. */
   readonly resumed: boolean
-  /** What an empty part suggests: calls of the package, or what to ask the agent of an MCP client. */
+  /** Whether an empty part suggests calls of this package, or prompts for the agent of an MCP client. */
   readonly hints: 'code' | 'mcp'
   /** The address of the task server's REST interface, for `Copy as`. */
   readonly restUrl?: string
@@ -343,7 +346,7 @@ export interface TasksEvent {
 export interface ReadyEvent {
   /** At most 1,000. */
   readonly owners: readonly OwnerDelivery[]
-  /** How many more owners are owed something. */
+  /** The number of further owners with owed results. */
   readonly ownersLeftOut: number
   readonly host: readonly HostRow[]
   readonly instances: readonly PageInstance[]
@@ -351,19 +354,19 @@ export interface ReadyEvent {
   readonly health: readonly HealthPoint[]
 }
 
-/** What has changed in the last 50 ms; absent parts have not. */
+/** The changes of the last 50 ms. Unchanged parts are absent. */
 export interface ChangesEvent {
   readonly now: number
   readonly tasks?: readonly PageTask[]
   /** Keys that the journal no longer has. */
   readonly removed?: readonly string[]
-  /** Those that have changed, whole: each at most every 250 ms. */
+  /** The changed owners, each complete and at most every 250 ms. */
   readonly owners?: readonly OwnerDelivery[]
   readonly ownersLeftOut?: number
   readonly removedOwners?: readonly string[]
-  /** All of them, at most once a second. */
+  /** All rows, at most once a second. */
   readonly host?: readonly HostRow[]
-  /** All of them. */
+  /** All instances. */
   readonly instances?: readonly PageInstance[]
   readonly machines?: MachineCounts
   /** The points that are new or have changed. */
@@ -371,45 +374,45 @@ export interface ChangesEvent {
 }
 
 /**
- * Actions, each a POST with JSON, `200` with `ActionDone` or an `ActionError` (400, 404, 409, 413).
- * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`), `/api/tasks/:key/message`
- * (`MessageRequest`), `/api/subagents/:name/launch` (`LaunchRequest`), `/api/instances/:id/submit` (`SubmitRequest`), `/api/instances/:id/pause`, `/api/instances/:id/resume`,
- * `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`, `/api/pauses/:id/pause` (with `deliveries`), `/api/pauses/:id/resume`.
+ * Actions are POST requests with a JSON body. The response is `200` with `ActionDone`, or an `ActionError` (400, 404, 409, 413).
+ * `/api/tasks/:key/cancel` (`CancelRequest`), `/api/tasks/:key/detach`, `/api/tasks/:key/run-again`, `/api/tasks/:key/answer` (`AnswerRequest`),
+ * `/api/tasks/:key/message` (`MessageRequest`), `/api/subagents/:name/launch` (`LaunchRequest`), `/api/instances/:id/submit` (`SubmitRequest`),
+ * `/api/instances/:id/pause`, `/api/instances/:id/resume`, `/api/schedules/:id/cancel`, `/api/monitors/:id/cancel`, `/api/pauses/:id/pause` (with `deliveries`), `/api/pauses/:id/resume`.
  */
 export interface ActionDone {
-  /** The key of the task that was made, for `launch`, `run-again` and `submit`. */
+  /** The key of the new task, for `launch`, `run-again` and `submit`. */
   readonly key?: string
 }
 
-/** Why nothing was done. Every other refusal is one, too: 401 without the token, 403 for a foreign host or origin. */
+/** The reason why a request was refused. Also used for 401 (no token) and 403 (a foreign host or origin). */
 export interface ActionError {
   readonly error: string
   readonly code: string
-  /** The part of the request that is wrong, such as `content.color` of an answer, or `commands.0.args`. */
+  /** The invalid field of the request, such as `content.color` of an answer, or `commands.0.args`. */
   readonly field?: string
 }
 
-/** The most tasks of a `BulkRequest`. */
+/** The maximum number of tasks in a `BulkRequest`. */
 export const MAX_BULK = 200
 
-/** Cancels tasks, or runs them again, in their order: `POST /api/bulk`, answered with a `BulkReport`. */
+/** Cancels tasks or runs them again, in order: `POST /api/bulk`. The response is a `BulkReport`. */
 export interface BulkRequest {
   readonly action: 'cancel' | 'run-again'
-  /** At most `MAX_BULK`. */
+  /** At most `MAX_BULK` keys. */
   readonly keys: readonly string[]
-  /** Of a cancellation. */
+  /** The reason of a cancellation. */
   readonly reason?: string
 }
 
 export interface BulkReport {
-  /** How many tasks were cancelled, or run again. */
+  /** The number of tasks that were cancelled or run again. */
   readonly done: number
-  /** Why others were not, by reason. */
+  /** The reasons why the others were not. */
   readonly refused: readonly {
     readonly error: string
     readonly code: string
     readonly count: number
-    /** The first 10 of them. */
+    /** The first 10 of these tasks. */
     readonly keys: readonly string[]
   }[]
 }
@@ -435,17 +438,17 @@ export interface MessageRequest {
 /** Launches a task of a subagent: `POST /api/subagents/:name/launch`. */
 export interface LaunchRequest {
   readonly goal: string
-  /** Default: that of the host. */
+  /** Default: the owner of the host. */
   readonly owner?: string
-  /** Fits `contextSchema` of the subagent. */
+  /** Must match `contextSchema` of the subagent. */
   readonly context?: Readonly<Record<string, unknown>>
-  /** Fits `optionsSchema`. */
+  /** Must match `optionsSchema`. */
   readonly options?: Readonly<Record<string, unknown>>
 }
 
 /** Submits a command task. */
 export interface SubmitRequest {
-  /** Of the task. Default: its tools. */
+  /** The name of the task. Default: the names of its tools. */
   readonly name?: string
   readonly commands: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[]
 }
