@@ -22,11 +22,11 @@ export type RegistrySnapshot = Snapshot<undefined> & {
   readonly retained: number
   /** The number of the latest change. */
   readonly seq: number
-  /** When the next deadline or grace period ends, in ms on the clock of `elapsed`; undefined if there is none. */
+  /** The time of the next deadline or end of a grace period, in ms of the monotonic clock; undefined if there is none. */
   readonly nextDeadlineAt: number | undefined
   /** The id of the task with that deadline; undefined for a reservation. */
   readonly nextDeadlineOf: string | undefined
-  /** When the next retry back-off ends, on the same clock; undefined if there is none. */
+  /** The end of the next retry back-off, on the same clock; undefined if there is none. */
   readonly nextRetryAt: number | undefined
   /** The id of the task that will be retried. */
   readonly nextRetryOf: string | undefined

@@ -59,5 +59,8 @@ function leadingComment(node: ts.Node): string {
 }
 
 function oneLine(text: string): string {
-  return text.replace(/\s*\n\s*(\* )?(- )?/g, ' ').trim()
+  return text
+    .replace(/^(\* )?- /, '')
+    .replace(/\s*\n\s*(\* )?(- )?/g, ' ')
+    .trim()
 }

@@ -32,12 +32,11 @@ const KEPT_STDOUT_BYTES = 8192
  * Creates a runner that starts an agent, sends it the goal as one prompt, and ends it after its turn.
  *
  * The last message of the agent is the `final_message`, and `session_id` its session; `terminate_reason` is present when the turn was cut short. An
- * abort sends
- * `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Its process group and its terminals are always ended.
+ * abort sends `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Its process group and its terminals are always
+ * ended.
  *
  * A run rejects with a ProcessError. Besides the codes of `processRunner`: `ACP_AUTH_REQUIRED` for an agent that needs a sign-in, `ACP_FAILED` for an
- * error response or
- * an abandoned turn, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for invalid, oversized or late messages.
+ * error response or an abandoned turn, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for invalid, oversized or late messages.
  * @param options the agent to run, and what it may do
  * @returns a runner for `subagents` and `AsyncTaskManager.launch`
  * @throws InvalidInputError or InvalidSettingError with the name of the option

@@ -2,8 +2,7 @@
  * The messages between this process and an agent, over its stdin and stdout.
  *
  * The SDK prints unexpected responses and notifications to stderr. They are removed here, so that an agent cannot flood the log. `session/update` is
- * also read
- * here, so that all updates of a turn are processed before its end.
+ * also read here, so that all updates of a turn are processed before its end.
  */
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk'
 import type { Writable } from 'node:stream'

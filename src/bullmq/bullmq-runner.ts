@@ -37,9 +37,8 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
 /**
  * Creates a runner whose tasks are run by workers (`startWorker`, `agent-tasks worker`), as jobs of BullMQ.
  *
- * Give the host a store, so that after a crash the next process finds the jobs again. Without a store the jobs continue, but their results are not read.
- * A
- * worker that dies fails its task with `INTERRUPTED`, unless the subagent has `retry: { on: ['interrupted'] }`.
+ * Give the host a store, so that after a crash the next process finds the jobs again. Without a store the jobs continue, but their results are not
+ * read. A worker that dies fails its task with `INTERRUPTED`, unless the subagent has `retry: { on: ['interrupted'] }`.
  * @throws InvalidInputError for an invalid option, or for a Redis without a password that other machines can reach
  */
 export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {

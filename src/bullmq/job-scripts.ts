@@ -4,8 +4,7 @@ import { script } from './script.js'
 
 /**
  * Reads the host's messages to a run: the reason of a cancellation, why to conclude, answers as number and text, and the messages after a given one.
- * Earlier
- * messages have arrived, so they are removed.
+ * Earlier messages have arrived, so they are removed.
  */
 const news = `
 local function news(agent, down, after)
@@ -29,8 +28,7 @@ end
 
 /**
  * Publishes the end of a job to its host, with the output when it is small and the run has sent no other news, so that the host need not read again.
- * `host`
- * is the channel of the host that sent the job.
+ * `host` is the channel of the host that sent the job.
  */
 export const ANNOUNCE = script(
   ['agent'],
@@ -117,8 +115,7 @@ return bull.keep(queue, id, token, lockMs) and 1 or 0
 
 /**
  * Reads the news of a run for its host. `after` is the last entry of `up` that the host has; `host` is its channel (empty: the one in the job), `seen`
- * the
- * sums that it has applied since its last read (empty: none).
+ * the sums that it has applied since its last read (empty: none).
  * @returns the state of the job; its output or why it failed; the details of a failure; entries of `up`; open questions as number and text; the sums of the
  * run, and those that a host has applied.
  */
@@ -159,8 +156,7 @@ return news(agent, down, after)
 
 /**
  * Sends a message, an answer or a request to conclude to a run. `what` is `message`, `answer` or `wrapUp`; `number` is that of a question, or of a
- * message
- * and its sender. A repeated request (because its reply was lost) is recognized by its number and changes nothing.
+ * message and its sender. A repeated request (because its reply was lost) is recognized by its number and changes nothing.
  * @returns 1 when it is stored, 0 when the question is not open, and -1 when there is no room.
  */
 export const TELL = script(
@@ -191,10 +187,8 @@ return 1
 
 /**
  * Writes the news of a run in order, while its worker holds the lock of its job. `write` is the number of this write; a repeated write (because its
- * reply
- * was lost) changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. Further
- * arguments
- * are the items: their kind (`output`, `progress`, `set`, `delete`), name and text.
+ * reply was lost) changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. Further
+ * arguments are the items: their kind (`output`, `progress`, `set`, `delete`), name and text.
  * @returns 1, or 0 when the token no longer owns the job.
  */
 export const WRITE = script(

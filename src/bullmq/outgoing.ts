@@ -1,7 +1,6 @@
 /**
  * The news of a run that Redis does not have yet, in order. When Redis is away for long, the oldest output and progress is dropped. Items that are set
- * or
- * deleted are kept, because their source limits their number.
+ * or deleted are kept, because their source limits their number.
  */
 import { partsOf } from '../text/cut-text.js'
 

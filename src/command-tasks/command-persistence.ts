@@ -132,8 +132,7 @@ export class CommandPersistence {
 
   /**
    * Deletes a task that is no longer retained. Its end was delivered, so it is stored completely. Its rows stay until the history has it, so that a
-   * crash
-   * does not lose it.
+   * crash does not lose it.
    */
   forget(task: CommandTask): void {
     if (this.#withdrawn.has(task)) return

@@ -281,7 +281,7 @@ export class CommandTask {
 type TaskFailure = NonNullable<TaskEnd['error']>
 
 const INTERRUPTED =
-  'The server ended while this command was in flight. It may have taken effect: look at that before you submit the rest of the task again.'
+  'The server ended while this command was in flight. It may have taken effect. Check this before you submit the remaining commands again.'
 
 /** The name of an instance in error messages. */
 const instanceNames = {

@@ -2,9 +2,8 @@
  * Accepts command tasks, runs them in the lanes of their instances, keeps them for a while, and emits each step.
  *
  * It wires its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them, `command-persistence.ts` stores
- * them, and `recovery.ts` takes over those of an earlier process. Every change is a batch of the outbox, and events follow it (promise S7). It is longer
- * than
- * most files because the class has that many public methods.
+ * them, and `recovery.ts` takes over those of an earlier process. Every change is a batch of the outbox, and events follow it (promise S7). It is
+ * longer than most files because the class has that many public methods.
  */
 import { Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'

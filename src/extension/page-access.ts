@@ -22,5 +22,5 @@ function isOfWebStore(url: string): boolean {
 const refused = (page: string): BrowserError =>
   new BrowserError(
     'PAGE_NOT_ALLOWED',
-    `${page} may not be acted in. Use a tab with a page of http: or https:, or open another one.`,
+    `Commands may not use ${page}. Use a tab with an http: or https: page, or open one.`,
   )

@@ -22,8 +22,8 @@ import { TaskCancelledError, TaskFailedError } from './task-errors.js'
  * One launched task. `for await (const event of handle)` iterates over its progress, questions and output until the task ends. The loop does not take
  * the result.
  *
- * The result of a task is delivered once. By reading `result` you take it, and no message to the agent will contain it. If you never read it, it is
- * delivered to the owner of the task.
+ * The result of a task is delivered once. The first read of `result` claims it, so that no message to the agent contains it; if a message already
+ * contains it at that time, the agent gets it too. If you never read it, it is delivered to the owner of the task.
  */
 export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHandleEvent> {
   /** The id of the task. */
@@ -32,6 +32,8 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * The output of the task, once it has ended. Every read returns the same promise. The first read takes the result. Before the end it claims the
    * result, as `manager.waitFor` does; after the end it marks the result as delivered, unless a message already contains it. With a store, a result
    * that was read shortly before a crash is delivered to the owner again, marked as a possible repeat.
+   *
+   * Read it before you iterate over the events, and await it later: a rejection that nothing awaits yet is not reported as unhandled.
    *
    * Rejects with `TaskFailedError` or `TaskCancelledError` (also on `dispose`), or with `StoreError` when the store cannot be written. After a
    * `StoreError` the result is still undelivered, and the next read tries again.
@@ -95,13 +97,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   }
 
   get result(): Promise<Output> {
-    return (this.#result ??= this.#take().then(
-      () => outputOfEnd(this.record) as Output,
-      (error: unknown) => {
-        this.#result = undefined
-        throw error
-      },
-    ))
+    return (this.#result ??= this.#claimed())
   }
 
   get deliveryId(): string | undefined {
@@ -143,6 +139,19 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   /** The record may have been pruned, and another task may have the id. */
   get #isRetained(): boolean {
     return this.#manager.reads.history.get(this.id) === this.#entry
+  }
+
+  #claimed(): Promise<Output> {
+    const result = this.#take().then(
+      () => outputOfEnd(this.record) as Output,
+      (error: unknown) => {
+        this.#result = undefined
+        throw error
+      },
+    )
+    // Code may read `result` early to claim it, and await it after the task has failed.
+    result.catch(() => undefined)
+    return result
   }
 
   /** Takes the result. Resolves when the task has ended and its result is delivered. */

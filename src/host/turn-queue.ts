@@ -28,7 +28,7 @@ export type Respond<Answer> = (
 export interface AgentTurns<Answer> {
   /**
    * Takes a turn after all turns that were requested earlier. Do not await it inside `respond`, because the turn would wait for itself.
-   * @returns the agent's answer. Rejects with the exception of `respond`; with the signal's reason when it aborts before the turn begins; with
+   * @returns the agent's answer. Rejects with the error that `respond` throws; with the signal's reason when it aborts before the turn begins; with
    *   DisposedError; with InvalidInputError for an unknown or wrong option
    */
   readonly take: (text: string, options?: TakeTurnOptions) => Promise<Answer>
@@ -39,7 +39,7 @@ export interface AgentTurns<Answer> {
   readonly isBusy$: Observable<boolean>
   /** Takes a turn for results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */
   readonly triggerAgentTurn: TriggerAgentTurn
-  /** Rejects the waiting turns and aborts the running one. Resolves when that has ended. Further calls have no effect. */
+  /** Rejects the waiting turns and aborts the running one. Resolves when the running turn has ended. Further calls have no effect. */
   readonly dispose: () => Promise<void>
   /** Same as `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>

@@ -22,9 +22,9 @@ import type { Instance, ToolCall } from './instance.js'
 
 /** Options of `localInstance`. */
 export interface LocalInstanceOptions {
-  /** Its id. */
+  /** The id of the instance. */
   readonly id: string
-  /** Its tools, with different names. */
+  /** The tools of the instance. Their names must be unique. */
   readonly tools: readonly InstanceTool[]
   /** How long `close` waits for aborted calls, in ms. Default 2000. */
   readonly closeGraceMs?: number

@@ -1,7 +1,6 @@
 /**
  * Makes frozen copies of values from outside. JSON data is copied unchanged; values that JSON cannot represent become readable text. So a record can
- * always
- * be shown and serialized, and does not change with the original.
+ * always be shown and serialized, and does not change with the original.
  */
 
 import { defined } from '../defined.js'

@@ -1,7 +1,6 @@
 /**
  * A request and its answer. Results in an answer count as delivered when the answer was written out, and are owed again when the connection failed
- * before
- * that. Only the transport can distinguish these.
+ * before that. Only the transport can distinguish these.
  */
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCMessage, ServerContext } from '@modelcontextprotocol/server'

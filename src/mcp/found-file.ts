@@ -1,7 +1,6 @@
 /**
  * Reads a file that was found, not named by the user, such as a configuration file in a cloned repository. A named pipe, a device or an endless file
- * must
- * not block the process, and the checked bytes must be the used bytes. So the file is opened and read once.
+ * must not block the process, and the checked bytes must be the used bytes. So the file is opened and read once.
  */
 import { closeSync, fstatSync, readSync, type Stats } from 'node:fs'
 import { openAtOnce } from '../regular-file.js'

@@ -1,7 +1,6 @@
 /**
  * The instances of the configuration. Each one is connected by the first call that needs it, so that an unused server starts no programs. After a
- * failure or
- * a disconnection, the next call that needs it connects it again.
+ * failure or a disconnection, the next call that needs it connects it again.
  */
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.js'

@@ -2,9 +2,8 @@
  * Tasks of HTTP sessions of an earlier server process. Their session ids are no longer valid, so their clients return in new sessions.
  *
  * A client with a token receives all tasks of its earlier sessions in the next session that it opens. An anonymous client receives the tasks of an
- * earlier
- * session when it names one of them by its full id, which cannot be guessed. A session that no client asks for ends after the idle time, as any idle
- * session does.
+ * earlier session when it names one of them by its full id, which cannot be guessed. A session that no client asks for ends after the idle time, as any
+ * idle session does.
  */
 import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import type { Backend } from './backend.js'

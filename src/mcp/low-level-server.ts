@@ -1,5 +1,5 @@
 /**
- * The low-level `Server` of the SDK. The SDK recommends its high-level `McpServer`, but that turns a tool's error -32021 into a result with
+ * The low-level `Server` of the SDK. The SDK recommends its high-level `McpServer`, but that turns a missing client capability (error -32021) into a result with
  * `isError`, and cannot answer a call with a task.
  */
 import { Server, type Implementation, type ServerOptions } from '@modelcontextprotocol/server'

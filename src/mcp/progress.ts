@@ -1,7 +1,6 @@
 /**
  * Progress of a call (MCP, "Progress"): the reports of its task, and a heartbeat while it blocks. Many clients restart their time limit when they
- * receive a
- * notification.
+ * receive a notification.
  */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import type { TaskProgress } from '../../machines/records.js'

@@ -34,8 +34,8 @@ function addReserved(result: ToolResult, name: string, ids: readonly string[]): 
   const shown = ids.slice(0, MAX_SHOWN)
   const text = [
     result.llmContent,
-    `${ids.length} result(s) are reserved for the host, which follows their tasks (tasks/result, tasks/get).`,
-    `Here they are returned by ${name} ${JSON.stringify({ task_ids: shown })}`,
+    `${ids.length} result(s) are reserved for the client, which fetches them itself (tasks/result, tasks/get).`,
+    `To get them here, call ${name} with ${JSON.stringify({ task_ids: shown })}.`,
   ].join(' ')
   return { ...result, llmContent: text, returnDisplay: text }
 }

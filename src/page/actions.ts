@@ -11,7 +11,7 @@ import { taskActions, type TaskAction } from './task-actions.js'
 /** An answer with any body. */
 type AnyAnswer = { readonly status: number; readonly body: object }
 
-/** @param onFailure called with an error that is not about the request */
+/** @param onFailure called with an error that the request did not cause */
 export function actionAt(
   sources: Sources,
   path: readonly string[],

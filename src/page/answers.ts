@@ -22,7 +22,7 @@ export const notStored = (error: string): Answer => ({ status: 503, body: { erro
 export const madeTask = (made: Again): Answer =>
   'key' in made ? done({ key: made.key }) : conflict(made.code, made.error)
 
-/** The answer for an error of an action; undefined for one that is not about the request. */
+/** The answer for an error of an action; undefined for an error that the request did not cause. */
 export function refusalOf(error: unknown): Answer | undefined {
   if (error instanceof InvalidInputError) {
     return { status: 400, body: { error: error.message, code: error.code, field: fieldOf(error) } }

@@ -21,7 +21,7 @@ const MAX_OWNERS = 1000
 const MAX_WAITING = 200
 const MAX_WAITING_BYTES = 16 * 1024
 
-/** An owner is sent at most once in this time, in ms, and at most this many owners are sent. */
+/** The minimum time between two updates of an owner, in ms, and the maximum number of owners that are sent. */
 const WINDOW_MS = 250
 const MAX_SENT = 100
 
@@ -39,9 +39,9 @@ export class Deliveries {
   readonly #manager: AsyncTaskManager
   readonly #onChange: () => void
   readonly #owners: Versioned<Owner>
-  /** Owners with nothing owed, in the order in which this began. */
+  /** Owners with nothing owed, the longest idle first. */
   readonly #idle = new Set<string>()
-  /** Owners with something owed that do not fit. Their manager keeps an account for each. */
+  /** Owners with owed results that exceed the maximum. The manager still tracks each of them. */
   readonly #leftOut = new Set<string>()
   /** The owed and leased tasks of the journal, by owner. */
   readonly #waiting = new Map<string, Set<string>>()

@@ -31,25 +31,25 @@ export function reasonOf({ name, owed, leased, state, standing, isPushed, isDeli
   switch (state) {
     case 'none':
       if (runId !== undefined) {
-        return `The run of task ${preview(sentText(runId))} owns it, and can take it (children, or its tools). When that task ends, its owner gets what is left.`
+        return `The run of task ${preview(sentText(runId))} owns these results, and can take them through context.children or its tools. When that task ends, the rest goes to its owner.`
       }
       return leased > 0 && owed === 0
-        ? 'A message with them is on its way: its outcome acknowledges them or owes them again.'
+        ? 'A message that carries these results is being delivered. If it is not accepted, they are owed again.'
         : isPushed
-          ? 'Its host delivers by itself.'
-          : `No auto-trigger is subscribed for ${preview(sentText(name))}: the next beforeTurn, check_async_tasks or wait_for_async_tasks of this owner carries them. Set isAgentBusy and triggerAgentTurn to wake its agent.`
+          ? 'The host delivers the results of this owner with its own code.'
+          : `No auto-trigger is subscribed for ${preview(sentText(name))}. The next beforeTurn, check_async_tasks or wait_for_async_tasks of this owner delivers the results. To start turns of its agent, set isAgentBusy and triggerAgentTurn.`
     case 'idle':
-      return 'What is owed is in another message.'
+      return 'Another message already carries the owed results.'
     case 'gathering':
-      return 'It waits a moment for further tasks to end, and sends one message.'
+      return 'The auto-trigger waits a moment for more tasks to end, and then sends one message.'
     case 'busy':
-      if (isDelivering) return 'Another message to this agent is in flight: the next goes out when that has ended.'
+      if (isDelivering) return 'Another message to this agent is being delivered. The next one is sent after it.'
       return standing?.path === 'holding.waiting'
-        ? 'The agent is busy. The message goes out when it says that it is idle.'
-        : 'The agent is busy (isAgentBusy). It is asked again and again; notifyIdle() sends the message at once.'
+        ? 'The agent is busy. The message is sent when the agent reports that it is idle.'
+        : 'The agent is busy (isAgentBusy). The auto-trigger checks again periodically; notifyIdle() sends the message at once.'
     case 'backing-off':
-      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row: triggerAgentTurn rejected, or took too long. It is tried again after a while; notifyIdle() does it at once.`
+      return `The agent has refused ${standing?.failures ?? 1} message(s) in a row, because triggerAgentTurn rejected or took too long. The auto-trigger tries again after the back-off; notifyIdle() tries at once.`
     case 'delivering':
-      return 'A message is in flight: triggerAgentTurn has not settled.'
+      return 'A message is being delivered: triggerAgentTurn has not settled.'
   }
 }

@@ -92,7 +92,7 @@ export function followAsyncTasks(options: AsyncSourceOptions): () => void {
     entry.set(record)
     journal.update(entry, happeningOf(transition))
     options.onTransition(entry, transition)
-    // The journal may forget it at once.
+    // The manager may forget the task at once, so its data is copied now.
     if (isTerminal(record) && !entry.isEnded) end(entry, record)
   }
 

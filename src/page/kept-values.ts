@@ -1,5 +1,5 @@
 /**
- * The values of ended tasks, as copies of known size. Keeping the original would also keep alive the data that it shares, and the whole text of which
+ * The values of ended tasks, as copies of known size. Keeping the original would also keep alive the data that it shares, and the whole text from which
  * it is a slice.
  */
 import { jsonPieces, PIECE_WORK } from '../json/json-pieces.js'

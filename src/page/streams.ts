@@ -51,7 +51,7 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options
-    // Ends with the state.
+    // The state completes it on close.
     options.state.changed$.subscribe(() => this.#notify())
   }
 
@@ -61,7 +61,7 @@ export class Streams {
 
   /**
    * Opens a stream.
-   * @returns false if there are too many; nothing was written then
+   * @returns false if too many streams are open, or the response has no socket yet; nothing was written then
    */
   open(response: ServerResponse, lastEventId: string | undefined): boolean {
     // A pipelined response has no socket yet, and would not report when the connection closes.

@@ -29,8 +29,7 @@ export class NotConnectedError extends Error {
 
 /**
  * Whether an error is the server's reply to a statement, which then had no effect. An error that ends the connection is not a reply, because the
- * statement
- * may have been committed before it.
+ * statement may have been committed before it.
  */
 export function isAnswer(error: unknown): boolean {
   return (error as { readonly severity?: unknown } | null)?.severity === 'ERROR'

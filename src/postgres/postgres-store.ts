@@ -2,8 +2,7 @@
  * A store in PostgreSQL, which survives the loss of its owner's machine.
  *
  * When the connection breaks during a write, its outcome is unknown. It is then sent again under the same number until the outcome is known; a used
- * number has
- * no effect. So a write that resolves is stored, and one that rejects is not.
+ * number has no effect. So a write that resolves is stored, and one that rejects is not.
  */
 import { systemClock, type Clock } from '../clock.js'
 import {
@@ -79,8 +78,7 @@ const optionTypes: OptionTypes<PostgresStoreOptions> = {
 
 /**
  * Creates a store in a schema of PostgreSQL. It connects in `openStore`. Goals, outputs and errors of tasks are stored; values of environment variables
- * are
- * not. It has no files, so `survivesHost` programs need another store.
+ * are not. It has no files, so `survivesHost` programs need another store.
  * @throws InvalidInputError, InvalidSettingError
  */
 export function postgresStore(options: PostgresStoreOptions): RemoteStore {

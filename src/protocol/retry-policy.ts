@@ -31,11 +31,11 @@ export interface RetryBackoff {
 export interface RetryPolicy {
   /** How many runs a task may have in all, the first one included: an integer >= 1. */
   readonly attempts: number
-  /** What is repeated; anything else fails the task. */
+  /** The failures after which the task runs again. Any other failure ends it. */
   readonly on: readonly RetryReason[]
-  /** How long to wait between runs; a run that says `retryAfterMs` with its rate limit waits at least as long. */
+  /** The wait between runs. If a run reports `retryAfterMs` with its rate limit, the wait is at least that long. */
   readonly backoff?: RetryBackoff | undefined
-  /** Which exit codes are repeated with `exit-code`. Default: every code but 0. */
+  /** The exit codes that count as `exit-code`. Default: every code except 0. */
   readonly exitCodes?: readonly number[] | undefined
 }
 

@@ -26,7 +26,7 @@ export const MAX_AHEAD_MS = 10 * 366 * 86_400_000
 /** The longest message, and the longest goal of a task, in UTF-16 units. */
 export const scheduledText = lazily(() => z.string().min(1).max(4000))
 
-/** What happens to firings that fell due while nothing ran: one stands for all of them, or none. */
+/** What happens to firings that fell due while no host was running: one firing for all of them, or none. */
 export const MISSED = ['once', 'skip'] as const
 /** What happens to a firing while the task of an earlier one has not ended: it is skipped, or launches another task. */
 export const OVERLAP = ['skip', 'allow'] as const
@@ -74,7 +74,7 @@ export const scheduleInputSchema = lazily(() =>
     timeZone: zone().optional(),
     /** Who is woken, or owns the task. Default: `main`. */
     owner: ownerName().optional(),
-    /** What happens to firings that fell due while nothing ran: one stands for all of them (`once`, the default), or none. */
+    /** What happens to firings that fell due while no host was running: one firing for all of them (`once`, the default), or none. */
     missed: z.enum(MISSED).optional(),
     /** What happens to a firing while the task of an earlier one has not ended: it is skipped (`skip`, the default), or launches another task. */
     overlap: z.enum(OVERLAP).optional(),
@@ -102,11 +102,11 @@ export const scheduleInfoSchema = lazily(() =>
     overlap: z.enum(OVERLAP),
     /** How often it has fired. */
     fired: count(),
-    /** How many firings fell due while nothing ran. */
+    /** The number of firings that fell due while no host was running. */
     missedFirings: count(),
     /** How many firings were skipped, because the task of an earlier one had not ended. */
     skippedFirings: count(),
-    /** The task that it has launched last. */
+    /** The last task that it launched. */
     lastTaskId: name().optional(),
   }),
 )

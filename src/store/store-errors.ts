@@ -4,12 +4,11 @@ import { preview } from '../text/preview.js'
 import type { StoreTable } from './store.js'
 
 /**
- * Why a store cannot be used. `STORE_IN_USE`: another process owns it. `STORE_INVALID`: the file is not a store of this package. `STORE_DAMAGED`: its
- * content differs from what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file
- * system refuses writes. `STORE_LOST`: the file or its log was removed, replaced or truncated while it was open, or another process has taken over the
- * store
- * on a server. `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server.
- * `STORE_CLOSED`: it is not open. `STORE_FAILED`: any other reason, see `cause`.
+ * The codes of a `StoreError`. `STORE_IN_USE`: another process owns the store. `STORE_INVALID`: the file is not a store of this package. `STORE_DAMAGED`: its
+ * content differs from what was written. `STORE_NEWER`: a later version of this package wrote it. `STORE_READ_ONLY`, `STORE_FULL`: the file system
+ * refuses writes. `STORE_LOST`: the file or its log was removed, replaced or truncated while it was open, or another process has taken over the store
+ * on a server. `STORE_UNAVAILABLE`: there is no safe version of SQLite, or no connection to the server. `STORE_CLOSED`: it is not open. `STORE_FAILED`:
+ * any other reason, see `cause`.
  */
 export type StoreErrorCode =
   | 'STORE_IN_USE'

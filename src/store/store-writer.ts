@@ -1,7 +1,6 @@
 /**
  * Writes changes to a store, one write after the other. The changes of one tick, or those during a write, become one write. A failed write is reported
- * and
- * repeated until it succeeds, together with all later changes.
+ * and repeated until it succeeds, together with all later changes.
  */
 import type { Clock } from '../clock.js'
 import type { Store, StoreChange } from './store.js'

@@ -1,7 +1,6 @@
 /**
- * Routes task events to subscribers (promise S7). A subscriber gets each event once and in order, even if several of its subscriptions match. Each event
- * is
- * serialized once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
+ * Routes task events to subscribers (promise S7). A subscriber gets each event once and in order, even if several of its subscriptions match. Each
+ * event is serialized once for all subscribers. A subscription to a task ends with the task, one to an instance with its subscriber.
  */
 import type { TaskManager } from '../command-tasks/task-manager.js'
 import type { InstancePauseMessage, TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'

@@ -47,7 +47,7 @@ export function createTaskMetrics(meter: Meter): TaskMetrics {
     })
   }
   total('firings', '{firing}', 'Firings of schedules, those that stand for missed ones included.')
-  total('missed_firings', '{firing}', 'Firings of schedules that fell due while nothing ran.')
+  total('missed_firings', '{firing}', 'Firings of schedules that fell due while no host was running.')
   total('skipped_firings', '{firing}', 'Firings of schedules that were left out.')
   total('monitor_events', '{event}', 'Events of monitors.')
   total('monitor_ends', '{monitor}', 'Monitors that have ended.')

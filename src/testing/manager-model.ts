@@ -13,7 +13,7 @@ export const managerModel = {
   owed,
   /** Whether a slot is free. */
   hasRoom,
-  /** Makes a running task, which you pass to `admit`. */
+  /** Returns a new task in the state `running`. Pass it to `admit` to register it. */
   newTask,
   /** Registers a task, with a reservation or without. */
   admit,

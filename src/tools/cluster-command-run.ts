@@ -1,6 +1,5 @@
 /**
- * A command task of a cluster as the run of an async task (promise S10). With a store, the next host follows it to its end, because the id of the
- * command
+ * A run that follows a command task of a cluster (promise S10). With a store, a restarted host follows it to its end, because the id of the command
  * task is stored.
  */
 import type { FindRunner, FlatRunner, RunFunction } from '../engine/runner.js'

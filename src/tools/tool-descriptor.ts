@@ -59,8 +59,7 @@ export type SlotKind = 'background' | 'inPlace' | 'command'
 
 /**
  * The form of a tool for MCP clients, where it differs from that for hosts. A client pays for all texts in each of its turns, so tools do not repeat
- * each
- * other's texts.
+ * each other's texts.
  */
 export interface ServedForm {
   /** Creates it; undefined where an option is missing. Default: as for hosts. */

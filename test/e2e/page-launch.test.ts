@@ -115,7 +115,7 @@ describe('Launch', () => {
     await host.stopPage()
     await page.locator('[data-connection=lost]').waitFor()
     await goTo(page, '/launch')
-    await page.getByText('The subagents are read when the server is there').waitFor()
+    await page.getByText('The subagents appear when the server is connected').waitFor()
     await host.startPage()
     await page.getByLabel('Subagent').waitFor()
   })

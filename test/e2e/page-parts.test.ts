@@ -228,7 +228,7 @@ describe('a page whose server is gone', () => {
       timeline: 'Guard the door',
       tasks: 'Guard the door',
       task: 'Guard the door',
-      launch: 'The subagents are read when the server is there',
+      launch: 'The subagents appear when the server is connected',
       history: 'The history is read when the server is there',
       delivery: 'Write home',
       host: 'Nothing is scheduled or monitored',

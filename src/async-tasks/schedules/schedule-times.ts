@@ -70,7 +70,7 @@ export function readTime(at: string | Date, timeZone: string | undefined, now: n
   // `Date` and croner read the 30th of February as the 2nd of March.
   const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
   const expected =
-    isLocal && timeZone === undefined ? 'an offset such as +02:00, or a timeZone beside a local time' : undefined
+    isLocal && timeZone === undefined ? 'a time with an offset such as +02:00, or a local time and timeZone' : undefined
   const time =
     typeof at !== 'string' ? at.getTime() : !isDay ? NaN : isLocal ? localTime(at, timeZone ?? '') : Date.parse(at)
   if (expected === undefined && time >= now && time <= now + MAX_AHEAD_MS) return time

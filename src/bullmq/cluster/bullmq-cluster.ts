@@ -70,8 +70,7 @@ export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
 export interface BullmqCluster extends TaskCluster {
   /**
    * The tasks of the cluster, for a process that is not a cluster node. Use it as the `taskManager` of `createAgentTasks`, of the tool
-   * `submit_commands`, and
-   * of the MCP servers. It connects on first use; `close` ends it.
+   * `submit_commands`, and of the MCP servers. It connects on first use; `close` ends it.
    */
   tasks(options?: {
     /** Called with one line for each change of a connection. Default: `console.error`. */

@@ -257,8 +257,7 @@ return 1
 
 /**
  * Writes events of a running task and the changes to its record. Further arguments are the fields and values (`fieldParts` in all), the places of
- * reports
- * to drop (`drops`), and then the place and the message of each event.
+ * reports to drop (`drops`), and then the place and the message of each event.
  * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job.
  */
 export const RECORD = script(
@@ -316,8 +315,7 @@ return 'OK'
 
 /**
  * Renews a node's heartbeat, its instances and its locks. Further arguments are the id, the epoch and the queue of each instance (`instances` in all),
- * and
- * then the task, its queue and the token of each run.
+ * and then the task, its queue and the token of each run.
  * @returns for each instance `ok`, `work` when tasks wait for it, `lost`, or `taken` by another node; for each run `+` and the reason to cancel it, `ok`, or
  * `lost`.
  */
@@ -374,8 +372,7 @@ return bull.seize(queue, id, token, lifeMs) and 1 or 0
 
 /**
  * Finds work without an owner, and deletes instances that did not come back and tasks that ended long ago. A survey within `againMs` of the last one
- * finds
- * none (0: it does). `prefix` is the prefix of the queues.
+ * finds none (0: it does). `prefix` is the prefix of the queues.
  * @returns for each finding `stalled`, the instance and the job; `awaited`, the instance and its tasks; `joining`, an empty text and the tasks.
  */
 export const SURVEY = script(

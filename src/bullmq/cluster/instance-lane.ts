@@ -1,7 +1,6 @@
 /**
  * The tasks of an instance that is connected to this node, under one epoch. It fetches one job at a time from the instance's queue and runs it here
- * (promise
- * N1). The local lane starts a command when the previous call has settled, or its grace period is over (promise S5).
+ * (promise N1). The local lane starts a command when the previous call has settled, or its grace period is over (promise S5).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'

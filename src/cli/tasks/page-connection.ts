@@ -9,7 +9,7 @@ import type { ChangesEvent, PageTaskDetail, TasksEvent } from '../../page/wire.j
 /** How long the page may take to answer, in ms. */
 const REQUEST_MS = 30_000
 
-/** A page cannot be reached, or has ended. Its hint differs from that of a server. */
+/** A page cannot be reached, or has ended. */
 export class PageConnectionError extends ConnectionError {}
 
 export interface PageConnection {

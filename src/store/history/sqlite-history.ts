@@ -1,7 +1,6 @@
 /**
  * A history in its own SQLite file beside the store, so that opening a store stays fast however long the history is. Several processes of a session may
- * use
- * the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones (`synchronous=NORMAL`:
+ * use the file at the same time. Added tasks survive the end of the process. A system crash may lose the last ones (`synchronous=NORMAL`:
  * https://sqlite.org/pragma.html#pragma_synchronous), which is acceptable because no result in the history is owed.
  */
 import { closeSync, existsSync, openSync } from 'node:fs'

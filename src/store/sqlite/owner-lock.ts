@@ -1,8 +1,7 @@
 /**
  * The ownership of a store file. The lock is a transaction on a separate database, `FILE-lock`. The system releases it when the process ends for any
  * reason, and readers of the store are not affected. `FILE-owner` names the process, so that a store whose `FILE-lock` was removed by hand still has an
- * owner
- * while that process runs.
+ * owner while that process runs.
  *
  * Do not open `FILE-lock` with `fs`: closing any descriptor of a file drops the POSIX locks that the process has on it.
  */

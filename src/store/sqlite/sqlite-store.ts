@@ -55,8 +55,7 @@ const optionTypes: OptionTypes<SqliteStoreOptions> = { retention: anObject, cloc
 
 /**
  * Creates a store in an SQLite file. A host opens it. The file and its folder are created if they do not exist, readable only for their owner. Goals,
- * outputs
- * and errors of tasks are stored; values of environment variables are not. Tasks that a manager no longer keeps are in the history, in the file
+ * outputs and errors of tasks are stored; values of environment variables are not. Tasks that a manager no longer keeps are in the history, in the file
  * `PATH-history`.
  * @param path the path of the file
  * @throws InvalidInputError for an invalid option

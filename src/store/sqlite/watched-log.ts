@@ -1,7 +1,6 @@
 /**
  * Watches the write-ahead log of an open store. If the log is removed or truncated, SQLite keeps writing to it without an error, and the next process
- * would
- * not find these writes.
+ * would not find these writes.
  */
 import { statSync } from 'node:fs'
 import { StoreError } from '../store-errors.js'

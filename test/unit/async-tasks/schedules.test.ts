@@ -504,7 +504,7 @@ describe('what is to be scheduled', () => {
     [
       'a local time without a zone',
       { at: '2027-03-28T09:00', ...wake },
-      'input.at: got "2027-03-28T09:00", expected an offset such as +02:00, or a timeZone beside a local time.',
+      'input.at: got "2027-03-28T09:00", expected a time with an offset such as +02:00, or a local time and timeZone.',
     ],
     ['an empty owner', { in: 1, ...wake, owner: '' }, /input\.owner: /],
     ['the run of no task', { in: 1, ...wake, owner: 'run:nothing' }, /input\.owner: got "run:nothing"/],

@@ -32,6 +32,26 @@ describe('a result that is read before the end', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('H1: is claimed before a slow loop over the events, and rejects nothing until it is awaited', async () => {
+    const rejections = watchRejections()
+    const triggerAgentTurn = vi.fn()
+    const { tasks, clock, runs } = setUp({ isAgentBusy: () => false, triggerAgentTurn })
+    const handle = tasks.launch('worker', 'work')
+    const { result } = handle
+    await settle()
+    runs[0]?.reject(new Error('broken'))
+    for await (const event of handle) {
+      expect(event.type).toBe('end')
+      await settle()
+      clock.advance(60_000)
+      await settle()
+    }
+    expect(await rejections.first()).toBeUndefined()
+    rejections.stop()
+    await expect(result).rejects.toBeInstanceOf(TaskFailedError)
+    expect(triggerAgentTurn).not.toHaveBeenCalled()
+  })
+
   it('H1: is one promise, however often it is read', async () => {
     const { tasks, manager } = setUp()
     const handle = tasks.launch('echo', 'hi')

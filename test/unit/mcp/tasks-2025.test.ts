@@ -140,8 +140,8 @@ describe('a client of 2025-11-25', () => {
     const wait = async (args: object) =>
       textOf((await client.callTool({ name: 'wait_for_async_tasks', arguments: args as never })) as never)
     expect(await wait({})).toBe(
-      'Nothing to wait for: no async task is running. 2 result(s) are reserved for the host, which follows their tasks ' +
-        `(tasks/result, tasks/get). Here they are returned by wait_for_async_tasks ${JSON.stringify({ task_ids: ids })}`,
+      'Nothing to wait for: no async task is running. 2 result(s) are reserved for the client, which fetches them itself ' +
+        `(tasks/result, tasks/get). To get them here, call wait_for_async_tasks with ${JSON.stringify({ task_ids: ids })}.`,
     )
     expect(await wait({ task_ids: ids.slice(0, 1) })).toContain(`all of ${ids[0]}`)
     for (const id of ids) expect(textOf(await tasks.getTaskResult(id, CallToolResultSchema))).toContain(`all of ${id}`)

@@ -25,7 +25,7 @@ describe('why a result waits', () => {
     const reasons = states.map((state) => whyWaits(owed, owner({ state })))
     expect(new Set(reasons).size).toBe(states.length)
     for (const reason of reasons) expect(reason).toMatch(/^[A-Z].*[a-z]\.$/)
-    expect(reasons[3]).toBe('Waits until the agent has finished what it does.')
+    expect(reasons[3]).toBe('Waits until the agent is idle.')
     expect(whyWaits(owed, owner({ state: 'backing-off', until: 0 }))).toMatch(/next attempt, at \d\d:\d\d:\d\d\.$/)
     expect(whyWaits({ ...owed, delivery: 'leased' }, owner())).toMatch(/^In a message/)
     expect(whyWaits({ ...owed, group: 'run:a' }, undefined)).toMatch(/the run that launched/)

@@ -237,7 +237,7 @@ describe('why a result waits', () => {
     [
       'a message is in flight',
       { triggerAgentTurn: () => new Promise<void>(() => undefined) },
-      'A message is in flight',
+      'A message is being delivered',
     ],
   ])('%s', async (_why, how, reason) => {
     const clock = createManualClock()
@@ -274,7 +274,7 @@ describe('why a result waits', () => {
     owe('a')
     expect(shown('a')?.reason).toContain('No auto-trigger is subscribed for "a"')
     const lease = manager.lease({ owner: 'a' })
-    expect(shown('a')).toMatchObject({ leased: 1, reason: expect.stringContaining('on its way') as unknown })
+    expect(shown('a')).toMatchObject({ leased: 1, reason: expect.stringContaining('is being delivered') as unknown })
     lease?.release()
   })
 })

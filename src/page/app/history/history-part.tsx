@@ -14,7 +14,7 @@ import { useHistory } from './use-history.js'
 const ENDS = ['completed', 'failed', 'cancelled'] as const
 const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'async', 'Tasks of instances': 'command' }
 
-/** The different names among those of tasks. Runs own tasks only while they last. */
+/** The distinct names, without runs, because a run owns tasks only until it ends. */
 const namesOf = (names: readonly (string | undefined)[]): string[] =>
   [...new Set(names.filter((name): name is string => name !== undefined && !isRun(name)))].sort()
 
@@ -74,7 +74,7 @@ export function HistoryPart({ address }: PartProps) {
             value={kind}
             options={Object.keys(KINDS)}
             onChange={(to) => {
-              // The names of the other kind match nothing here.
+              // Filters by name do not apply to the other kind of task.
               const kept = new URLSearchParams(query)
               for (const [name] of filters) kept.delete(name)
               const at = { ...address, query: kept }

@@ -23,7 +23,7 @@ export interface LaunchErrors {
   readonly owner?: string
   readonly context: FieldErrors
   readonly options: FieldErrors
-  /** What is about no field. */
+  /** An error that belongs to no field. */
   readonly other?: string
 }
 
@@ -72,7 +72,7 @@ export function requestOf({ goal, owner, ...entries }: LaunchDraft, fields: Fiel
   return { request }
 }
 
-/** Where an error of the server belongs. @param path that of the wrong field in the request */
+/** Assigns an error of the server to its field. @param path the path of the invalid field in the request */
 export function errorsOf(error: string, path: string | undefined, fields: Fields): LaunchErrors {
   if (path === 'goal' || path === 'owner') return { ...NO_ERRORS, [path]: error }
   for (const part of PARTS_WITH_FIELDS) {

@@ -30,7 +30,7 @@ export function LaunchPart({ address }: PartProps) {
         (connection.value.state === 'live' ? (
           <p class="hint">Loading …</p>
         ) : (
-          <EmptyState title="The subagents are read when the server is there" />
+          <EmptyState title="The subagents appear when the server is connected" />
         ))
       ) : (
         <>

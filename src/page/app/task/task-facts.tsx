@@ -103,7 +103,7 @@ interface TaskLinksProps {
   readonly keys: readonly string[]
 }
 
-/** Other tasks; nothing when there are none. */
+/** Links to other tasks. Renders nothing for an empty list. */
 function TaskLinks({ name, keys }: TaskLinksProps) {
   if (keys.length === 0) return null
   return (

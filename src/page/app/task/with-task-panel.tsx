@@ -43,7 +43,7 @@ export function WithTaskPanel({ address, children }: Props) {
     onFrame(() => list.current?.querySelector<HTMLElement>('[role=grid], [role=tree]')?.focus())
   }
   const onKeyDown = ({ key, target }: KeyboardEvent): void => {
-    // A dialog closes itself.
+    // In a dialog, Escape closes only the dialog.
     const isInDialog = target instanceof Element && target.closest('dialog') !== null
     if (key === 'Escape' && shown !== undefined && !isInDialog) close()
   }

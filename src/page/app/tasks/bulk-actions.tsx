@@ -15,9 +15,9 @@ interface Props {
 
 interface Asked {
   readonly action: BulkAction
-  /** What it acts on: the list goes on changing below the dialog. */
+  /** The keys of the tasks when the dialog opened. The list below it may change. */
   readonly keys: readonly string[]
-  /** How many tasks there were, if that is more than one request takes. */
+  /** The number of further tasks, for which one request has no room. */
   readonly more: number
 }
 

@@ -1,9 +1,9 @@
-/** Which of the tasks that are shown an action is for. */
+/** Selects the tasks to which a bulk action applies. */
 import type { BulkRequest, PageTask } from '../../wire.js'
 
 export type BulkAction = BulkRequest['action']
 
-/** A task that runs is not run again in bulk: what it does would be done twice. */
+/** Running tasks are not run again in bulk, because their side effects would happen twice. */
 export function bulkKeys(tasks: readonly PageTask[], action: BulkAction): readonly string[] {
   return tasks.filter(({ endedAt }) => (endedAt === undefined) === (action === 'cancel')).map(({ key }) => key)
 }

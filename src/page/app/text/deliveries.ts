@@ -8,24 +8,25 @@ type Delivery = 'owed' | 'leased' | 'delivered'
 /** The meanings of the terms. */
 export const DELIVERY_MEANINGS: Readonly<Record<Delivery, string>> = {
   owed: 'its task has ended, and no message has carried it yet',
-  leased: 'in a message that is on its way; if that is not accepted, it is owed again',
+  leased: 'in a message that is being delivered; if that is not accepted, it is owed again',
   delivered: 'a message with it was accepted: it is not sent again',
 }
 
 const WHY_OWED: Readonly<Record<OwnerDelivery['state'], string>> = {
   none: 'Waits until the agent asks for its results, or its host passes them on',
-  idle: 'Goes out with the next message',
+  idle: 'Is sent with the next message',
   gathering: 'Waits a moment for other tasks to end, so that one message carries them all',
-  busy: 'Waits until the agent has finished what it does',
-  'backing-off': 'The agent did not accept the last message: waits for the next attempt',
-  delivering: 'Waits until the message that is on its way has been accepted',
+  busy: 'Waits until the agent is idle',
+  'backing-off': 'The agent did not accept the last message, so it waits for the next attempt',
+  delivering: 'Waits until the message that is being delivered has been accepted',
 }
 
 /** Explains why a result was not delivered; undefined if it was, or has no receiver. */
 export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | undefined): string | undefined {
-  if (delivery === 'leased') return 'In a message to the agent, which has not said yet that it has it.'
+  if (delivery === 'leased') return 'In a message that the agent has not acknowledged yet.'
   if (delivery !== 'owed') return undefined
-  if (isRun(group)) return 'Waits until the run that launched its task takes it; if that ends first, its owner gets it.'
+  if (isRun(group))
+    {return 'Waits until the run that launched its task takes it. If that run ends first, the result goes to its owner.'}
   const next = owner?.until === undefined ? '' : `, at ${timeOfDay(owner.until)}`
   return `${WHY_OWED[owner?.state ?? 'none']}${next}.`
 }
