@@ -25,8 +25,9 @@ const WHY_OWED: Readonly<Record<OwnerDelivery['state'], string>> = {
 export function whyWaits({ delivery, group }: PageTask, owner: OwnerDelivery | undefined): string | undefined {
   if (delivery === 'leased') return 'In a message that the agent has not acknowledged yet.'
   if (delivery !== 'owed') return undefined
-  if (isRun(group))
-    {return 'Waits until the run that launched its task takes it. If that run ends first, the result goes to its owner.'}
+  if (isRun(group)) {
+    return 'Waits until the run that launched its task takes it. If that run ends first, the result goes to its owner.'
+  }
   const next = owner?.until === undefined ? '' : `, at ${timeOfDay(owner.until)}`
   return `${WHY_OWED[owner?.state ?? 'none']}${next}.`
 }
