@@ -71,7 +71,7 @@ export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => r
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
 
 /** Whether the result of a task is still to be delivered. */
-export const isOutstanding = ({ record: { delivery } }: TaskEntry): boolean =>
+export const isOutstanding = ({ record: { delivery } }: Pick<TaskEntry, 'record'>): boolean =>
   delivery === 'owed' || delivery === 'leased'
 
 /** Compares by the order of ends. */

@@ -5,6 +5,7 @@ import { loadAgentConfig, parseConfigBytes, type LoadedConfig } from '../mcp/con
 import { readFoundFile } from '../mcp/found-file.js'
 import type { Environment } from '../mcp/trust-records.js'
 import { describeUntrusted } from '../mcp/trust.js'
+import { unknownPlaceholders } from '../mcp/unknown-placeholders.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
@@ -57,6 +58,7 @@ function check(path: string | undefined, isJson: boolean, io: ProgramIO): void {
       ? `There is no file ${configFile}: the defaults apply. ${howToConfigure(configFile)}`
       : `${configFile} ${file === undefined ? 'was not read' : 'is valid'}.`,
   )
+  for (const note of unknownPlaceholders(config)) terminal.print(`Warning: ${note}`)
   if (untrusted !== undefined) terminal.printLines(describeUntrusted(untrusted))
   terminal.print(`Subagents: ${names(subagents)}. Instances: ${names(instances)}.`)
   if (commands !== undefined) {

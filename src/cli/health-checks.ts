@@ -12,6 +12,7 @@ import { readFoundFile } from '../mcp/found-file.js'
 import { sessionPlace, type SessionPlace } from '../mcp/session.js'
 import { howToConfigure } from '../mcp/starter-config.js'
 import { describeUntrusted } from '../mcp/trust.js'
+import { unknownPlaceholders } from '../mcp/unknown-placeholders.js'
 import type { AgentConfig } from '../protocol/agent-config.js'
 import { resolveServerConfig } from '../protocol/server-config.js'
 import { readConfigFile } from '../server/config-file.js'
@@ -88,6 +89,7 @@ async function* checkConfigured(
     const detail = file ?? `there is no file ${path}: the MCP server has no subagents. ${howToConfigure(path)}`
     yield { check: 'configuration', state: file === undefined ? 'note' : 'ok', detail }
   }
+  for (const detail of unknownPlaceholders(config)) yield { check: 'placeholders', state: 'note', detail }
   const found = attempt(() => sessionPlace(config, { folder, projectFolder: cwd }))
   if ('error' in found) yield { check: 'store', state: 'missing', detail: found.error }
   else if (found.value !== undefined) {

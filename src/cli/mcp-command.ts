@@ -1,6 +1,7 @@
 /** `agent-tasks mcp`: background tasks for agents, over MCP. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { InvalidSettingError } from '../errors.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
 import { initConfig, trustConfig } from './trusted-config.js'
@@ -95,6 +96,7 @@ Examples:
           trustConfig(resolve(trust === true ? (config ?? CONFIG_FILE_NAME) : trust), io)
           return
         }
+        if (port !== undefined && !http) throw new InvalidSettingError('--port', port, 'nothing without --http')
         await serveMcp({
           config,
           http,

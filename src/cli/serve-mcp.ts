@@ -8,6 +8,7 @@ import { howToConfigure } from '../mcp/starter-config.js'
 import { startMcpStdioServer, type McpStdioServer } from '../mcp/stdio.js'
 import type { Environment } from '../mcp/trust-records.js'
 import { describeUntrusted } from '../mcp/trust.js'
+import { unknownPlaceholders } from '../mcp/unknown-placeholders.js'
 import { postgresStore } from '../postgres/postgres-store.js'
 import { parsePostgresUrl } from '../postgres/store-url.js'
 import { openStore, type OpenStore } from '../store/open-store.js'
@@ -56,6 +57,8 @@ export async function serveMcp(options: ServeMcpOptions): Promise<void> {
       `agent-tasks warn: there is no file ${configFile}, so there are no subagents. ${howToConfigure(configFile)}`,
     )
   }
+  for (const note of unknownPlaceholders(config)) console.error(`agent-tasks warn: ${note}`)
+  if (!http && process.stdin.isTTY) say('waiting for an MCP client on standard input')
   const place = sessionPlace(config, { store, session, folder, projectFolder: process.cwd() })
   const opened = await openPlace(untrusted === undefined ? place : undefined, say)
   const shared = {

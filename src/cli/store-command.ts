@@ -19,7 +19,7 @@ import {
 } from '../store/index.js'
 import { isFolder, partsOf, sessionsAt, type StoredSession } from './stored-sessions.js'
 import { formatAge, formatTable, oneLine } from './table.js'
-import { createTerminal, type ProgramIO } from './terminal.js'
+import { createTerminal, type ProgramIO, type Terminal } from './terminal.js'
 import type { StoredCommandTask } from '../store/store.js'
 
 /** How much of a goal a line shows, in characters. */
@@ -153,7 +153,10 @@ function showSessions(sessions: readonly StoredSession[], isJson: boolean, io: P
     })
     formatTable(['SESSION', 'USED BY', 'TASKS', 'RUNNING', 'OWED', 'FILE'], rows).forEach(terminal.print)
   }
-  for (const { read } of sessions) if ('error' in read) terminal.say(read.error.message)
+  throwFirst(
+    sessions.flatMap(({ read }) => ('error' in read ? [read.error] : [])),
+    terminal,
+  )
 }
 
 interface Summary {
@@ -195,7 +198,11 @@ async function check(location: string, isJson: boolean, io: ProgramIO): Promise<
       terminal.printJson({ file, ...defined({ session }), isSound: true, rows: countRows(read.contents) })
     } else terminal.print(`${name} is sound: ${describeCounts(read.contents)}.`)
   }
-  const [first, ...others] = errors
+  throwFirst(errors, terminal)
+}
+
+/** Throws the first error, for the exit code, after it has printed the others. */
+function throwFirst([first, ...others]: readonly Error[], terminal: Terminal): void {
   for (const { message } of others) terminal.say(message)
   if (first !== undefined) throw first
 }

@@ -9,9 +9,13 @@ import { createTerminal, type ProgramIO } from './terminal.js'
 /** Writes an example, and trusts it. @throws ConfigFileError */
 export function initConfig(file: string, io: ProgramIO): void {
   const { bytes, mode } = writeStarterConfig(file)
-  createTerminal(io, 'stdout').print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
   // Only a file with this name is used without `--config`, so only it needs trust.
-  if (basename(file) === CONFIG_FILE_NAME) trustBytes(file, bytes, mode, io.env)
+  const needsTrust = basename(file) === CONFIG_FILE_NAME
+  const terminal = createTerminal(io, 'stdout')
+  terminal.print(`Wrote ${file}. \`agent-tasks doctor\` checks it.`)
+  if (!needsTrust) return
+  trustBytes(file, bytes, mode, io.env)
+  terminal.print('You have trusted it, so `agent-tasks mcp` uses it in this folder.')
 }
 
 /** Trusts the present content of a file, and prints what it can start. @throws ConfigFileError */

@@ -1,5 +1,6 @@
-/** Marks in answers about stored results: which messages carry them, which may be repeats, and which tasks an earlier session left. */
+/** Marks in answers about stored results: which messages carry them, which may be repeats, and which tasks an earlier server launched. */
 import { z } from 'zod'
+import { isOutstanding, isTerminal } from '../../machines/task-entry.js'
 import { visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Backend } from './backend.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
@@ -57,19 +58,21 @@ export function markResult(result: McpResult, carried: CarriedResults, backend: 
   }
 }
 
-/** Says that tasks were left by an earlier session. */
+/** Names the tasks that an earlier server of the session launched. */
 export function earlierText(taskIds: readonly string[]): string {
   const more = taskIds.length > MAX_SHOWN ? ` and ${taskIds.length - MAX_SHOWN} more` : ''
-  return `Left by an earlier session: ${taskIds.slice(0, MAX_SHOWN).join(', ')}${more}.`
+  return `From an earlier server of this session: ${taskIds.slice(0, MAX_SHOWN).join(', ')}${more}.`
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The tasks in the structured content of a tool. The list has no ids, and concerns all tasks. */
+/** The tasks in the structured content of a tool. A list has no ids; it stands for the tasks whose results the client has not received yet. */
 function shownIn(structured: Fields = {}, { manager }: Backend, owner: string): string[] {
   const { task_id, settled, pending, counts } = structured
   const named = [task_id, ...listOf(settled), ...listOf(pending)].filter((id) => typeof id === 'string')
-  return counts === undefined ? named : [...named, ...visibleTasks(manager, owner).map(({ id }) => id)]
+  if (counts === undefined) return named
+  const expected = visibleTasks(manager, owner).filter((task) => !isTerminal(task) || isOutstanding({ record: task }))
+  return [...named, ...expected.map(({ id }) => id)]
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -62,7 +62,7 @@ function toRunner(settings: ProcessSettings, toArgument: ToArgument): OutputRunn
       ? settings
       : { ...settings, args: settings.session.resume, cwd: previous.session.cwd ?? settings.cwd }
   const whyNotContinue = ({ session }: PreviousTask): string | undefined =>
-    settings.session === undefined ? 'its runner has no option session' : whyNoSession(session)
+    settings.session === undefined ? 'its program has no setting `session`' : whyNoSession(session)
   if (!settings.survivesHost) {
     return {
       run: (input, context) => withQuestions(settingsFor(context), context, toArgument, isolated(runProgram))(input),

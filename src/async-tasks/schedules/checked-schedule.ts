@@ -43,7 +43,7 @@ function firstTime(
   if (at !== undefined) return readTime(at, zone, now)
   if (every === undefined) return firstMatch({ cron, timeZone }, now)
   if (every >= least) return now + every
-  throw new InvalidInputError('input.every', every, `at least ${least} ms (schedules.minPeriodMs)`)
+  throw new InvalidInputError('input.every', every, `at least ${least} ms, the minimum period of schedules`)
 }
 
 function withParams({ params, ...launch }: ScheduledLaunch): ScheduledLaunch {

@@ -417,7 +417,7 @@ describe('limits of schedules', () => {
   it('F16: one fires every 10 s at most, or as often as the option says', async () => {
     const { schedule } = scheduledTasks()
     expect(() => schedule({ every: 9_999, ...wake })).toThrow(
-      'input.every: got 9999, expected at least 10000 ms (schedules.minPeriodMs).',
+      'input.every: got 9999, expected at least 10000 ms, the minimum period of schedules.',
     )
     schedule({ every: 10_000, ...wake })
     const slow = scheduledTasks({ schedules: { minPeriodMs: 5 * MINUTE } })

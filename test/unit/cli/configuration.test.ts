@@ -36,6 +36,18 @@ describe('config check', () => {
     ])
   })
 
+  it('warns of placeholders that are not replaced', async () => {
+    const args = ['{prompt}', '--goal={gaol}', '{goal}', '{ a }', '-e{x}', '--id={id}']
+    const file = await configFile({ subagents: [{ ...subagent('a', 'node'), args }] })
+    const expected = (at: number, argument: string) =>
+      `Warning: subagents[0].args[${at}]: "${argument}" is not replaced. Placeholders are {goal}, {name} and {id}.`
+    const { stdout } = await run(['config', 'check', file])
+    expect(stdout.split('\n').filter((line) => line.startsWith('Warning'))).toEqual([
+      expected(0, '{prompt}'),
+      expected(1, '--goal={gaol}'),
+    ])
+  })
+
   it('names the file and the invalid field', async () => {
     const file = await configFile({ subagents: [{ ...subagent('a', 'node'), args: 'x' }] })
     expect(await run(['config', 'check', file])).toMatchObject({

@@ -47,6 +47,13 @@ describe('agent-tasks mcp', () => {
     expect(howToConfigure(file)).toMatch(/^Write \{"subagents":.* into ".*agent-tasks\.config\.json", or let /)
   })
 
+  it('refuses --port without --http', async () => {
+    expect(await run(['mcp', '--port', '4000'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--port: got 4000, expected nothing without --http') as string,
+    })
+  })
+
   it('--init writes an example that is valid, and never changes a file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -58,6 +58,6 @@ it('10,000 owners are remembered, of more those to whom something was written la
 
 it('the tasks of an earlier session are named up to twenty, and more are counted', () => {
   const ids = Array.from({ length: 21 }, (_, at) => `t${at}`)
-  expect(earlierText(ids.slice(0, 20))).toBe(`Left by an earlier session: ${ids.slice(0, 20).join(', ')}.`)
-  expect(earlierText(ids)).toBe(`Left by an earlier session: ${ids.slice(0, 20).join(', ')} and 1 more.`)
+  expect(earlierText(ids.slice(0, 20))).toBe(`From an earlier server of this session: ${ids.slice(0, 20).join(', ')}.`)
+  expect(earlierText(ids)).toBe(`From an earlier server of this session: ${ids.slice(0, 20).join(', ')} and 1 more.`)
 })

@@ -117,8 +117,8 @@ describe('the session of a program', () => {
     const why = (given: Options, session?: { id: string; cwd?: string }) =>
       processRunner(options('prints', [], given)).whyNotContinue?.({ ...previous, ...(session && { session }) })
     const session = { from: 'json:id', resume }
-    expect(why({})).toBe('its runner has no option session')
-    expect(why({}, { id: 's' })).toBe('its runner has no option session')
+    expect(why({})).toBe('its program has no setting `session`')
+    expect(why({}, { id: 's' })).toBe('its program has no setting `session`')
     expect(why({ session })).toBe('its run has named no session')
     expect(why({ session }, { id: 's', cwd: '/nowhere/at/all' })).toBe(
       'its working directory "/nowhere/at/all" is gone',

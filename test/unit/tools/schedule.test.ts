@@ -99,7 +99,7 @@ describe('schedule', () => {
     [{ in_seconds: 1 }, expect.stringMatching(/^params: expected one of in_seconds, at/) as string],
     [
       { every_seconds: 1, message: 'x' },
-      'params.every_seconds: got 1 s, expected at least 10 s (schedules.minPeriodMs).',
+      'params.every_seconds: got 1 s, expected at least 10 s, the minimum period of schedules.',
     ],
     [{ in_seconds: -1, message: 'x' }, 'params.in_seconds: got -1, expected at least 0.'],
     [
