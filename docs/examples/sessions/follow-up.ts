@@ -46,7 +46,7 @@ assert.match(noted.llmContent, /noted: one\\nnoted: done/)
 
 const late = await send.execute({ task_id: notebook, message: 'one more' })
 say('the agent reads', late.llmContent)
-assert.match(late.llmContent, /Task .* cannot be continued: its runner has no option session/)
+assert.match(late.llmContent, /Task .* cannot be continued: its program has no setting/)
 const deaf = await start('deaf')
 const refused = await send.execute({ task_id: deaf, message: 'hello' })
 say('the agent reads', refused.llmContent)
