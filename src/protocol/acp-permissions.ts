@@ -1,7 +1,7 @@
-/** How the requests for permission of an agent that speaks the Agent Client Protocol are answered. */
+/** The answers to permission requests of an agent that speaks the Agent Client Protocol. */
 import { z } from 'zod'
 
-/** The kinds of tools (ACP, "Tool Calls"). A tool without a kind, or with one that is not listed, is `other`. */
+/** The kinds of tools (ACP, "Tool Calls"). A tool without a kind, or with an unknown kind, is `other`. */
 export const TOOL_KINDS = [
   'read',
   'edit',

@@ -13,7 +13,7 @@ import { strictObject } from './strict-object.js'
 /** The default name of the configuration file. */
 export const CONFIG_FILE_NAME = 'agent-tasks.config.json'
 
-/** The longest session key, in characters. */
+/** The maximum length of a session key, in characters. */
 export const MAX_SESSION_KEY = 1000
 
 const DAY_MS = 86_400_000
@@ -366,7 +366,7 @@ const tasksSchema = strictObject({
     .describe('The polling interval that clients are asked to use, in ms.'),
 }).describe('The Tasks extension (io.modelcontextprotocol/tasks).')
 
-/** In seconds: less than most clients wait for an answer. */
+/** In seconds. It is less than most clients wait for an answer. */
 const DEFAULT_BACKGROUND_AFTER = 45
 
 /** The whole file. */
@@ -458,7 +458,7 @@ export const agentConfigSchema = strictObject({
     if (maxBlockingSeconds !== undefined) deprecateMaxBlocking()
     return {
       ...config,
-      /** How long a call waits for a task that it runs in place, in seconds; -1 for no limit. */
+      /** How long a call waits for a task in the foreground, in seconds; -1 for no limit. */
       backgroundAfterSeconds: backgroundAfterSeconds ?? maxBlockingSeconds ?? DEFAULT_BACKGROUND_AFTER,
     }
   })
@@ -470,10 +470,7 @@ export const agentConfigSchema = strictObject({
  */
 export type AgentConfig = z.output<typeof agentConfigSchema>
 
-/**
- * The settings as they may be written: those with a default may be left out.
- * @useDeclaredType
- */
+/** The settings as a file may contain them, without those that have a default. */
 export type AgentConfigInput = z.input<typeof agentConfigSchema>
 
 /** The configuration of a subagent. */

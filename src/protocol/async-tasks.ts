@@ -1,4 +1,4 @@
-/** The input of the async tasks. */
+/** The input schemas of async tasks. */
 import { z } from 'zod'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { STATUSES } from '../../machines/task-status.js'
@@ -12,23 +12,23 @@ import { strictObject } from './strict-object.js'
 /** What happens to a launch when no slot is free. */
 export type WhenFull = 'refuse' | 'queue'
 
-/** What may happen. */
+/** The values of `WhenFull`. */
 export const WHEN_FULL = ['refuse', 'queue'] as const satisfies readonly WhenFull[]
 
-/** What happens to a task when one that it waits for fails, or is cancelled. */
+/** What happens to a task when a task that it waits for fails or is cancelled. */
 export type OnFailedDependency = 'fail' | 'run'
 
 export const ON_FAILED_DEPENDENCY = ['fail', 'run'] as const satisfies readonly OnFailedDependency[]
 
 export const MAX_AFTER = 100
 
-/** The most starts that a rate may allow: each is kept, and stored, as long as it counts. */
+/** The maximum number of starts that a rate may allow. Each start is kept, and stored, while it counts. */
 export const MAX_RATE_LIMIT = 500
 
 /** Ids. */
 export const name = lazily(() => z.string().min(1).max(512))
 
-/** An id that the host chooses. A line break in it would forge a line of a list. */
+/** An id that the host chooses. A line break in it could forge a line of a list. */
 const taskId = lazily(() =>
   name().refine((id) => toOneLine(id) === id, 'text without line breaks and other control characters'),
 )
@@ -36,7 +36,7 @@ const taskId = lazily(() =>
 /** A key for tasks that run one at a time; it is shown in lists, too. */
 export const concurrencyKey = taskId
 
-/** The ids of sessions; they become arguments of programs. */
+/** The format of session ids, which become arguments of programs. */
 export const SESSION_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
 
 /** A session that can be resumed. */
@@ -44,10 +44,10 @@ export const sessionSchema = lazily(() =>
   strictObject({ id: z.string().regex(SESSION_ID), cwd: z.string().min(1).max(4096).optional() }).readonly(),
 )
 
-/** Owners: the owner of what a run launches is longer than the id of its task. */
+/** Owners. They may be longer than task ids, because the owner of a run's tasks contains the id of its task. */
 export const ownerName = lazily(() => z.string().min(1).max(520))
 
-/** A duration in ms; may be longer than the platform's timers allow. */
+/** A duration in ms. It may exceed the maximum of the platform's timers. */
 export const milliseconds = lazily(() => z.number().min(0))
 
 const abortController = lazily(() =>
@@ -61,7 +61,7 @@ const abortController = lazily(() =>
   ),
 )
 
-/** An unchanged object. A record schema would leave out a field with the name `__proto__`. */
+/** An object, unchanged. A record schema would drop a field with the name `__proto__`. */
 export const jsonObject = lazily(() =>
   z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -84,7 +84,7 @@ export const registerTaskInputSchema = lazily(() =>
     owner: ownerName().optional(),
     /** The deadline, in ms. Default: none. */
     timeoutMs: milliseconds().optional(),
-    /** How long the run may take to stop after an abort, in ms. */
+    /** The grace period of the run after an abort, in ms. */
     graceMs: milliseconds().optional(),
   }),
 )
@@ -94,29 +94,31 @@ export const launchInputSchema = lazily(() =>
   registerTaskInputSchema().extend({
     /** The id of the task, without control characters. Default: generated from the subagent's name. */
     id: taskId().optional(),
-    /** `command`: a program that is started as a command. */
+    /** `command` for a program that is started as a command. */
     kind: z.literal('command').optional(),
     /** The program and its arguments, for a command. */
     command: z.array(z.string()).readonly().optional(),
-    /** Whether the caller waits for the run: it takes no slot then, unless it is a command, and is not refused at the limit. */
+    /** Whether the caller waits for the run. Unless it is a command, the task then takes no slot, and is not refused at the limit. */
     isForeground: z.boolean().optional(),
     /** Further input of the run, as JSON. Default: none. */
     params: jsonObject().optional(),
-    /** The task whose run launches it and owns it. Default: none. */
+    /** The task whose run launches and owns this one. Default: none. */
     parentId: name().optional(),
-    /** What happens when no slot is free: it is refused, or waits. Default: what the manager's option says. */
+    /** What happens when no slot is free: the launch is refused, or waits. Default: the option of the manager. */
     whenFull: z.enum(WHEN_FULL).optional(),
-    /** Which of the tasks that wait goes first: the one with the highest number. Default: 0. */
+    /** Among waiting tasks, the one with the highest number starts first. Default: 0. */
     priority: z.int().optional(),
-    /** When it is run again instead of failing. Default: what its definition says. */
+    /** When the task runs again instead of failing. Default: the policy of its definition. */
     retry: z.custom<RetryPolicy>((value) => aRetryPolicy.accepts(value), aRetryPolicy.expected).optional(),
-    /** The tasks that have to end before it starts; each must be one that its owner sees. It waits for them without a slot. Default: none. */
+    /** The tasks that must end before it starts; each must be visible to its owner. It waits without a slot. Default: none. */
     after: z.array(name()).max(MAX_AFTER).readonly().optional(),
-    /** What happens when one of them fails or is cancelled: the task fails at once (`DEPENDENCY_FAILED`), or runs when all have ended. Default: `fail`. */
+    /**
+     * What happens when one of these fails or is cancelled: the task fails at once (`DEPENDENCY_FAILED`), or runs when all have ended. Default: `fail`.
+     */
     onFailedDependency: z.enum(ON_FAILED_DEPENDENCY).optional(),
-    /** Tasks with the same key run one at a time, in their order, unless the option `limits` allows more. Default: none. */
+    /** Tasks with the same key run one at a time, in launch order, unless the option `limits` allows more. Default: none. */
     concurrencyKey: concurrencyKey().optional(),
-    /** What its runs may use, in all. Default: what its definition says. */
+    /** The limits of all its runs together. Default: the budget of its definition. */
     budget: budgetSchema().optional(),
   }),
 )
@@ -132,7 +134,7 @@ export type RegisterTaskInput = z.input<ReturnType<typeof registerTaskInputSchem
  */
 export type LaunchTaskInput = z.input<ReturnType<typeof launchInputSchema>>
 
-/** The input of the `launch` of a run, to which the task belongs. */
+/** The input of `launch` in a run. The new task belongs to that run. */
 export const childTaskInputSchema = lazily(() => launchInputSchema().omit({ owner: true, parentId: true }))
 
 export const reserveOptionsSchema = lazily(() => strictObject({ ttlMs: milliseconds().optional() }))
@@ -146,12 +148,12 @@ export const leaseRequestSchema = lazily(() =>
   }),
 )
 
-/** An owner that ends, and the owner that gets its results. */
+/** The released owner, and the owner that takes over its tasks and results. */
 export const ownerReleaseSchema = lazily(() => strictObject({ owner: ownerName(), to: ownerName().optional() }))
 
 export const cancelOptionsSchema = lazily(() => strictObject({ reason: z.string().optional() }))
 
-/** Whose tasks are paused; undefined for those of every owner. */
+/** The owner whose tasks are paused; undefined for all owners. */
 export const pausedOwnerSchema = lazily(() => ownerName().optional())
 
 export const pauseOptionsSchema = lazily(() =>
@@ -160,9 +162,9 @@ export const pauseOptionsSchema = lazily(() =>
 
 /** Options of a pause. */
 export interface PauseOptions {
-  /** Whether the results of tasks that end meanwhile are delivered (`send`, the default), or when the pause ends (`hold`). Questions are delivered always. */
+  /** Whether results are delivered during the pause (`send`, the default) or after it (`hold`). Questions are always delivered. */
   readonly deliveries?: 'hold' | 'send' | undefined
-  /** The name of the one who pauses, which lists show; at most 100 characters. Default: none. */
+  /** Who requested the pause, for lists; at most 100 characters. Default: none. */
   readonly by?: string | undefined
 }
 
@@ -170,7 +172,7 @@ export const cancelAllOptionsSchema = lazily(() => cancelOptionsSchema().extend(
 
 /** Options of a cancellation. */
 export interface CancelOptions {
-  /** Why, in words. */
+  /** The reason. */
   readonly reason?: string | undefined
 }
 
@@ -180,7 +182,7 @@ export const readOutputOptionsSchema = lazily(() =>
   strictObject({ cursor: bytes().optional(), maxBytes: bytes().optional() }),
 )
 
-/** The longest message of a progress that is kept, in UTF-16 units. */
+/** The maximum length of a progress message that is kept, in UTF-16 units. */
 const MAX_PROGRESS_CHARS = 4096
 
 export const progressSchema = lazily(() =>
@@ -194,7 +196,7 @@ export const progressSchema = lazily(() =>
   }),
 )
 
-/** Later changes have greater numbers, which must stay exact integers. */
+/** Later changes get greater numbers, which must remain exact integers. */
 const MAX_RESTORED_SEQ = 2 ** 52
 
 const attemptSchema = lazily(() =>
@@ -206,10 +208,10 @@ const attemptSchema = lazily(() =>
   }),
 )
 
-/** The fields that records have, of one status or all. */
+/** The fields of records, of one status or of all. */
 type FieldOf<R> = R extends unknown ? keyof R : never
 
-/** What a journal keeps of a task: all but what belongs to its process. */
+/** The fields that a journal keeps, without those that belong to the process. */
 type JournalField = Exclude<
   FieldOf<AsyncTaskInfo>,
   'abortController' | 'cause' | 'isForeground' | 'questions' | 'waitsFor'
@@ -227,7 +229,7 @@ export const restorableRecordSchema = lazily(() =>
       goalPrompt: z.string(),
       /** The owner to whom the result is delivered. */
       owner: ownerName().default('main'),
-      /** Its status. A queued or running task is restored as failed, since its process has ended. */
+      /** Its status. A queued or running task is restored as failed, because its process has ended. */
       status: z.enum(STATUSES),
       /** When it was launched, in ms since the epoch. */
       launchedAt: z.number(),
@@ -247,7 +249,7 @@ export const restorableRecordSchema = lazily(() =>
       timeoutMs: milliseconds().optional(),
       /** The task whose run launched it. */
       parentId: name().optional(),
-      /** How many tasks are above it. */
+      /** Its depth in its family: 1 for a child. */
       depth: z.number().int().min(1).optional(),
       /** The tasks that its run had launched and that had not ended. */
       runningChildren: z.array(name()).readonly().optional(),
@@ -257,11 +259,11 @@ export const restorableRecordSchema = lazily(() =>
       concurrencyKey: name().optional(),
       /** Its earlier runs. */
       attempts: z.array(attemptSchema()).max(10).readonly().optional(),
-      /** What its runs could use. */
+      /** The limits of its runs. */
       budget: budgetSchema().optional(),
-      /** What its runs have used. */
+      /** The sums that its runs have used. */
       spent: spentSchema().optional(),
-      /** Which run of it this is. */
+      /** The number of its current or last run, from 1. */
       attempt: z.number().int().min(1).optional(),
       /** Its result. */
       output: jsonObject().optional(),
@@ -273,19 +275,19 @@ export const restorableRecordSchema = lazily(() =>
       errorCode: z.string().optional(),
       /** Why it was cancelled. */
       cancelReason: z.string().optional(),
-      /** What its run returned after its deadline. */
+      /** The output that its run returned after the deadline. */
       lateOutput: jsonObject().optional(),
       /** The task that it continues. */
       continues: name().optional(),
       /** The session of its run. */
       session: sessionSchema().optional(),
-      /** How many messages to its run were accepted. */
+      /** The number of messages to its run that were accepted. */
       messagesSent: z.number().int().min(1).optional(),
       /** Its last progress. */
       progress: progressSchema().optional(),
-      /** The end of what it wrote. */
+      /** The end of its output. */
       outputTail: z.string().optional(),
-      /** It is a note. */
+      /** Set for a note. */
       isNote: z.literal(true).optional(),
       /** `command` for a program that was started as a command. */
       kind: z.literal('command').optional(),
@@ -297,7 +299,7 @@ export const restorableRecordSchema = lazily(() =>
       exitCode: z.number().int().optional(),
       /** The signal that ended it. */
       signal: z.string().optional(),
-      /** How many processes that it had left in its process group were ended. */
+      /** The number of processes that the program left in its process group and that were ended. */
       endedProcesses: z.number().int().min(1).optional(),
     } satisfies Record<JournalField, z.ZodType>)
     .strip(),

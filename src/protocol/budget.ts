@@ -1,4 +1,4 @@
-/** How much the runs of a task may use. */
+/** The limits of what the runs of a task may use. */
 import { z } from 'zod'
 import type { TaskBudget } from '../../machines/records.js'
 import { lazily } from './lazily.js'
@@ -25,7 +25,7 @@ export const spendSchema = lazily(() =>
  */
 export type SpentAmount = z.input<ReturnType<typeof spendSchema>>
 
-/** What the runs of a task have used. */
+/** The sums that the runs of a task have used. */
 export const spentSchema = lazily(() => spendSchema().extend({ seconds: amount().optional() }))
 
 export const budgetSchema = lazily(() =>
@@ -46,7 +46,7 @@ export const aBudget = optionsOf<TaskBudget>({
   wrapUpMs: numberFrom(0),
 })
 
-/** The smaller limit of each kind; undefined without any. */
+/** Returns the smaller limit of each kind; undefined without any limit. */
 export function smallerBudget(
   one: TaskBudget | undefined,
   other: z.output<ReturnType<typeof budgetSchema>> | undefined,

@@ -114,7 +114,7 @@ export const authenticateResponseSchema = z.object({
   code: code.optional(),
 })
 
-/** Why the server refused a task: the codes of the task manager, and those of the server. */
+/** The reasons for which the server refuses a task: the codes of the task manager, and its own. */
 export const refusalCodes = [...submitErrorCodes, 'SHUTTING_DOWN', 'TASKS_DISABLED', 'TOO_MANY_SUBSCRIPTIONS'] as const
 export const refusalCodeSchema = z.enum(refusalCodes)
 export type RefusalCode = z.infer<typeof refusalCodeSchema>
@@ -159,8 +159,8 @@ export const taskCancelResponseSchema = z.object({
 })
 
 /**
- * The answer to `subscribe_task` has a snapshot of the task. Later events follow it; for an ended task, `task_complete`. `task` is null when
- * the task is unknown or was removed: nothing was subscribed then. The answer to `subscribe_instance` has only the id.
+ * The answer to `subscribe_task` has a snapshot of the task; later events follow, and for an ended task `task_complete`. `task` is null for an unknown
+ * or removed task, to which nothing is subscribed. The answer to `subscribe_instance` has only the id.
  */
 export const subscribeAckSchema = z.object({
   type: z.literal('subscribe_ack'),
@@ -231,7 +231,7 @@ export const errorCodes = [
   'INVALID_CURSOR',
   /** The server has no task with this id. */
   'TASK_NOT_FOUND',
-  /** The task has ended: it cannot be cancelled. */
+  /** The task has ended and cannot be cancelled. */
   'TASK_ENDED',
   /** The server failed. Its log has the reason. */
   'INTERNAL_ERROR',

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 
 export const taskStatusSchema = z.enum(['queued', 'running', 'completed', 'failed', 'cancelled'])
-/** Which tasks a list has. */
+/** Selects the tasks of a list. */
 export const taskStatusFilterSchema = z.enum([...taskStatusSchema.options, 'all'])
 export const commandStatusSchema = z.enum(['pending', 'running', 'success', 'error', 'skipped'])
 export const endStatusSchema = taskStatusSchema.exclude(['queued', 'running'])
@@ -37,7 +37,7 @@ export const taskErrorSchema = commandErrorSchema.extend({
   commandId: z.string().optional(),
 })
 
-/** How people and models read a command's status: `cancelled` for one that ran when its task was cancelled. */
+/** The status of a command, for people and models: `cancelled` for a command that was running when its task was cancelled. */
 export const statusText = (status: CommandStatus, error: { readonly code: string } | undefined): string =>
   status === 'skipped' && error?.code === 'CANCELLED' ? 'cancelled' : status
 
@@ -50,7 +50,7 @@ export type CommandError = z.infer<typeof commandErrorSchema>
 const timestamp = z.number().describe('Milliseconds since the epoch.')
 const json = z.record(z.string(), z.unknown())
 
-/** Where a result is that is too large for a message. */
+/** Refers to a result that is too large for a message. */
 export const resultReferenceSchema = z.object({
   /** The path of the REST route that sends it. */
   path: z.string(),
@@ -58,10 +58,7 @@ export const resultReferenceSchema = z.object({
   bytes: z.number().int(),
 })
 
-/**
- * Where a result is that is too large for a message.
- * @useDeclaredType
- */
+/** Refers to a result that is too large for a message. */
 export type ResultReference = z.infer<typeof resultReferenceSchema>
 
 const resultRef = resultReferenceSchema.optional()
@@ -86,7 +83,7 @@ export const taskCommandSchema = z.object({
   completedAt: timestamp.optional(),
   /** The result of the tool. */
   result: z.unknown().optional(),
-  /** In its place, when a server sends a task and the result is too large. */
+  /** Replaces `result` in messages of a server, if the result is too large. */
   resultRef,
   /** Why it failed. */
   error: commandErrorSchema.optional(),
@@ -125,7 +122,7 @@ const taskFieldsSchema = z.object({
   startedAt: timestamp.optional(),
   /** When it ended, in ms since the epoch. */
   completedAt: timestamp.optional(),
-  /** How long it ran, in ms, whatever happened to the clock meanwhile; 0 if it never started. */
+  /** How long it ran, in ms, on a monotonic clock; 0 if it never started. */
   duration: z.number().optional(),
   /** Why it failed or was cancelled. */
   error: taskErrorSchema.optional(),
@@ -181,17 +178,17 @@ export const submitErrorCodes = [
   'NO_COMMANDS',
   /** No instance is connected. */
   'NO_INSTANCE',
-  /** The task names an instance that does not exist. */
+  /** The named instance does not exist. */
   'INVALID_INSTANCE',
-  /** The instance is known, and is not connected. */
+  /** The instance is known, but not connected. */
   'NOT_CONNECTED',
   /** The instance has as many queued and running tasks as `tasks.maxQueueSize` allows. */
   'QUEUE_FULL',
   /** A field is missing or invalid, or the task is larger than the limit. The message names the field. */
   'INVALID_TASK',
-  /** The store cannot take the task. */
+  /** The store cannot write the task. */
   'NOT_STORED',
-  /** The idempotency key belongs to a task that was submitted with other content. */
+  /** The idempotency key belongs to a task with different content. */
   'IDEMPOTENCY_KEY_REUSED',
 ] as const
 /**
@@ -224,7 +221,7 @@ export const taskProgressSchema = z.object({
   intention: z.string(),
   /** The result of the tool. */
   result: z.unknown().optional(),
-  /** In its place, when a server sends a task and the result is too large. */
+  /** Replaces `result` in messages of a server, if the result is too large. */
   resultRef,
   /** Why it failed. */
   error: commandErrorSchema.optional(),
@@ -242,25 +239,22 @@ export const taskProgressSchema = z.object({
  */
 export type TaskProgressMessage = z.infer<typeof taskProgressSchema>
 
-/** Sent when an instance was paused, or is paused no longer. */
+/** Sent when an instance was paused or resumed. */
 export const instancePauseSchema = z.object({
   /** The type of the message. */
   type: z.literal('instance_pause'),
   /** The id of the instance. */
   instanceId: z.string(),
-  /** Since when it is paused; absent when it is not. */
+  /** The time of the pause; absent if it was resumed. */
   pausedSince: timestamp.optional(),
   /** The time of the event, in ms since the epoch. */
   timestamp,
 })
 
-/**
- * An instance was paused, or is paused no longer.
- * @useDeclaredType
- */
+/** An instance was paused or resumed. */
 export type InstancePauseMessage = z.infer<typeof instancePauseSchema>
 
-/** Sent once, when a task has ended; no event of the task follows. As lenient as `taskSchema`. */
+/** Sent once, when a task has ended. It is the last event of the task. The schema is as lenient as `taskSchema`. */
 export const taskCompleteSchema = z.object({
   type: z.literal('task_complete'),
   taskId: z.string(),

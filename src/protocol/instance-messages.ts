@@ -10,9 +10,9 @@ import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from 
 
 const id = z.string().min(1).max(256)
 const callId = z.string().min(1).max(64)
-/** The most that the descriptions of a worker's tools may have, in bytes of JSON: all clients get them in `GET /instances`. */
+/** The maximum size of a worker's tool descriptions, in bytes of JSON. All clients receive them in `GET /instances`. */
 const MAX_TOOLS_BYTES = 256 * 1024
-/** The most calls in flight that a worker names in its `hello`. */
+/** The maximum number of calls in flight that a worker lists in its `hello`. */
 export const MAX_NAMED_CALLS = 100
 const tools = z
   .array(toolDescriptionSchema)
@@ -31,7 +31,7 @@ export const registerRequestSchema = z.object({
   tools: tools.optional().describe('The tools of the worker; may also be sent with `hello`.'),
 })
 
-/** The answer of `POST /register`. The secret identifies the worker, and is not shown again. */
+/** The answer of `POST /register`. The secret identifies the worker, and is sent only once. */
 export const registerResponseSchema = z.object({
   instanceId: id,
   secret: z.string(),

@@ -1,4 +1,4 @@
-/** The tools of an instance: described to its users, and run for one call each. */
+/** Describes and runs the tools of an instance. */
 import type { z } from 'zod'
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
@@ -10,7 +10,7 @@ import { failedResult, failureResult, toToolCallResult, type ToolCallResult } fr
 
 export type { TaskProgress } from '../../machines/records.js'
 
-/** What a tool receives besides its input. */
+/** The second argument of a tool. */
 export interface InstanceToolContext {
   /**
    * Aborts when the command is cancelled or exceeds its time limit, and when the instance is disconnected. A listener that throws is
@@ -19,20 +19,20 @@ export interface InstanceToolContext {
   readonly signal: AbortSignal
   /** Reports progress: a number, or MCP's `{ progress, total?, message? }`. Ignored after the call has ended. */
   readonly progress: (progress: number | TaskProgress) => void
-  /** The task that calls. */
+  /** The task of the command. */
   readonly taskId?: string | undefined
-  /** The command that calls. */
+  /** The command that calls the tool. */
   readonly commandId?: string | undefined
 }
 
 /**
- * A tool that commands can call by name. The tools of `agent-tasks/tools` have this shape, too. What it returns is converted to MCP
- * `content`, unless it already is; what it throws becomes an `isError` result with the error's own `code`.
+ * A tool that commands can call by name. The tools of `agent-tasks/tools` fit this interface. Its return value is converted to MCP `content`,
+ * unless it is MCP content already. An exception becomes an `isError` result with the `code` of the error.
  */
 export interface InstanceTool<Input extends z.ZodType = z.ZodType> {
   /** The `tool_name` of commands. */
   readonly name: string
-  /** What it does. */
+  /** The description. */
   readonly description?: string
   /** Validates the arguments and types the input of `execute`. */
   readonly inputSchema?: Input
@@ -56,8 +56,8 @@ export function describeTool({ name, description, inputSchema }: InstanceTool) {
 }
 
 /**
- * Runs a tool. Failures are results. It rejects only when the call was given up, and with a `ToolCallError` that the tool throws.
- * @param isAborted whether the call was given up
+ * Runs a tool. A failure is a result. Rejects only if the call was aborted, or if the tool throws a `ToolCallError`.
+ * @param isAborted whether the call was aborted
  */
 export async function runTool(
   tool: InstanceTool,
@@ -71,7 +71,7 @@ export async function runTool(
       const { field, received, expected } = describeIssue(parsed.error, args, 'arguments')
       return failedResult('INVALID_ARGUMENTS', `${field}: got ${preview(received)}, expected ${expected}.`)
     }
-    // It may have been given up while its arguments were validated: then it does not start (promise S4).
+    // The call may have been aborted during the validation, so it does not start (promise S4).
     if (isAborted()) context.signal.throwIfAborted()
     return toToolCallResult(await tool.execute(parsed === undefined ? args : parsed.data, context))
   } catch (error) {

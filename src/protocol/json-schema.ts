@@ -3,23 +3,23 @@ import { z } from 'zod'
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Never throws: what JSON Schema cannot express becomes a schema that allows any value. */
+/** Never throws. Schemas that JSON Schema cannot express allow any value. */
 export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return copyOf(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
 }
 
 /**
- * The same (draft 2020-12) for a model, without redundant keywords: several providers reject `propertyNames`, a bound of 2^53-1 means
+ * The JSON Schema (draft 2020-12) for a model, without redundant keywords: several providers reject `propertyNames`, a bound of 2^53-1 means
  * nothing to a model, and every definition costs tokens.
  */
 export function modelSchemaOf(schema: z.ZodType): JsonSchema {
   return schemaFor(schema, [])
 }
 
-/** What the tool checks itself: a model seldom breaks it, and the error says what was expected. */
+/** Keywords that the tool checks itself. A model seldom violates them, and the error names the expected value. */
 const CHECKED = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'default'] as const
 
-/** The same in the fewest bytes, for a list of tools that every client pays for with each of its turns. */
+/** A schema with the fewest bytes, for a list of tools that is part of every turn of every client. */
 export function shortSchemaOf(schema: z.ZodType): JsonSchema {
   return schemaFor(schema, CHECKED)
 }

@@ -40,27 +40,24 @@ export const monitorInputSchema = ({ maxEvents, maxSeconds }: { maxEvents: numbe
     taskId: z.string().min(1).max(512).optional(),
     file: z.string().min(1).max(1024).optional(),
     /**
-     * Which lines are reported: those with a text, with one of several texts, or with a match of a regular expression (which needs the package
-     * `re2js`). Lines are searched without codes of terminals, and in their first 4096 characters.
+     * Selects the reported lines: those that contain a text, or one of several texts, or that match a regular expression (which needs the package
+     * `re2js`). Terminal codes are removed from lines, and only their first 4096 characters are searched.
      */
     match: match(),
-    /** How many events end it. Default: `monitors.maxEvents`. */
+    /** The number of events after which it ends. Default: `monitors.maxEvents`. */
     maxEvents: z.int().min(1).max(maxEvents).default(maxEvents),
-    /** The time without new output after which it ends, in seconds. Default: no limit. */
+    /** It ends after this time without new output, in seconds. Default: no limit. */
     idleSeconds: seconds.optional(),
-    /** How long it runs, in seconds. Default: 300, or `monitors.maxSeconds` if that is less. */
+    /** The time after which it ends, in seconds. Default: 300, or `monitors.maxSeconds` if that is less. */
     seconds: seconds.default(Math.min(300, maxSeconds)),
-    /** What it is for: its events say it. Default: nothing. */
+    /** Its purpose, for its events. Default: none. */
     description: z.string().max(100).optional(),
-    /** Whom it wakes. Default: `main`. */
+    /** The owner that receives its events. Default: `main`. */
     owner: z.string().min(1).max(520).default('main'),
   }).refine(({ taskId, file }) => (taskId === undefined) !== (file === undefined), 'either taskId or file')
 }
 
-/**
- * What a monitor looks for, and for how long.
- * @useDeclaredType
- */
+/** What a monitor looks for, and its limits. */
 export type MonitorOptions = Omit<z.input<ReturnType<typeof monitorInputSchema>>, 'taskId' | 'file'>
 
 export const storedMonitorSchema = lazily(() =>
@@ -71,9 +68,9 @@ export const storedMonitorSchema = lazily(() =>
     /** The file, and the first byte that it has not read. */
     position: z.int().min(0),
     inode: z.string().optional(),
-    /** The run of its task that has written what it has read. */
+    /** The run of its task that has written the read output. */
     attempt: z.int().optional(),
-    /** Whether it ends its task with itself. */
+    /** Whether its task ends with it. */
     isOwn: z.boolean().optional(),
   }),
 )

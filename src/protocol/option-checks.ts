@@ -5,9 +5,9 @@
 import { InvalidInputError, InvalidSettingError } from '../errors.js'
 import { expectedName } from '../text/nearest-name.js'
 
-/** What the value of an option must be. */
+/** A check of an option's value. */
 export interface OptionType {
-  /** The same in words. */
+  /** The expected value, for errors. */
   readonly expected: string
   readonly accepts: (value: unknown) => boolean
   /** Whether the option must be given. */
@@ -16,7 +16,7 @@ export interface OptionType {
   readonly isNumber?: boolean
   /** Whether errors do not show the value. */
   readonly isSecret?: boolean
-  /** Checks what an accepted value contains; `path` names the value in errors. */
+  /** Checks the content of an accepted value. `path` names the value in errors. */
   readonly checkContent?: (value: unknown, path: readonly string[]) => void
 }
 
@@ -68,7 +68,7 @@ function checkValue(value: unknown, type: OptionType, path: readonly string[]): 
   throw new InvalidInputError(path.join('.'), received, type.expected)
 }
 
-/** The options that a table has, of an object that may have more. */
+/** Returns the options of a table from an object that may have others. */
 export function pickOptions<Options>(from: object, types: OptionTypes<Options>): Options {
   return Object.fromEntries(Object.entries(from).filter(([name]) => Object.hasOwn(types, name))) as Options
 }
@@ -76,7 +76,7 @@ export function pickOptions<Options>(from: object, types: OptionTypes<Options>):
 /** Replaces a value that may be a secret. */
 const HIDDEN = '(not shown)'
 
-/** A text under a misspelt name may be a secret. */
+/** Text under a misspelt name may be a secret. */
 const shown = (value: unknown): unknown => (typeof value === 'string' || isRecord(value) ? HIDDEN : value)
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -84,7 +84,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
 
-/** Checked where it is used. */
+/** Checked by the code that uses it. */
 export const anything: OptionType = { expected: 'a value', accepts: () => true }
 export const aFunction: OptionType = { expected: 'a function', accepts: isFunction }
 export const aBoolean: OptionType = { expected: 'true or false', accepts: (value) => typeof value === 'boolean' }
@@ -175,7 +175,7 @@ export const someOf = (type: OptionType): OptionType => ({
   accepts: (value) => Array.isArray(value) && value.length > 0,
 })
 
-/** Such values by name. */
+/** An object with such values. */
 export const recordOf = (type: OptionType): OptionType => ({
   ...anObject,
   checkContent: (value, path) => {
@@ -185,7 +185,7 @@ export const recordOf = (type: OptionType): OptionType => ({
 
 const aZodSchema = objectWith('a zod schema', 'safeParseAsync')
 
-/** Such options, or an instance of a class, which may have further fields of its own. */
+/** Checks options, or an instance of a class, which may have other fields. */
 export function checkEntry<Options>(value: object, types: OptionTypes<Options>, path: readonly string[]): void {
   const isPlain = [Object.prototype, null].includes(Object.getPrototypeOf(value) as object | null)
   if (isPlain) checkOptionNames(value, Object.keys(types), path)

@@ -1,11 +1,11 @@
-/** What a run returned or threw, as an output or as text. */
+/** Converts the return value or the exception of a run to an output or a text. */
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toJsonText } from '../json/json-text.js'
 import { toPlainData } from '../json/plain-data.js'
 import { cutText, lastChars } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
 
-/** The longest reason of a failure that a record keeps, and the longest name and code of an error, in UTF-16 units. */
+/** The maximum length of a failure's text, name and code in a record, in UTF-16 units. */
 export const MAX_ERROR_CHARS = 65_536
 const MAX_NAME_CHARS = 256
 
@@ -26,7 +26,7 @@ export function describeFailure(reason: unknown): string {
   return messageOf(reason) ?? `The run failed with ${preview(reason)}.`
 }
 
-/** The message of an error, or its name. A thrown value may be anything, and reading it may throw. */
+/** The message of an error, or its name. Any value can be thrown, and reading its fields may throw. */
 export function messageOf(reason: unknown): string | undefined {
   if (typeof reason !== 'object' || reason === null) return undefined
   try {
@@ -38,7 +38,7 @@ export function messageOf(reason: unknown): string | undefined {
   }
 }
 
-/** Why a run failed: in words, by the name and code of the error, and as it was thrown. Never throws. */
+/** Describes a failed run: the text, the name and code of the error, and the thrown value. Never throws. */
 export function failureOf(reason: unknown): TaskFailure {
   const error = boundedError(describeFailure(reason))
   if (typeof reason !== 'object' || reason === null) return { error }
@@ -52,7 +52,7 @@ export function failureOf(reason: unknown): TaskFailure {
   }
 }
 
-/** Both ends of a reason that is too long. */
+/** Keeps both ends of a text that is too long. */
 function boundedError(error: string): string {
   if (error.length <= MAX_ERROR_CHARS) return error
   const end = lastChars(error, MAX_ERROR_CHARS / 4)
@@ -60,7 +60,7 @@ function boundedError(error: string): string {
   return `${start}\n[${error.length - start.length - end.length} characters are left out here]\n${end}`
 }
 
-/** A field of a thrown value; undefined when reading it throws. */
+/** A field of a thrown value; undefined if reading it throws. */
 export function readField(from: unknown, field: string): unknown {
   try {
     return typeof from === 'object' && from !== null ? (from as Record<string, unknown>)[field] : undefined

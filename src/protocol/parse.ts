@@ -1,4 +1,4 @@
-/** Validates input. An error says in one sentence which field is invalid, its value, and what was expected. */
+/** Validates input. An error names the invalid field, its value, and the expected value in one sentence. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
@@ -33,7 +33,10 @@ export function describeIssue(
   return { field, received, expected: expectation(issue) }
 }
 
-/** A misspelt field is also a missing one: name what was written. In a union, the issue of the only alternative whose type the value has. */
+/**
+ * Selects the issue to report. A misspelt field also counts as missing, so the name that was written is reported. In a union, the issue of the only
+ * alternative whose type the value has is reported.
+ */
 function mainIssue(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (issue?.code !== 'invalid_union') return issue
@@ -66,7 +69,7 @@ function expectation(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The maximum length of the values that are listed, in characters. */
+/** The maximum length of a list of values, in characters. */
 const VALUES_CHARS = 1000
 
 function valuesText(values: readonly unknown[]): string {
@@ -74,7 +77,7 @@ function valuesText(values: readonly unknown[]): string {
   return `one of ${text.length <= VALUES_CHARS ? text : `${cutText(text, VALUES_CHARS)}... (${values.length} values)`}`
 }
 
-/** What each part of a union expects; undefined for one without parts. */
+/** What each alternative of a union expects; undefined for a union without alternatives. */
 function unionText(issues: readonly z.core.$ZodIssue[]): string | undefined {
   if (issues.length === 0) return undefined
   const values = issues.flatMap((issue) => (issue.code === 'invalid_value' ? [...issue.values] : []))

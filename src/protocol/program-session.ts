@@ -1,9 +1,9 @@
-/** How a program goes on with a session: an option of runners, and a part of the configuration, so that every field has a description. */
+/** How a program resumes a session. It is an option of runners and a part of the configuration, so every field has a description. */
 import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
 
-/** A field of the JSON that a program prints: of its one value, or of the lines whose `type` is this one. */
+/** A field of a program's JSON output: of its single value, or of the lines with this `type`. */
 export const PRINTED_FIELD = /^(?:json:|jsonl:([^/]+)\/)([^/]+)$/
 
 const field = lazily(() => z.string().regex(PRINTED_FIELD, "'json:FIELD' or 'jsonl:TYPE/FIELD'"))

@@ -119,7 +119,7 @@ export const healthSchema = z.object({
   rateLimitMax: z.number().int().optional().describe('The most requests of one address per minute.'),
 })
 
-/** `GET /info`: where everything is. `GET /` answers with the same. */
+/** `GET /info`: the addresses of all interfaces. `GET /` returns the same. */
 export const serverInfoSchema = z.object({
   name: z.literal('agent-tasks'),
   version: z.string(),
@@ -167,7 +167,7 @@ export const toolArgumentsSchema = z
     'The arguments of the tool, and maybe `instanceId`. Default: the first connected instance that has the tool.',
   )
 
-/** 200 of `GET /api/tools`: each name once. */
+/** 200 of `GET /api/tools`. Each name occurs once. */
 export const toolListSchema = z.object({
   tools: z.array(
     toolDescriptionSchema.extend({ instances: z.array(z.string()).describe('The connected instances that have it.') }),

@@ -1,14 +1,14 @@
-/** When a task is run again. */
+/** Retry policies: when a task runs again. */
 import { integerFrom, listOf, numberFrom, optionsOf, required, someOf, type OptionType } from './option-checks.js'
 
 /**
- * Why the run of a task may have to be repeated. `interrupted`: the process that ran it has ended, or it failed with the code `INTERRUPTED`. `start-failed`: the run could not be
- * started. `exit-code`: a program ended with another code than 0. `timeout`: its deadline passed, and it stopped within its grace period.
- * `rate-limited`: it failed with the code `RATE_LIMITED` or the status 429.
+ * The reasons for running a task again. `interrupted`: its process has ended, or the run failed with the code `INTERRUPTED`. `start-failed`: the run
+ * could not be started. `exit-code`: a program ended with an exit code other than 0. `timeout`: the deadline passed, and the run stopped within its
+ * grace period. `rate-limited`: the run failed with the code `RATE_LIMITED` or the status 429.
  */
 export type RetryReason = 'interrupted' | 'start-failed' | 'exit-code' | 'timeout' | 'rate-limited'
 
-/** All of them. */
+/** All reasons. */
 export const RETRY_REASONS = [
   'interrupted',
   'start-failed',
@@ -17,19 +17,19 @@ export const RETRY_REASONS = [
   'rate-limited',
 ] as const satisfies readonly RetryReason[]
 
-/** How long a task waits for its next run: `initialMs`, then `factor` times as long each time, at most `maxMs`. */
+/** The wait before the next run: `initialMs`, then `factor` times as long each time, at most `maxMs`. */
 export interface RetryBackoff {
   /** The wait before the second run, in ms. Default 1000. */
   readonly initialMs?: number | undefined
-  /** The longest wait, in ms. Default 60000. */
+  /** The maximum wait, in ms. Default 60000. */
   readonly maxMs?: number | undefined
-  /** How much longer each wait is than the last: a number >= 1. Default 2. */
+  /** Each wait is the previous wait times this number (>= 1). Default 2. */
   readonly factor?: number | undefined
 }
 
-/** When a task is run again instead of failing. */
+/** When a task runs again instead of failing. */
 export interface RetryPolicy {
-  /** How many runs a task may have in all, the first one included: an integer >= 1. */
+  /** The maximum number of runs, including the first: an integer >= 1. */
   readonly attempts: number
   /** The failures after which the task runs again. Any other failure ends it. */
   readonly on: readonly RetryReason[]
@@ -44,7 +44,7 @@ const aRetryReason: OptionType = {
   accepts: (value) => RETRY_REASONS.some((reason) => reason === value),
 }
 
-/** When a step or a run is repeated. */
+/** The back-off of a step or a run. */
 export const aBackoff = optionsOf<RetryBackoff>({
   initialMs: numberFrom(0),
   maxMs: numberFrom(0),
@@ -58,7 +58,7 @@ export const aRetryPolicy = optionsOf<RetryPolicy>({
   exitCodes: listOf(integerFrom(1)),
 })
 
-/** How long to wait after a run, in ms. @param attempt which run it was, from 1 */
+/** The wait after a run, in ms. @param attempt the number of that run, from 1 */
 export function backoffMs(
   { initialMs = 1000, maxMs = 60_000, factor = 2 }: RetryBackoff = {},
   attempt: number,

@@ -1,4 +1,4 @@
-/** The input of schedules, their limits, and what is stored of them. */
+/** The input of schedules, their limits, and their stored form. */
 import { z } from 'zod'
 import { jsonObject, milliseconds, name, ownerName } from './async-tasks.js'
 import { lazily } from './lazily.js'
@@ -7,9 +7,9 @@ import { strictObject } from './strict-object.js'
 
 /** Limits of schedules. */
 export interface ScheduleOptions {
-  /** The most schedules of one owner. Default 100. */
+  /** The maximum number of schedules of one owner. Default 100. */
   readonly maxPerOwner?: number
-  /** The shortest time between two firings of one schedule, in ms, at least 1000. Default 10000. */
+  /** The minimum time between two firings of one schedule, in ms; at least 1000. Default 10000. */
   readonly minPeriodMs?: number
 }
 
@@ -20,15 +20,15 @@ export const scheduleOptionTypes: OptionTypes<ScheduleOptions> = {
   minPeriodMs: numberFrom(LEAST_PERIOD_MS),
 }
 
-/** The longest wait and the longest period, in ms: ten years. */
+/** The maximum wait and the maximum period, in ms: ten years. */
 export const MAX_AHEAD_MS = 10 * 366 * 86_400_000
 
-/** The longest message, and the longest goal of a task, in UTF-16 units. */
+/** The maximum length of a message, and of a task's goal, in UTF-16 units. */
 export const scheduledText = lazily(() => z.string().min(1).max(4000))
 
 /** What happens to firings that fell due while no host was running: one firing for all of them, or none. */
 export const MISSED = ['once', 'skip'] as const
-/** What happens to a firing while the task of an earlier one has not ended: it is skipped, or launches another task. */
+/** Whether a schedule fires while the task of an earlier firing has not ended: the firing is skipped, or launches another task. */
 export const OVERLAP = ['skip', 'allow'] as const
 
 const duration = lazily(() => z.number().min(0).max(MAX_AHEAD_MS))
@@ -43,7 +43,7 @@ function isTimeZone(timeZone: string): boolean {
 }
 
 const keptFields = lazily(() => ({
-  /** How long to wait for the one firing, in ms. */
+  /** The wait before the only firing, in ms. */
   in: duration().optional(),
   /** The time between two firings, in ms. */
   every: duration().min(LEAST_PERIOD_MS).optional(),
@@ -53,9 +53,12 @@ const keptFields = lazily(() => ({
     .max(200)
     .regex(/^\s*(?:\S+\s+){4}\S+\s*$|^@[a-z]+$/i, 'a cron expression of five fields')
     .optional(),
-  /** The text that wakes the owner. */
+  /** The message that is delivered to the owner. */
   message: scheduledText().optional(),
-  /** The task to launch instead: the name of a subagent that `findRunner` knows, its goal, further input (at most 4000 bytes of JSON), and its deadline in ms. */
+  /**
+   * The task that is launched instead: the name of a subagent that `findRunner` knows, its goal, further input (at most 4000 bytes of JSON), and its
+   * deadline in ms.
+   */
   launch: strictObject({
     subagent: name(),
     goal: scheduledText(),
@@ -68,15 +71,15 @@ const keptFields = lazily(() => ({
 export const scheduleInputSchema = lazily(() =>
   strictObject({
     ...keptFields(),
-    /** The time of the one firing: a date, an ISO time with an offset, or, with `timeZone`, a local time such as `2027-03-28T09:00`. */
+    /** The time of the only firing: a date, an ISO time with an offset, or, with `timeZone`, a local time such as `2027-03-28T09:00`. */
     at: z.union([z.string().max(64), z.date()]).optional(),
     /** The time zone of `cron`, of a local `at`, and of times in texts, such as `Europe/Berlin`. Default: that of the system. */
     timeZone: zone().optional(),
-    /** Who is woken, or owns the task. Default: `main`. */
+    /** The owner that gets the message or owns the task. Default: `main`. */
     owner: ownerName().optional(),
     /** What happens to firings that fell due while no host was running: one firing for all of them (`once`, the default), or none. */
     missed: z.enum(MISSED).optional(),
-    /** What happens to a firing while the task of an earlier one has not ended: it is skipped (`skip`, the default), or launches another task. */
+    /** Whether it fires while the task of an earlier firing has not ended: no (`skip`, the default), or yes, with another task (`allow`). */
     overlap: z.enum(OVERLAP).optional(),
   }),
 )
@@ -95,16 +98,16 @@ export const scheduleInfoSchema = lazily(() =>
     id: name(),
     owner: ownerName(),
     ...keptFields(),
-    /** When it fires next, in ms since the epoch. */
+    /** The time of the next firing, in ms since the epoch. */
     next: z.number().min(0).max(8.64e15),
     timeZone: zone(),
     missed: z.enum(MISSED),
     overlap: z.enum(OVERLAP),
-    /** How often it has fired. */
+    /** The number of firings. */
     fired: count(),
     /** The number of firings that fell due while no host was running. */
     missedFirings: count(),
-    /** How many firings were skipped, because the task of an earlier one had not ended. */
+    /** The number of firings that were skipped because the task of an earlier firing had not ended. */
     skippedFirings: count(),
     /** The last task that it launched. */
     lastTaskId: name().optional(),

@@ -1,4 +1,4 @@
-/** Objects that refuse fields which they do not have, and name the field that was probably meant. */
+/** Objects that refuse unknown fields, and suggest the field that was probably meant. */
 import { z } from 'zod'
 import { nearestName } from '../text/nearest-name.js'
 
@@ -13,7 +13,7 @@ export function strictObject<Shape extends z.core.$ZodLooseShape>(shape: Shape):
 /** Describes an unknown field; undefined for any other issue, so that zod describes it. */
 function describeUnknownField(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== 'unrecognized_keys') return undefined
-  // `extend` and `omit` keep this function: the issue has the schema with the fields of now.
+  // `extend` and `omit` keep this function, so the fields come from the schema of the issue.
   const known = issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape) : []
   const nearest = nearestName(issue.keys[0] ?? '', known)
   if (nearest !== undefined) return `${NO_SUCH_FIELD}; the nearest is ${nearest}`

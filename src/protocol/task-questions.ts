@@ -6,22 +6,22 @@ import { toPlainData } from '../json/plain-data.js'
 import { strictObject } from './strict-object.js'
 
 /**
- * JavaScript backtracks when it matches a regular expression. One of ten characters can take hours for an answer of fifty, and nothing more
- * runs meanwhile. MCP's forms have no patterns either (ADR 27).
+ * JavaScript's regular expressions backtrack: one of ten characters can take hours for an answer of fifty, and blocks the process. MCP's forms
+ * have no patterns either (ADR 27).
  */
 const PATTERN_KEYWORDS = ['pattern', 'patternProperties', 'propertyNames']
 
-/** A few references to each other stand for millions of schemas, or for endlessly many. MCP's forms have none. */
+/** A few references to each other can describe millions of schemas, or infinitely many. MCP's forms have none. */
 const REFERENCE_KEYWORDS = ['$ref', '$dynamicRef', '$recursiveRef']
 
 const REFUSED_KEYWORDS = [...PATTERN_KEYWORDS, ...REFERENCE_KEYWORDS]
 const VALUE_KEYWORDS = ['const', 'enum', 'default', 'examples']
 const NAMED_SCHEMAS = ['properties', '$defs', 'definitions', 'dependentSchemas']
 
-/** The longest question, in characters. */
+/** The maximum length of a question, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
-/** The largest schema of an answer, in bytes of JSON: a few shared parts can stand for millions of schemas. */
+/** The maximum size of an answer's schema, in bytes of JSON. A few shared parts can describe millions of schemas. */
 const MAX_SCHEMA_BYTES = 100_000
 
 /** The default schema of an answer: one text, named `answer`. */
@@ -31,12 +31,12 @@ const TEXT_ANSWER: Readonly<Record<string, unknown>> = Object.freeze({
   required: Object.freeze(['answer']),
 })
 
-/** Copied before it is checked, since an object with getters may differ each time it is read. */
+/** Copied before it is checked, because getters may return another value each time. */
 const objectSchema = lazily(() =>
   z
     .record(z.string(), z.unknown())
     .transform((schema) => toPlainData(schema) as Readonly<Record<string, unknown>>)
-    // First of all: what is read after it is read once for each place where it stands.
+    // Checked first, because later checks read a shared part once for each of its places.
     .refine((schema) => jsonBytes(schema, MAX_SCHEMA_BYTES) <= MAX_SCHEMA_BYTES, {
       message: `a JSON Schema of at most ${MAX_SCHEMA_BYTES} bytes`,
       abort: true,
@@ -45,7 +45,7 @@ const objectSchema = lazily(() =>
     .refine(isReadable, 'a JSON Schema that can be read'),
 )
 
-/** The most choices of a question, and the longest one, in characters. */
+/** The maximum number of choices, and the maximum length of one, in characters. */
 const MAX_CHOICES = 100
 const MAX_CHOICE_CHARS = 500
 
@@ -64,7 +64,7 @@ const choicesSchema = lazily(() =>
 
 const message = lazily(() => z.string().min(1).max(MAX_MESSAGE_CHARS))
 
-/** A question that is only text is answered with text. */
+/** A question without a schema is answered with text. */
 export const taskQuestionSchema = lazily(() =>
   z
     .union([
@@ -111,13 +111,13 @@ export const taskAnswerSchema = lazily(() =>
 /** Validates the content of an answer. The schema of a question is always readable. */
 export const answerSchemaOf = (schema: Readonly<Record<string, unknown>>): z.ZodType => z.fromJSONSchema(schema)
 
-/** Whether a schema, or one within it, has such a keyword. It is plain data of limited size, so it ends. */
+/** Whether a schema contains such a keyword at any depth. It is plain data of limited size, so the recursion ends. */
 function hasRefused(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false
   return Object.entries(schema).some(([keyword, value]) => {
     if (REFUSED_KEYWORDS.includes(keyword)) return true
     if (VALUE_KEYWORDS.includes(keyword)) return false
-    // Here a key is a name, not a keyword.
+    // The keys of these objects are names, not keywords.
     if (NAMED_SCHEMAS.includes(keyword)) return Object.values(Object(value) as object).some(hasRefused)
     return hasRefused(value)
   })

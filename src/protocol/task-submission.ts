@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { lazily } from './lazily.js'
 import { strictObject } from './strict-object.js'
 
-/** The most commands a task may have. */
+/** The maximum number of commands of a task. */
 export const MAX_COMMANDS = 1000
 
 /** One command of a submission. */
@@ -34,7 +34,7 @@ export const taskSubmitSchema = lazily(() =>
   }),
 )
 
-/** A submission as a server receives it: fields that this version does not know are dropped, because a client may be newer. */
+/** A submission as a server receives it. Unknown fields are dropped, because a client may be newer. */
 export const receivedTaskSchema = lazily(() =>
   taskSubmitSchema()
     .extend({ commands: z.array(commandInputSchema().strip()).max(MAX_COMMANDS) })

@@ -1,22 +1,22 @@
 /**
- * The port for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry, and no other module imports that. Without one, nothing is
- * measured and nothing is sent.
+ * The interface for traces and metrics. `agent-tasks/telemetry` implements it with OpenTelemetry, which no other module imports. Without an
+ * implementation, nothing is measured or sent.
  */
 import type { Observable } from 'rxjs'
 import type { TaskTransition } from '../../machines/records.js'
 import { objectWith } from './option-checks.js'
 
-/** Why a queued task waits, besides for a slot: the first that applies. */
+/** Why a queued task waits, besides for a slot: the first reason that applies. */
 export const WAIT_REASONS = ['pause', 'dependency', 'key', 'subagent', 'rate'] as const
 
-/** Why a monitor has ended: `source`, what it reads has ended or is missing; `events` and `rate`, its limits. */
+/** Why a monitor has ended. `source`: its source has ended or is missing; `events` and `rate`: its limits. */
 export type MonitorEnd = 'source' | 'events' | 'rate' | 'time' | 'idle' | 'cancelled'
 
-/** A span of another process or of another time, as W3C Trace Context writes it. */
+/** A span of another process or time, in the format of W3C Trace Context. */
 export interface TraceContext {
-  /** The trace and the span. */
+  /** The ids of the trace and the span. */
   readonly traceparent: string
-  /** What vendors add. */
+  /** Data of vendors. */
   readonly tracestate?: string | undefined
 }
 
@@ -26,59 +26,59 @@ export interface OperationStart {
   readonly type: 'invoke_agent' | 'execute_tool'
   /** The name of the subagent or of the tool. */
   readonly name: string
-  /** The span that it belongs to. Default: that of the calling code. */
+  /** The parent span. Default: the span of the calling code. */
   readonly parent?: TraceContext | undefined
-  /** Whether it was asked for by another process, over MCP. */
+  /** Whether another process requested it over MCP. */
   readonly isServed?: boolean
   /** The id of the call. */
   readonly callId?: string | undefined
-  /** The task that it belongs to. */
+  /** The id of its task. */
   readonly taskId?: string | undefined
-  /** Which attempt of its task it is, from 1. */
+  /** The number of the task's run, from 1. */
   readonly attempt?: number
-  /** The goal, or the arguments. Recorded only where that was asked for. */
+  /** The goal or the arguments. Recorded only on request. */
   readonly input?: unknown
 }
 
 /** How an operation has ended. */
 export interface OperationEnd {
-  /** The kind of failure; undefined when it succeeded. */
+  /** The kind of failure; undefined after a success. */
   readonly errorType?: string | undefined
-  /** The failure in words. Recorded only where that was asked for. */
+  /** The text of the failure. Recorded only on request. */
   readonly error?: string | undefined
-  /** What it returned. Recorded only where that was asked for. */
+  /** The returned value. Recorded only on request. */
   readonly output?: unknown
 }
 
-/** An operation that has begun. */
+/** A running operation. */
 export interface Operation {
-  /** Its span, for what belongs to it in other processes; undefined when it is not recorded. */
+  /** Its span, as the parent of operations in other processes; undefined if it is not recorded. */
   readonly trace: TraceContext | undefined
-  /** Runs its work: what that starts belongs to it. */
+  /** Runs the work. Operations that start inside become its children. */
   run<T>(work: () => T): T
-  /** Ends it. The first call counts. */
+  /** Ends the operation. Further calls have no effect. */
   end(end?: OperationEnd): void
 }
 
-/** Tasks that are counted. */
+/** The tasks of a manager, for metrics. */
 export interface WatchedTasks {
-  /** What they are: tasks of an agent, or lists of commands. */
+  /** Async tasks, or command tasks. */
   readonly kind: 'task' | 'command_task'
-  /** How many there are now. */
+  /** The current numbers. */
   readonly counts: () => Readonly<Record<'running' | 'queued', number> & Partial<Record<'owed' | 'pauses', number>>>
-  /** Why the queued ones wait besides for a slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
+  /** Why queued tasks wait, besides for a slot: `pause`, `dependency`, `key`, `subagent` or `rate`. */
   readonly waiting?: () => readonly string[]
-  /** How often each has happened: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends` with a space and a reason. */
+  /** Totals by name: `firings`, `missed_firings`, `skipped_firings`, `monitor_events`, and `monitor_ends` followed by a space and a reason. */
   readonly totals?: () => ReadonlyMap<string, number>
-  /** Their transitions; deliveries are counted of them. */
+  /** The transitions of the tasks, from which deliveries are counted. */
   readonly transitions$?: Observable<TaskTransition>
 }
 
-/** Receives what happens. */
+/** Records operations and metrics. */
 export interface Telemetry {
   /** The span of the calling code; undefined outside a trace. */
   current(): TraceContext | undefined
-  /** Runs work that belongs to a span of another process. Without one it only runs the work. */
+  /** Runs work as a child of a span of another process. Without a span it only runs the work. */
   within<T>(parent: TraceContext | undefined, work: () => T): T
   /** Begins an operation. */
   start(operation: OperationStart): Operation
@@ -88,7 +88,7 @@ export interface Telemetry {
 
 export const aTelemetry = objectWith('a Telemetry', 'current', 'within', 'start', 'watch')
 
-/** The trace that a message names; undefined when it names none. */
+/** The trace context in a message; undefined if there is none. */
 export function traceOf(carrier: Readonly<Record<string, unknown>> | undefined): TraceContext | undefined {
   const { traceparent, tracestate } = carrier ?? {}
   if (typeof traceparent !== 'string' || traceparent.length > MAX_TRACEPARENT) return undefined
@@ -96,14 +96,14 @@ export function traceOf(carrier: Readonly<Record<string, unknown>> | undefined):
   return { traceparent, ...(hasState && { tracestate }) }
 }
 
-/** The longest values that are passed on, in characters: those of version 00, with room for later ones, and what W3C asks for at least. */
+/** The maximum length of values that are passed on, in characters: those of version 00, with room for later versions. */
 const MAX_TRACEPARENT = 256
 const MAX_TRACESTATE = 8192
 
 /** The kind of failure of a tool that returned an error. */
 export const TOOL_ERROR = 'tool_error'
 
-/** The kind of a failure that a call has thrown. */
+/** The kind of failure of an exception. */
 export function errorTypeOf(reason: unknown): string {
   try {
     const { code, name } = Object(reason) as { readonly code?: unknown; readonly name?: unknown }
@@ -114,5 +114,5 @@ export function errorTypeOf(reason: unknown): string {
   }
 }
 
-/** What a code or the name of a class looks like. Other texts may have content in them, and each would be a metric of its own. */
+/** The format of codes and class names. Other texts may contain user data, and each would be a metric of its own. */
 const ERROR_TYPE = /^[\w.:-]{1,64}$/
