@@ -50,6 +50,10 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
+        // Guides and concepts come before the API, decisions and changes. The browser gets the text of this function.
+        miniSearch: {
+          searchOptions: { boostDocument: (id: string) => (/\/(api|adr|changelog|guarantees)\b/.test(id) ? 0.2 : 1) },
+        },
         // A name of the API is one entry, with its parameters: their headings are left out.
         _render: (source, env, markdown) => {
           const html = markdown.render(source, env)

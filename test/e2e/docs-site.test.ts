@@ -156,7 +156,11 @@ describe('the documentation site', () => {
     await page.keyboard.press('Control+KeyK')
     await page.locator('#localsearch-input').waitFor()
     await page.keyboard.type('exactly once')
-    await page.locator('#localsearch-list [role=option] .title').first().waitFor()
+    const results = page.locator('#localsearch-list [role=option] a')
+    await results.first().waitFor()
+    const hrefs = await results.evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+    // Pages for users come first.
+    expect(hrefs.slice(0, 5).filter((href) => /\/(adr|changelog|guarantees)\b/.test(href))).toEqual([])
     await page.keyboard.press('Enter')
     await page.waitForURL((url) => !url.pathname.endsWith('/server.html'))
     await page.waitForFunction("document.querySelector('main').innerText.toLowerCase().includes('exactly once')")
