@@ -158,9 +158,9 @@ describe('the documentation site', () => {
     await page.keyboard.type('exactly once')
     const results = page.locator('#localsearch-list [role=option] a')
     await results.first().waitFor()
-    const hrefs = await results.evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''))
+    const hrefs = await Promise.all((await results.all()).map((result) => result.getAttribute('href')))
     // Pages for users come first.
-    expect(hrefs.slice(0, 5).filter((href) => /\/(adr|changelog|guarantees)\b/.test(href))).toEqual([])
+    expect(hrefs.slice(0, 5).join()).not.toMatch(/\/(adr|changelog|guarantees)\b/)
     await page.keyboard.press('Enter')
     await page.waitForURL((url) => !url.pathname.endsWith('/server.html'))
     await page.waitForFunction("document.querySelector('main').innerText.toLowerCase().includes('exactly once')")
