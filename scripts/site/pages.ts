@@ -41,7 +41,7 @@ export const siteSections: readonly SiteSection[] = [
       'troubleshooting',
     ],
   },
-  { title: 'Concepts', pages: ['delivery', 'durability', 'scale'] },
+  { title: 'Concepts', pages: ['terms', 'delivery', 'durability', 'scale'] },
   { title: 'Reference', pages: ['options', 'configuration', 'cli', 'protocol', 'errors', 'tools', 'machines', 'api/'] },
   {
     title: 'Project',
