@@ -22,6 +22,7 @@ import {
   workerMessageSchema,
 } from '../src/protocol/instance-messages.js'
 import { readBlocks, readPrograms, type DocProgram } from './doc-blocks.js'
+import { documents } from './site/documents.js'
 
 /** The schema of the lines of a `jsonl` block, by its flag. */
 const messages = {
@@ -39,11 +40,9 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 // Inside the repository, so that the package name resolves to it.
 const folder = join(root, 'reports', 'docs')
 
-const documents = [
-  'README.md',
-  ...list('docs').filter((name) => name.endsWith('.md') && !/^docs\/(?:api|reference)\//.test(name)),
-]
-const blocks = documents.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
+process.chdir(root)
+const files = documents().filter((file) => !file.startsWith('docs/reference/'))
+const blocks = files.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
 const failures: string[] = []
 /** The types of messages that the documents show. */
 const seen = new Set<string>()
@@ -56,7 +55,7 @@ const server = await startTaskServer({
   env: {},
   logLevel: 'silent',
 })
-const programs = documents
+const programs = files
   .flatMap((file) => readPrograms(blocks.filter((block) => block.file === file)))
   .map((program) => ({ ...program, path: write(program) }))
 const sessions = list('docs/examples/sessions').map((file) => ({ file, line: 1, text: '', path: join(root, file) }))
@@ -66,7 +65,7 @@ await server.close()
 
 for (const failure of failures) console.error(`docs: FAILED: ${failure}`)
 console.log(
-  `docs: ${programs.length} programs of ${documents.length} documents, ${sessions.length} sessions, ${failures.length} failed`,
+  `docs: ${programs.length} programs of ${files.length} documents, ${sessions.length} sessions, ${failures.length} failed`,
 )
 process.exit(failures.length === 0 ? 0 : 1)
 
