@@ -37,6 +37,7 @@ const everyoneMayUse = [
   'node-builtins',
   'process-identity',
   'regular-file',
+  'private-file',
 ]
   .map((name) => `^src/${name}[.]ts$`)
   .concat('^src/text/')

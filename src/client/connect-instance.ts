@@ -36,6 +36,7 @@ import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type FetchLike, type SocketConstructor } from './platform.js'
 import { createReconnection, reconnectOption, type Reconnection, type ReconnectOptions } from './reconnection.js'
 import { callRest } from './rest.js'
+import { openSecretFile } from './secret-file.js'
 import { createWorkerCalls } from './worker-calls.js'
 import { describeTool, type InstanceTool } from '../protocol/instance-tools.js'
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
@@ -48,6 +49,12 @@ export interface ConnectInstanceOptions {
   readonly id?: string
   /** The bearer token, for a server that requires one. */
   readonly token?: string
+  /**
+   * A file of this instance alone, in which the id and the secret of its registration are kept, readable by its owner only. A program that is started
+   * again resumes its registration with it: it keeps the id and the queued tasks, also when the server was started again, and takes over from a
+   * connection that the server still has. Node only. Default: each start registers anew.
+   */
+  readonly secretFile?: string
   /** Default: the platform's. */
   readonly fetch?: FetchLike
   /** Default: the platform's, or that of `ws` in Node 20. */
@@ -77,6 +84,7 @@ const optionTypes: OptionTypes<ConnectInstanceOptions> = {
   tools: required(listOf(aTool)),
   id: aName,
   token: aSecret,
+  secretFile: aName,
   fetch: aFunction,
   WebSocket: aFunction,
   clock: aClock,
@@ -111,8 +119,8 @@ export interface ConnectedInstance {
 /**
  * Registers functions of this process as an instance of a server; resolves when it can take calls.
  * @param url the HTTP URL of the server, such as `http://127.0.0.1:3300`
- * @throws InvalidInputError for an invalid URL, for an unknown or wrong option, or for tools with the same name; InvalidSettingError
- *   for a number out of its range; TaskServerError with the server's code, such as
+ * @throws InvalidInputError for an invalid URL, for an unknown or wrong option, for tools with the same name, or for a `secretFile` that others can
+ *   read, that is damaged or that belongs to another instance; InvalidSettingError for a number out of its range; TaskServerError with the server's code, such as
  *   `UNAUTHORIZED`, or `BAD_ANSWER` when the server redirects, or names another host or a socket without TLS: the token goes to the host of
  *   `url` alone; ConnectionError when the first connection fails, and is not made within `connectTimeoutMs` either
  */
@@ -139,18 +147,25 @@ export async function connectInstance(url: string, options: ConnectInstanceOptio
   const closing = new AbortController()
   const { token, fetch } = options
   const rest = { baseUrl: http, token, fetch, signal: closing.signal, clock, timeoutMs: REGISTER_TIMEOUT_MS }
+  const file = options.secretFile === undefined ? undefined : openSecretFile(options.secretFile, options.id)
   const register = async (instanceId: string | undefined): Promise<RegisterResponse> => {
     const answer = await callRest(rest, '/register', registerResponseSchema, {
-      ...defined({ instanceId }),
+      ...defined({ instanceId, secret: file?.kept?.secret }),
       tools: descriptions,
     })
+    file?.keep(answer)
     return { ...answer, websocketUrl: workerSocketOf(http, answer.websocketUrl) }
   }
 
   const { connectTimeoutMs = 0 } = options
   const until = elapsedMs(clock) + connectTimeoutMs
   const backOff = createReconnection(options.reconnect)
-  let registration = await whenReachable(() => register(options.id), { clock, backOff, report, until })
+  let registration = await whenReachable(() => register(file?.kept?.instanceId ?? options.id), {
+    clock,
+    backOff,
+    report,
+    until,
+  })
   let isRefused = false
   /** The error message before the server closed a connection that was not ready. */
   let complaint: TaskServerError | undefined

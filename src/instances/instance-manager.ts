@@ -10,7 +10,7 @@ import { callIsolated } from '../callbacks/isolated-call.js'
 import { observerOf } from '../callbacks/observed-clock.js'
 import { toInspectFunction, type Inspect } from '../callbacks/inspection.js'
 import { createOutbox } from '../callbacks/outbox.js'
-import { actorClock, systemClock, type Clock } from '../clock.js'
+import { actorClock, elapsedMs, systemClock, type Clock } from '../clock.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
 import { preview } from '../text/preview.js'
 import { aClock, aFunction, anInspector, checkOptions, type OptionTypes } from '../protocol/option-checks.js'
@@ -101,12 +101,9 @@ export class InstanceManager {
       throw new InstanceError('INSTANCE_DISCONNECTED', id, 'The instance manager was disposed: it takes no instances.')
     }
     parseInput(z.string().min(1), id, 'instance.id')
-    if (this.#entries.has(id)) {
-      throw new InstanceError(
-        'INSTANCE_ID_IN_USE',
-        id,
-        `Instance id ${preview(id)} is in use. Disconnect that instance first, or choose another id.`,
-      )
+    const taken = this.#entries.get(id)
+    if (taken !== undefined) {
+      throw new InstanceError('INSTANCE_ID_IN_USE', id, `Instance id ${preview(id)} is ${taken.describeUse()}`)
     }
     const entry = new RegisteredInstance(instance, (this.#serial += 1), this.#clock, (created) =>
       this.#createActor(created),
@@ -299,11 +296,14 @@ class RegisteredInstance implements InstanceEntry {
   connectedAt: number | undefined
   lastActivity: number | undefined
   readonly #clock: Clock
+  /** When it was registered, on the clock of `elapsedMs`. */
+  readonly #registeredAt: number
   /** Why it was disconnected; undefined when a time limit has passed. */
   reason: string | undefined
 
   constructor(instance: Instance, serial: number, clock: Clock, createRef: (entry: RegisteredInstance) => InstanceRef) {
     this.#clock = clock
+    this.#registeredAt = elapsedMs(clock)
     this.id = instance.id
     this.kind = instance.kind
     this.serial = serial
@@ -323,6 +323,16 @@ class RegisteredInstance implements InstanceEntry {
     this.instance.connection?.failCalls(cause === 'takenOver' ? 'Its connection was taken over.' : this.describeEnd())
   }
 
+  /** Why another instance cannot have its id, and what to do. */
+  describeUse(): string {
+    const { connectTimeoutMs } = this.instance.connection?.timing ?? {}
+    if (this.isConnected || connectTimeoutMs === undefined) {
+      return 'in use. End that instance first, or choose another id.'
+    }
+    const leftMs = this.#registeredAt + connectTimeoutMs - elapsedMs(this.#clock)
+    return `reserved for the worker that registered it, for another ${Math.ceil(leftMs / 1000)} s. ${RESTARTED_WORKER}`
+  }
+
   describeEnd(): string {
     const { connectTimeoutMs = 0, livenessMs = 0 } = this.instance.connection?.timing ?? {}
     if (this.reason !== undefined) return this.reason
@@ -331,6 +341,11 @@ class RegisteredInstance implements InstanceEntry {
       : `It showed no sign of life for ${livenessMs} ms.`
   }
 }
+
+/** What to do when the worker that has an id was started again. */
+export const RESTARTED_WORKER =
+  'If this is that worker, started again: `connectInstance` with the option `secretFile` keeps its id from one start to the next. ' +
+  'Otherwise choose another id.'
 
 function addHandler<T>(handlers: Set<T>, handler: T): () => void {
   handlers.add(handler)

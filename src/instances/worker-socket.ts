@@ -10,6 +10,7 @@ import {
   registerRequestSchema,
   workerMessageSchema,
   WORKER_CLOSE,
+  type RegisterRequest,
   type RegisterResponse,
   type ServerToWorkerMessage,
   type WorkerMessage,
@@ -45,6 +46,17 @@ export function registerWorker(
   const secret = createSecret()
   instances.connect(websocketInstance({ ...options, id: instanceId, secret, tools }))
   return { instanceId, secret, websocketUrl }
+}
+
+/** The registration that a worker's secret belongs to, if the server has it. The worker may have been started again. */
+export function findRegistration(
+  instances: InstanceManager,
+  { instanceId, secret }: RegisterRequest,
+  { websocketUrl }: Pick<RegistrationOptions, 'websocketUrl'>,
+): RegisterResponse | undefined {
+  if (instanceId === undefined || secret === undefined) return undefined
+  const instance = instances.get(instanceId)?.instance
+  return isWorker(instance) && instance.admits(secret) ? { instanceId, secret, websocketUrl } : undefined
 }
 
 /** Lets a worker of an earlier process reconnect with its secret. */

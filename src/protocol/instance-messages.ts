@@ -10,6 +10,7 @@ import { callProgressSchema, toolCallResultSchema, toolDescriptionSchema } from 
 
 const id = z.string().min(1).max(256)
 const callId = z.string().min(1).max(64)
+const secret = z.string().min(1).max(1024)
 /** The maximum size of a worker's tool descriptions, in bytes of JSON. All clients receive them in `GET /instances`. */
 const MAX_TOOLS_BYTES = 256 * 1024
 /** The maximum number of calls in flight that a worker lists in its `hello`. */
@@ -29,9 +30,14 @@ export const registerRequestSchema = z.object({
     .optional()
     .describe('The id of the instance; refused while it is in use. Default: generated.'),
   tools: tools.optional().describe('The tools of the worker; may also be sent with `hello`.'),
+  secret: secret
+    .optional()
+    .describe(
+      'The secret of an earlier registration of `instanceId`. While the server has that registration, it is the answer, with the same secret.',
+    ),
 })
 
-/** The answer of `POST /register`. The secret identifies the worker, and is sent only once. */
+/** The answer of `POST /register`. The secret identifies the worker. */
 export const registerResponseSchema = z.object({
   instanceId: id,
   secret: z.string(),
@@ -44,7 +50,7 @@ export type RegisterResponse = z.infer<typeof registerResponseSchema>
 const helloSchema = z.object({
   type: z.literal('hello'),
   instanceId: id,
-  secret: z.string().min(1).max(1024),
+  secret,
   tools: tools.optional(),
   calls: z
     .array(callId)

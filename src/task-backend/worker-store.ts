@@ -4,13 +4,18 @@ import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError } from '../errors.js'
 import type { InstanceManager } from '../instances/instance-manager.js'
 import { digestOf, type WebSocketInstanceOptions } from '../instances/websocket-instance.js'
-import { registerWorker, restoreWorker, type RegistrationOptions } from '../instances/worker-socket.js'
+import {
+  findRegistration,
+  registerWorker,
+  restoreWorker,
+  type RegistrationOptions,
+} from '../instances/worker-socket.js'
 import { preview } from '../text/preview.js'
 import type { RegisterRequest, RegisterResponse } from '../protocol/instance-messages.js'
 
 export interface WorkerStore {
   /**
-   * Registers a worker. With a store, it resolves when the registration is stored.
+   * Registers a worker, or finds the registration that its secret belongs to. With a store, it resolves when the registration is stored.
    * @throws InstanceError for an id that is in use, or that tasks of an earlier process wait for; AgentTasksError `TOO_MANY_REGISTRATIONS`;
    * StoreError
    */
@@ -24,6 +29,8 @@ export function createWorkerStore(tasks: TaskManager, instances: InstanceManager
   return {
     register: async (request, options) => {
       const { instanceId } = request
+      const earlier = findRegistration(instances, request, options)
+      if (earlier !== undefined) return earlier
       const waiting = instances.list().filter(({ kind, isConnected }) => kind === 'websocket' && !isConnected)
       if (waiting.length >= MAX_WAITING_WORKERS) {
         throw tooMany(`${waiting.length} registered workers have not connected`)

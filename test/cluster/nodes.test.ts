@@ -144,6 +144,15 @@ describe('several nodes', () => {
     }
     const wrong = await connectTo(second, { secret: 'wrong' })
     expect((await wrong.closed).code).toBe(4401)
+    // A worker that was started again proves with its secret that it is the same, at any node.
+    for (const [secret, status] of [
+      ['wrong', 409],
+      [body['secret'], 201],
+    ]) {
+      const resumed = await post(second, '/register', { instanceId: 'w', secret })
+      expect(resumed.status).toBe(status)
+      if (status === 201) expect(resumed.body).toMatchObject({ instanceId: 'w', secret: body['secret'] })
+    }
     let before: SocketClient | undefined
     for (const [index, url] of [first, second, first, second].entries()) {
       const worker = await connectTo(url)

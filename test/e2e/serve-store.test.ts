@@ -137,6 +137,53 @@ it('K12: a killed server keeps results, fails the command in flight, and goes on
   expect(readStore(file).commandTasks.map(({ status }) => status)).toEqual(['failed', 'completed', 'completed'])
 })
 
+it('K12: a killed server and a killed worker both start again: the worker with its secretFile goes on with its queue', async () => {
+  const folder = folderOfTest()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const secretFile = join(folder, 'worker.json')
+  const keptWorker = fileURLToPath(new URL('../support/programs/kept-worker.ts', import.meta.url))
+  const serve = async (): Promise<Program> => {
+    const options = ['--store', join(folder, 'tasks.db'), '--port', String(port), '--ws-port', '0', '--json']
+    const server = start(['src/cli/main.ts', 'serve', ...options])
+    await server.line('httpUrl')
+    return server
+  }
+  const submit = async (tool_name: string): Promise<string> => {
+    const response = await fetch(`${url}/tasks`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ task_name: tool_name, commands: [{ tool_name }] }),
+    })
+    return ((await response.json()) as { taskId: string }).taskId
+  }
+  const taskOf = async (id: string): Promise<Line> =>
+    ((await (await fetch(`${url}/tasks/${id}`)).json()) as { task: Line }).task
+
+  const first = await serve()
+  const worker = start([keptWorker, url, secretFile])
+  await worker.line('connected')
+  const interrupted = await submit('hold')
+  const queued = await submit('note')
+  expect(await worker.line('held')).toEqual({ held: interrupted })
+  for (const { child, ended } of [first, worker]) {
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  await serve()
+  const stranger = start([keptWorker, url])
+  expect(await stranger.line('refused')).toMatchObject({
+    refused: 'INSTANCE_ID_IN_USE',
+    message: expect.stringMatching(/^Instance id "w" is reserved .* for another \d+ s\. .*`secretFile`/) as string,
+  })
+  const again = start([keptWorker, url, secretFile])
+  expect(await again.line('connected')).toEqual({ connected: 'w' })
+  expect(await again.line('noted')).toEqual({ noted: queued })
+  await expect.poll(async () => (await taskOf(queued))['status']).toBe('completed')
+  expect(await taskOf(interrupted)).toMatchObject({ status: 'failed', error: { code: 'INTERRUPTED' } })
+})
+
 it('a file that is no store, and one that is in use, stop the start with one message and exit code 2', async () => {
   const folder = folderOfTest()
   const run = async (file: string): Promise<[unknown, string]> => {

@@ -7,7 +7,7 @@ import { defined } from '../../defined.js'
 import { InstanceError } from '../../errors.js'
 import type { Log } from '../../http/log.js'
 import { toJson } from '../../http/json.js'
-import type { InstanceEntry, InstanceManager } from '../../instances/instance-manager.js'
+import { RESTARTED_WORKER, type InstanceEntry, type InstanceManager } from '../../instances/instance-manager.js'
 import { createSecret, digestOf } from '../../instances/websocket-instance.js'
 import { restoreWorker } from '../../instances/worker-socket.js'
 import { preview } from '../../text/preview.js'
@@ -134,6 +134,9 @@ export class ClusterNode {
   async register(request: RegisterRequest, { websocketUrl, isBrowser }: WorkerRegistration): Promise<RegisterResponse> {
     const { redis, limits } = this.#options
     const { instanceId = `worker_${randomUUID()}`, tools } = request
+    if (request.secret !== undefined && isDigestOf(request.secret, (await redis.instance(instanceId))['secret'])) {
+      return { instanceId, secret: request.secret, websocketUrl }
+    }
     const secret = createSecret()
     const registration = toJson({ ...defined({ tools }), isBrowser })
     const digest = digestOf(secret).toString('hex')
@@ -141,7 +144,8 @@ export class ClusterNode {
     if (answer === 'OK') return { instanceId, secret, websocketUrl }
     if (typeof answer === 'number') throw tooMany(`${answer} registered workers are not connected`)
     const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or about to be'
-    throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, `Instance id ${preview(instanceId)} is in use: ${why}.`)
+    const message = `Instance id ${preview(instanceId)} is in use: ${why}. ${RESTARTED_WORKER}`
+    throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
   }
 
   /** Looks up a worker that reconnects. Its registration is in Redis, and its previous connection may be on any node. */
@@ -150,7 +154,7 @@ export class ClusterNode {
     if (this.#isHeld) throw new Error('This node is about to end.')
     const { redis, instances, clock, limits } = this.#options
     const { secret: digest, registration, epoch } = await redis.instance(instanceId)
-    if (digest === undefined || !timingSafeEqual(digestOf(secret), Buffer.from(digest, 'hex'))) return
+    if (digest === undefined || !isDigestOf(secret, digest)) return
     if (instances.get(instanceId) !== undefined) {
       if (this.#lanes.get(instanceId)?.epoch === Number(epoch)) return
       // The worker has connected to another node since.
@@ -384,6 +388,9 @@ export class ClusterNode {
 
 /** How long leaving may take, in ms: Redis may be away. */
 const CLOSE_MS = 2000
+
+const isDigestOf = (secret: string, digest: string | undefined): boolean =>
+  digest !== undefined && timingSafeEqual(digestOf(secret), Buffer.from(digest, 'hex'))
 
 const toRegistration = (json: string | undefined): Record<string, unknown> =>
   json === undefined ? {} : (JSON.parse(json) as Record<string, unknown>)

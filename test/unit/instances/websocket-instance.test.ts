@@ -68,8 +68,14 @@ describe('a registration', () => {
 
   it('is rejected for an id that is in use, and changes nothing', () => {
     const registration = register()
-    expect(() => register()).toThrow(/Instance id "browser" is in use/)
+    clock.advance(1500)
+    expect(() => register()).toThrow(
+      /^Instance id "browser" is reserved for the worker that registered it, for another 59 s\. .* `secretFile` keeps its id/,
+    )
     connect(registration).hello()
+    expect(() => register()).toThrow(
+      /^Instance id "browser" is in use\. End that instance first, or choose another id\.$/,
+    )
     expect(entry()?.isConnected).toBe(true)
   })
 

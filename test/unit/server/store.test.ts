@@ -62,6 +62,46 @@ describe('a registered worker', () => {
     expect(body['instances']).toMatchObject([{ id: 'w', tools: [{ name: 'click' }] }])
   })
 
+  it('K12: that was started again resumes its registration with its secret, also after a restart of the server', async () => {
+    const store = memoryStore()
+    const first = await startTestServer({ store, instances: [] })
+    const request = { instanceId: 'w', tools: [{ name: 'click' }] }
+    const { body: registration } = await first.post('/register', request)
+    const worker = await hello(String(registration['websocketUrl']), registration)
+    await worker.skipTo('welcome')
+    await first.post('/tasks', taskOf('click'))
+    const { body: waiting } = await first.post('/tasks', taskOf('click'))
+    await worker.skipTo('tool_call')
+
+    const next = await restarted(store, { instances: [] })
+    const { secret } = registration
+    for (const guess of [{}, { secret: 'guessed' }, { secret: `${String(secret)}x` }]) {
+      expect((await next.post('/register', { ...request, ...guess })).status).toBe(409)
+    }
+    expect((await next.post('/register', { ...request, secret: '' })).status).toBe(400)
+    const resumed = await next.post('/register', { ...request, secret })
+    expect(resumed).toMatchObject({
+      status: 201,
+      body: { instanceId: 'w', secret, websocketUrl: `${next.httpUrl.replace('http', 'ws')}/worker` },
+    })
+    const again = await hello(String(resumed.body['websocketUrl']), resumed.body)
+    expect(await again.skipTo('tool_call')).toMatchObject({ taskId: waiting['taskId'] })
+
+    // The server has not noticed yet that this connection is dead.
+    const third = await hello(
+      String(resumed.body['websocketUrl']),
+      (await next.post('/register', { ...request, secret })).body,
+    )
+    expect(await third.skipTo('welcome')).toMatchObject({ instanceId: 'w' })
+    expect(await again.closed).toMatchObject({ code: 4409 })
+    // The secret of an instance that is gone is worth nothing: its worker gets a new one.
+    await third.close()
+    await expect.poll(() => next.instances.get('w')).toBeUndefined()
+    const anew = await next.post('/register', { ...request, secret })
+    expect(anew.status).toBe(201)
+    expect(anew.body['secret']).not.toBe(secret)
+  })
+
   it('K12: is forgotten when it is gone, and not when the server closes', async () => {
     const store = memoryStore()
     const first = await startTestServer({ store, instances: [] })

@@ -1,0 +1,24 @@
+/**
+ * A remote worker with a `secretFile` and the tools `note` and `hold`, which never ends. It prints what happens as lines of JSON. Its arguments: the URL
+ * of the server, and the file; without a file it has none.
+ */
+import { connectInstance, instanceTool } from '../../../src/client/index.js'
+
+const say = (line: object): void => console.log(JSON.stringify(line))
+
+const [url = '', secretFile] = process.argv.slice(2)
+const note = instanceTool({ name: 'note', execute: (_input, { taskId }) => say({ noted: taskId }) })
+const hold = instanceTool({
+  name: 'hold',
+  execute: (_input, { taskId }) => {
+    say({ held: taskId })
+    return new Promise(() => undefined)
+  },
+})
+try {
+  const worker = await connectInstance(url, { id: 'w', tools: [note, hold], ...(secretFile && { secretFile }) })
+  say({ connected: worker.instanceId })
+} catch (error) {
+  const { code, message } = error as Error & { code?: string }
+  say({ refused: code, message })
+}
