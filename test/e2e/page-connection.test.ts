@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { createTaskPage } from '../../src/page/create-task-page.js'
 import { goTo, isLive, startHost, usePageBrowser } from '../support/page-browser.js'
 
 const open = usePageBrowser()
@@ -69,7 +70,7 @@ describe('a server that is a process', () => {
 })
 
 describe('the token', () => {
-  it('leaves the address, and is kept for this tab alone', async () => {
+  it('leaves the address, and is kept in the storage of this tab alone', async () => {
     const host = await startHost()
     await host.launch('sleeper', 'Guard the door')
     const page = await open(host.url)
@@ -80,10 +81,54 @@ describe('the token', () => {
     await page.reload()
     await isLive(page)
     const other = await page.context().newPage()
-    await other.goto(page.url())
+    await page.close()
+    await other.goto(host.url.replace(/#.*/, '#/tasks'))
     await other.getByText('No access.').waitFor()
     await other.getByText('This address has no token in it.').waitFor()
     await expect.poll(() => other.title()).toMatch(/^No access · .*127\.0\.0\.1:\d+/)
+  })
+
+  it('is given to a new tab by an open one, while the server accepts it', async () => {
+    const host = await startHost()
+    const key = await host.launch('writer', 'Guard the door')
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, '/history')
+    const [other] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page.getByRole('link', { name: 'Guard the door' }).click({ modifiers: ['ControlOrMeta'] }),
+    ])
+    await isLive(other)
+    await other.getByRole('heading', { name: 'Task', exact: true }).waitFor()
+    expect(decodeURIComponent(new URL(other.url()).hash)).toBe(`#/task/${key}`)
+    expect(await other.evaluate('localStorage.length')).toBe(0)
+
+    // The next server on this port refuses the token, so the open tabs keep it to themselves.
+    await host.stopPage()
+    const next = await createTaskPage({ tasks: host.tasks, port: Number(new URL(host.url).port) })
+    onTestFinished(() => next.close())
+    for (const tab of [page, other]) await tab.locator('[data-connection=refused]').waitFor()
+    const stranger = await page.context().newPage()
+    await stranger.goto(host.url.replace(/#.*/, ''))
+    await stranger.getByText('This address has no token in it.').waitFor()
+  })
+
+  it('is taken from a link to a part, and from a link that is pasted into an open tab', async () => {
+    const host = await startHost()
+    const key = await host.launch('sleeper', 'Guard the door')
+    const token = new URL(host.url).hash.slice('#token='.length)
+    const page = await open(host.url.replace(/#.*/, `#/task/${key}?token=${token}`))
+    await isLive(page)
+    await page.locator('.task-title', { hasText: 'Guard the door' }).waitFor()
+    expect(decodeURIComponent(new URL(page.url()).hash)).toBe(`#/task/${key}`)
+
+    const other = await open(host.url.replace(/#.*/, ''))
+    await other.getByText('No access.').waitFor()
+    await other.evaluate('window.isSameDocument = true')
+    await other.goto(host.url)
+    await isLive(other)
+    await other.getByRole('treeitem', { name: /^Guard the door/ }).waitFor()
+    expect(await other.evaluate('[location.hash, isSameDocument]')).toEqual(['#/timeline', true])
   })
 
   it('is asked for when it is missing or wrong; the link or the token can be pasted', async () => {

@@ -46,9 +46,10 @@ export function withParameter({ part, subject, query }: Address, name: string, v
   return addressOf(part, subject, changed)
 }
 
-/** The token of a printed link, `#token=…`. */
+/** The token of a link: `#token=…`, or `#/task/async:abc?token=…`. */
 export function tokenOf(fragment: string): string | undefined {
-  return new URLSearchParams(fragment.replace(/^#/, '')).get('token') ?? undefined
+  const query = fragment.startsWith('#/') ? splitOnce(fragment, '?')[1] : fragment.replace(/^#/, '')
+  return new URLSearchParams(query).get('token') ?? undefined
 }
 
 /** Part of a path. Half of a surrogate pair, which no address can have, becomes the replacement character. */

@@ -5,9 +5,9 @@ import { useContext } from 'preact/hooks'
 import type { PageTask } from '../wire.js'
 import { createApi, type Api } from './api.js'
 import { after, elapsed, every, onFrame } from './browser-clock.js'
-import { createConnection, type Connection } from './stream/connection.js'
+import { createConnection, type Connection, type ConnectionHandle } from './stream/connection.js'
 import { createFeed, type Known } from './stream/feed.js'
-import { keepToken, takeToken } from './token.js'
+import { keepToken, keptToken, shareToken, takeToken } from './token.js'
 
 /** What is displayed. Replaced at each change, at most once per frame. */
 export interface View extends Omit<Known, 'tasks'> {
@@ -41,8 +41,11 @@ export interface Page {
   retryNow: () => void
 }
 
+/** How long a tab without a token waits for that of another tab, in ms. */
+const ANSWER_MS = 300
+
 export function createPage(): Page {
-  let token = takeToken()
+  let token = takeToken() ?? keptToken()
   const api = createApi(() => token)
   const connection = signal<Connection>({ state: 'connecting' })
   let feed = createFeed()
@@ -77,6 +80,7 @@ export function createPage(): Page {
       onState: (state) => {
         if (state.state !== 'connecting') lostAt.value = now()
         connection.value = state
+        if (state.state === 'refused') askOtherTabs()
         // The displayed time stops at once.
         second.value = now()
       },
@@ -95,7 +99,30 @@ export function createPage(): Page {
     })
   }
 
-  let handle = connect()
+  const useToken = (given: string): void => {
+    token = given
+    keepToken(given)
+    handle.close()
+    handle = connect()
+  }
+  const askOtherTabs = shareToken(
+    () => (connection.peek().state === 'live' ? token : undefined),
+    (answer) => {
+      const isNeeded = token === undefined || connection.peek().state === 'refused'
+      if (isNeeded && answer !== token) useToken(answer)
+    },
+  )
+  const waitForAnswer = (): ConnectionHandle => {
+    askOtherTabs()
+    return { close: after(ANSWER_MS, () => (handle = connect())), retryNow: () => undefined }
+  }
+
+  let handle = token === undefined ? waitForAnswer() : connect()
+  // A link that is pasted into an open tab changes only the fragment.
+  window.addEventListener('hashchange', () => {
+    const given = takeToken()
+    if (given !== undefined) useToken(given)
+  })
   every(1000, () => {
     second.value = now()
   })
@@ -112,12 +139,7 @@ export function createPage(): Page {
     asking: computed(() => askingOf(view.value.tasks)),
     restartedAt,
     hasToken: () => token !== undefined,
-    useToken: (given) => {
-      token = given
-      keepToken(given)
-      handle.close()
-      handle = connect()
-    },
+    useToken,
     retryNow: () => handle.retryNow(),
   }
 }

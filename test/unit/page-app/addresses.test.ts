@@ -31,8 +31,12 @@ describe('the addresses of the parts', () => {
     expect(withParameter(readAddress('#/tasks'), 'text', undefined)).toBe('#/tasks')
   })
 
-  it('have the token in the printed link alone', () => {
-    expect(tokenOf('#token=a%2Bb')).toBe('a+b')
-    expect(tokenOf('#/tasks?token=a')).toBeUndefined()
+  it('may have the token, alone or beside a part', () => {
+    expect(['#token=a%2Bb', '#/task/async:abc?token=a%2Bb', '#/tasks?state=failed&token=a%2Bb'].map(tokenOf)).toEqual([
+      ...['a+b', 'a+b', 'a+b'],
+    ])
+    expect(['', '#/tasks', '#/tasks/token=a', '#/tasks?text=token'].map(tokenOf)).toEqual([
+      ...[undefined, undefined, undefined, undefined],
+    ])
   })
 })
