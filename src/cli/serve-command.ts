@@ -140,9 +140,15 @@ async function serve(options: ServeOptions, io: ProgramIO): Promise<void> {
     })
     // In a cluster the page would show only the tasks that run on this server.
     if (options.page && cluster === undefined) {
-      const { taskManager, httpUrl: restUrl } = server
+      const { taskManager, httpUrl: restUrl, config } = server
+      const hasRestTokens = config.auth.tokens.length > 0
       if (options.demo === true) agent = createDemoAgent(taskManager)
-      page = await servePage(pageSettings, { taskManager, restUrl, ...(agent && { tasks: agent.tasks }) })
+      page = await servePage(pageSettings, {
+        taskManager,
+        restUrl,
+        hasRestTokens,
+        ...(agent && { tasks: agent.tasks }),
+      })
     }
     const terminal = createTerminal(io, 'stdout')
     const { httpUrl, wsUrl } = server

@@ -6,6 +6,7 @@ import type { Task } from '../protocol/command-tasks.js'
 import { jsonBytes } from '../json/json-size.js'
 import type { CommandEntry } from './command-entry.js'
 import { isLongCommand } from './command-words.js'
+import type { Sources } from './sources.js'
 import type { PageTaskDetail } from './wire.js'
 
 type CopyAs = PageTaskDetail['copyAs']
@@ -29,8 +30,12 @@ export function copySubagent(record: AsyncTaskInfo, isGoalCut = false): CopyAs {
   return { typescript: `await tasks.tools.${tool}.execute(${literal(input)})` }
 }
 
-/** Formats a command task as a request and as a call of the client. */
-export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry, task: Task | undefined): CopyAs {
+/** Formats a command task as a request and as a call of the client. Both read the token from the environment, because copied texts are shared. */
+export function copyCommandTask(
+  { restUrl, hasRestTokens }: Pick<Sources, 'restUrl' | 'hasRestTokens'>,
+  entry: CommandEntry,
+  task: Task | undefined,
+): CopyAs {
   if (task === undefined) {
     return { typescript: `// Task ${literal(entry.id)} is no longer kept, and so are its arguments.` }
   }
@@ -50,11 +55,14 @@ export function copyCommandTask(restUrl: string | undefined, entry: CommandEntry
   if (restUrl === undefined) {
     return { typescript: `taskManager.submitTask({ type: 'task_submit', ...${literal(body)} })` }
   }
+  const [authorization, token] = hasRestTokens
+    ? [`-H "authorization: Bearer $AGENT_TASKS_TOKEN" `, `, token: process.env['AGENT_TASKS_TOKEN']`]
+    : ['', '']
   return {
-    curl: `curl -s ${quoted(`${restUrl}/tasks`)} -H 'content-type: application/json' -d ${quoted(literal(body))}`,
+    curl: `curl -s ${quoted(`${restUrl}/tasks`)} ${authorization}-H 'content-type: application/json' -d ${quoted(literal(body))}`,
     typescript: [
       `import { createTaskClient } from 'agent-tasks/client'`,
-      `const client = createTaskClient({ url: ${literal(restUrl)} })`,
+      `const client = createTaskClient({ url: ${literal(restUrl)}${token} })`,
       `const { taskId } = await client.${call}`,
     ].join('\n'),
   }

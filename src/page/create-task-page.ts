@@ -11,6 +11,7 @@ import { createAccess } from '../http/access.js'
 import type { SendEvent } from '../http/post-event.js'
 import { createServer, listen, stopListening, urlOf } from '../http/listening.js'
 import {
+  aBoolean,
   aClock,
   aFunction,
   aName,
@@ -55,6 +56,8 @@ export interface TaskPageOptions {
   readonly maxBytes?: number
   /** The address of the task server's REST interface, for `Copy as`. Default: none. */
   readonly restUrl?: string
+  /** Whether that server needs a token. `Copy as` then takes it from the environment variable `AGENT_TASKS_TOKEN`. Default false. */
+  readonly hasRestTokens?: boolean
   /**
    * The address of a task's trace, with `{trace_id}` and perhaps `{span_id}`: `https://jaeger.example/trace/{trace_id}`. Needs `telemetry` in the host.
    * Default: none.
@@ -79,6 +82,7 @@ const optionTypes: OptionTypes<TaskPageOptions> = {
   maxTasks: integerFrom(1),
   maxBytes: integerFrom(1),
   restUrl: aName,
+  hasRestTokens: aBoolean,
   traceUrl: aName,
   hints: { expected: "'code' or 'mcp'", accepts: (value) => value === 'code' || value === 'mcp' },
   clock: aClock,
@@ -117,6 +121,7 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
     clock = systemClock,
     maxTasks = DEFAULT_MAX_TASKS,
     restUrl,
+    hasRestTokens = false,
     traceUrl,
     tokenFile,
     hints = 'code',
@@ -170,7 +175,15 @@ export async function createTaskPage(options: TaskPageOptions): Promise<TaskPage
       connections,
       onFailure,
       files: createStaticFiles(pageFolder()),
-      sources: { state, manager, taskManager, restUrl, traceUrl, emit: manager && emitWith(options.tasks, manager) },
+      sources: {
+        state,
+        manager,
+        taskManager,
+        restUrl,
+        hasRestTokens,
+        traceUrl,
+        emit: manager && emitWith(options.tasks, manager),
+      },
     })
     bound = await listen(server, host, port, { host: 'host', port: 'port' })
     let closing: Promise<void> | undefined

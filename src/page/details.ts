@@ -173,7 +173,7 @@ async function commandDetail(sources: Sources, entry: CommandEntry, values: Read
         ...(task?.error !== undefined && { code: cutValue(task.error.code, 200).text }),
       },
     }),
-    copyAs: copyCommandTask(sources.restUrl, entry, task),
+    copyAs: copyCommandTask(sources, entry, task),
   }
 }
 

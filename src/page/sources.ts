@@ -16,6 +16,8 @@ export interface Sources {
   readonly emit?: SendEvent | undefined
   /** The address of the REST interface. */
   readonly restUrl: string | undefined
+  /** Whether the REST interface needs a token. */
+  readonly hasRestTokens: boolean
   /** The template for the addresses of traces. */
   readonly traceUrl: string | undefined
 }

@@ -1,21 +1,26 @@
 // The page of the commands that serve tasks, as processes: the link, what it shows, and how it ends.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import type { PageTaskDetail } from '../../src/page/wire.js'
 
 const main = join(process.cwd(), 'src/cli/main.ts')
 
 /** Starts a command line in an empty folder. */
-function start(args: readonly string[]): { child: ChildProcess; stdout: () => string; stderr: () => string } {
+function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): { child: ChildProcess; stdout: () => string; stderr: () => string } {
   const cwd = mkdtempSync(join(tmpdir(), 'agent-tasks-page-'))
   const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), main, ...args], {
     cwd,
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...env },
   })
   onTestFinished(async () => {
     child.kill('SIGKILL')
@@ -57,6 +62,26 @@ it('serve --demo prints the link of a page on which there is something to see', 
   expect(text).toContain('"id":"calc"')
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
+})
+
+it('serve with tokens has a page whose curl takes the token from the environment', { timeout: 60_000 }, async () => {
+  const args = ['serve', '--demo', '--port', '0', '--ws-port', '0', '--page-port', '0', '--json']
+  const { stdout } = start(args, { AUTH_TOKENS: 'a-secret-of-the-server' })
+  await expect.poll(stdout, { timeout: 30_000 }).toMatch(LINK)
+  const { httpUrl, pageUrl } = JSON.parse(stdout()) as { httpUrl: string; pageUrl: string }
+  const submitted = await fetch(`${httpUrl}/tasks`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: 'Bearer a-secret-of-the-server' },
+    body: JSON.stringify({ task_name: 'Add', commands: [{ tool_name: 'add', args: { a: 2, b: 3 } }] }),
+  })
+  const { taskId } = (await submitted.json()) as { taskId: string }
+  const [base = '', token = ''] = pageUrl.split('/#token=')
+  const read = await fetch(`${base}/api/tasks/command:${taskId}`, { headers: { authorization: `Bearer ${token}` } })
+  const { copyAs } = (await read.json()) as PageTaskDetail
+  expect(JSON.stringify(copyAs)).not.toContain('a-secret-of-the-server')
+  const env = { ...process.env, AGENT_TASKS_TOKEN: 'a-secret-of-the-server' }
+  const { stdout: answer } = await promisify(execFile)('sh', ['-c', copyAs.curl!], { env })
+  expect(JSON.parse(answer)).toMatchObject({ taskId: expect.any(String) as unknown })
 })
 
 it(

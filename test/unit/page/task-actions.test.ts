@@ -165,14 +165,20 @@ it('a command task is copied with all of its input', () => {
   const body =
     '{"task_name":"Sums","task_intention":"to know","instanceId":"calc","commands":[' +
     `{"tool_name":"add","intention":"first","args":{"a":"it's"},"timeout":500},{"tool_name":"add","args":{}}]}`
-  expect(copyCommandTask(undefined, commandEntry, task)).toEqual({
+  expect(copyCommandTask({ restUrl: undefined, hasRestTokens: true }, commandEntry, task)).toEqual({
     typescript: `taskManager.submitTask({ type: 'task_submit', ...${body} })`,
   })
-  const { curl, typescript } = copyCommandTask('http://localhost:1', commandEntry, task)
+  const restUrl = 'http://localhost:1'
+  const { curl, typescript } = copyCommandTask({ restUrl, hasRestTokens: false }, commandEntry, task)
   expect(curl).toBe(
     `curl -s 'http://localhost:1/tasks' -H 'content-type: application/json' -d '${body.replace("'", `'\\''`)}'`,
   )
-  expect(typescript.split('\n').at(-1)).toBe(`const { taskId } = await client.submit(${body})`)
+  const [, client, submission] = typescript.split('\n')
+  expect(client).toBe('const client = createTaskClient({ url: "http://localhost:1" })')
+  expect(submission).toBe(`const { taskId } = await client.submit(${body})`)
+  const withToken = copyCommandTask({ restUrl, hasRestTokens: true }, commandEntry, task)
+  expect(withToken.curl).toBe(curl?.replace(' -H', ' -H "authorization: Bearer $AGENT_TASKS_TOKEN" -H'))
+  expect(withToken.typescript).toBe(typescript.replace(' })', `, token: process.env['AGENT_TASKS_TOKEN'] })`))
 })
 
 it('a command that was given up is shown by its reason, and a task by the end of its time', () => {
