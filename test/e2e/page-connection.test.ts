@@ -117,10 +117,15 @@ describe('the token', () => {
     const host = await startHost()
     const key = await host.launch('sleeper', 'Guard the door')
     const token = new URL(host.url).hash.slice('#token='.length)
-    const page = await open(host.url.replace(/#.*/, `#/task/${key}?token=${token}`))
-    await isLive(page)
-    await page.locator('.task-title', { hasText: 'Guard the door' }).waitFor()
-    expect(decodeURIComponent(new URL(page.url()).hash)).toBe(`#/task/${key}`)
+    const id = key.slice('async:'.length)
+    for (const name of [key, id]) {
+      const page = await open(host.url.replace(/#.*/, `#/task/${name}?token=${token}`))
+      await isLive(page)
+      await page.locator('.task-title', { hasText: 'Guard the door' }).waitFor()
+      await page.locator('.facts').getByText(id).waitFor()
+      expect(decodeURIComponent(new URL(page.url()).hash)).toBe(`#/task/${name}`)
+      expect(await page.title()).toMatch(/^Guard the door · Task · /)
+    }
 
     const other = await open(host.url.replace(/#.*/, ''))
     await other.getByText('No access.').waitFor()

@@ -14,6 +14,8 @@ export interface View extends Omit<Known, 'tasks'> {
   /** Newest first. */
   readonly tasks: readonly PageTask[]
   readonly taskOf: (key: string) => PageTask | undefined
+  /** Finds the task of an address, which has its key or its id. */
+  readonly findTask: (name: string) => PageTask | undefined
 }
 
 interface Asking {
@@ -145,7 +147,7 @@ export function createPage(): Page {
 }
 
 function viewOf({ tasks, ...rest }: Known): View {
-  return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key) }
+  return { ...rest, tasks: tasks.newestFirst(), taskOf: (key) => tasks.get(key), findTask: (name) => tasks.find(name) }
 }
 
 /** Identifies the process of the server that sent an event, by the first part of the event's id. */

@@ -8,6 +8,9 @@ describe('the title', () => {
 
   it('says which part of which server it is, how many tasks ask, and that the server is lost', () => {
     expect(pageTitle(shown)).toBe('Tasks · 127.0.0.1:3320 · agent-tasks')
+    expect(pageTitle({ ...shown, part: 'task', task: 'Tidy\u202e' })).toBe(
+      'Tidy\\u202e · Task · 127.0.0.1:3320 · agent-tasks',
+    )
     expect(pageTitle({ ...shown, asking: 2 })).toMatch(/^\(2\) Tasks/)
     expect(pageTitle({ ...shown, asking: 2, state: 'lost' })).toMatch(/^Lost · Tasks/)
     expect(pageTitle({ ...shown, state: 'refused' })).toMatch(/^No access · Tasks/)

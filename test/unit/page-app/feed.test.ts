@@ -146,6 +146,13 @@ describe('the list of tasks', () => {
     expect(list.newestFirst()).toHaveLength(2)
   })
 
+  it('finds a task by its key, or by its id if no other task has it', () => {
+    const [one, both] = [pageTask({ id: 'one' }), pageTask({ id: 'both' })]
+    const list = createTaskList([one, both, pageTask({ id: 'both', key: 'command:both', kind: 'command' })])
+    expect([list.find('async:one'), list.find('one'), list.find('async:both')]).toEqual([one, one, both])
+    expect([list.find('both'), list.find('on'), list.get('one')]).toEqual([undefined, undefined, undefined])
+  })
+
   it('replaces schedules, monitors and pauses when they come, and keeps them until then', () => {
     const { feed, take, hello } = setUp()
     const row = { kind: 'schedules', id: 'a', owner: 'main', detail: 'look', at: 1 }

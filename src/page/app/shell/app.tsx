@@ -1,6 +1,7 @@
 /** The frame around the parts. */
 import { useSignalEffect } from '@preact/signals'
 import type { ComponentType } from 'preact'
+import { defined } from '../../../defined.js'
 import { PART_NAMES, type Part } from '../addresses.js'
 import { currentAddress } from '../current-address.js'
 import { DeliveryPart } from '../delivery/delivery-part.js'
@@ -42,9 +43,11 @@ export function App() {
   const isStale = state !== 'live'
   const hasSeen = view.value.hello !== undefined
   useSignalEffect(() => {
-    const { part } = currentAddress.value
+    const { part, subject } = currentAddress.value
+    const task = part === 'task' && subject !== undefined ? view.value.findTask(subject)?.title : undefined
     document.title = pageTitle({
       part,
+      ...defined({ task }),
       asking: asking.value.many,
       state: connection.value.state,
       host: location.host,

@@ -1,9 +1,12 @@
 /** The title of the document, which distinguishes several open pages and shows their state. */
 import { PART_NAMES, type Part } from '../addresses.js'
 import type { Connection } from '../stream/connection.js'
+import { visible } from '../text/visible.js'
 
 interface Titled {
   readonly part: Part
+  /** The title of the task that the part is about. */
+  readonly task?: string
   /** The number of tasks with open questions. */
   readonly asking: number
   readonly state: Connection['state']
@@ -13,7 +16,8 @@ interface Titled {
 
 const LOSSES: Readonly<Partial<Record<Connection['state'], string>>> = { lost: 'Lost · ', refused: 'No access · ' }
 
-export function pageTitle({ part, asking, state, host }: Titled): string {
+export function pageTitle({ part, task, asking, state, host }: Titled): string {
   const sign = LOSSES[state] ?? (asking > 0 ? `(${asking}) ` : '')
-  return `${sign}${PART_NAMES[part]} · ${host} · agent-tasks`
+  const subject = task === undefined ? '' : `${visible(task)} · `
+  return `${sign}${subject}${PART_NAMES[part]} · ${host} · agent-tasks`
 }

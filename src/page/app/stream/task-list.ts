@@ -3,6 +3,8 @@ import type { PageTask } from '../../wire.js'
 
 export interface TaskList {
   get(key: string): PageTask | undefined
+  /** Finds a task by its key, or by its id if only one task has it. */
+  find(name: string): PageTask | undefined
   /** Newest first. The array stays the same until a task changes. */
   newestFirst(): readonly PageTask[]
   put(tasks: readonly PageTask[]): void
@@ -21,9 +23,16 @@ export function createTaskList(tasks: Iterable<PageTask> = []): TaskList {
     sorted = undefined
   }
   put(tasks)
+  const newestFirst = (): readonly PageTask[] => (sorted ??= [...byKey.values()].sort(byNewest))
   return {
     get: (key) => byKey.get(key),
-    newestFirst: () => (sorted ??= [...byKey.values()].sort(byNewest)),
+    find: (name) => {
+      const named = byKey.get(name)
+      if (named) return named
+      const [only, other] = newestFirst().filter(({ id }) => id === name)
+      return other ? undefined : only
+    },
+    newestFirst,
     put,
     remove: (keys) => {
       for (const key of keys) byKey.delete(key)

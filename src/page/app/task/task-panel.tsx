@@ -13,16 +13,18 @@ import { useKeptFocus } from './use-kept-focus.js'
 import { useTaskDetail } from './use-task-detail.js'
 
 interface Props {
-  readonly taskKey: string
+  /** Its key, or its id. */
+  readonly name: string
   readonly headingId: string
   /** Whether it is a part of its own, rather than a panel next to a list. */
   readonly isAlone?: boolean
   readonly onClose?: () => void
 }
 
-export function TaskPanel({ taskKey, headingId, isAlone = false, onClose }: Props) {
+export function TaskPanel({ name, headingId, isAlone = false, onClose }: Props) {
   const { view } = usePage()
-  const row = view.value.taskOf(taskKey)
+  const row = view.value.findTask(name)
+  const taskKey = row?.key ?? name
   const { detail, error, isUnknown } = useTaskDetail(taskKey, row).value
   const task = row ?? detail?.task
   const Heading = isAlone ? 'h1' : 'h2'

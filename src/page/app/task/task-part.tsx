@@ -12,7 +12,7 @@ export function TaskPart({ address }: PartProps) {
   if (address.subject !== undefined) {
     return (
       <section class="part task-alone" aria-labelledby="task-heading">
-        <TaskPanel taskKey={address.subject} headingId="task-heading" isAlone />
+        <TaskPanel name={address.subject} headingId="task-heading" isAlone />
       </section>
     )
   }

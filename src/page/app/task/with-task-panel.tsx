@@ -54,7 +54,7 @@ export function WithTaskPanel({ address, children }: Props) {
       </div>
       {shown !== undefined && (
         <aside class="split-side" aria-labelledby={HEADING}>
-          <TaskPanel taskKey={shown} headingId={HEADING} onClose={close} />
+          <TaskPanel name={shown} headingId={HEADING} onClose={close} />
         </aside>
       )}
     </div>
