@@ -1,6 +1,6 @@
 /** The page without a mouse, in Chromium: every action by keyboard alone. */
 import { describe, expect, it } from 'vitest'
-import { isLive, startHost, usePageBrowser } from '../support/page-browser.js'
+import { goTo, isLive, startHost, usePageBrowser } from '../support/page-browser.js'
 import { activeRow, focused, tabTo } from '../support/page-keyboard.js'
 
 const open = usePageBrowser()
@@ -99,7 +99,52 @@ describe('the page by keyboard', () => {
     await page.keyboard.type('2')
     await page.keyboard.press('Enter')
     await page.locator('.task-state').getByText('Completed').waitFor()
+    // The form had the focus, and is gone.
+    await expect.poll(() => focused(page)).toBe('h1 Task')
     await page.getByRole('group', { name: 'Result of add' }).getByText('42', { exact: true }).waitFor()
+  })
+
+  it('closes a submission, runs a task again and launches one, and has the focus at what comes next', async () => {
+    const host = await startHost({ agent: { maxAsyncTasks: 1 } })
+    const key = await host.launch('writer', 'Write home')
+    const page = await open(host.url)
+    await isLive(page)
+    await goTo(page, '/instances')
+    await tabTo(page, /^button Submit …/)
+    await page.keyboard.press('Enter')
+    await tabTo(page, /^button Close/)
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('button Submit …')
+
+    await goTo(page, `/task/${key}`)
+    await tabTo(page, /^button Run again/)
+    await page.keyboard.press('Enter')
+    await page.waitForURL((url) => !decodeURIComponent(url.hash).endsWith(key))
+    await expect.poll(() => focused(page)).toBe('h1 Task')
+    await page.locator('.task-state').getByText('Completed').waitFor()
+
+    await goTo(page, '/launch/sleeper')
+    await tabTo(page, /^textarea Goal/)
+    await page.keyboard.type('Guard the door')
+    await tabTo(page, /^button Launch/)
+    await page.keyboard.press('Enter')
+    await page.locator('.task-title').getByText('Guard the door').waitFor()
+    await expect.poll(() => focused(page)).toBe('h1 Task')
+
+    // The host has no room for another one.
+    await goTo(page, `/task/${key}`)
+    await page.locator('.task-title').getByText('Write home').waitFor()
+    await tabTo(page, /^button Run again/)
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    expect(await focused(page)).toBe('button Run again')
+    await goTo(page, '/launch/writer')
+    await tabTo(page, /^textarea Goal/)
+    await page.keyboard.type('Write again')
+    await tabTo(page, /^button Launch/)
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    expect(await focused(page)).toBe('button Launch')
   })
 
   it.each([390, 1280])('cancels a schedule and a monitor, and pauses and resumes the host, at %i px', async (width) => {

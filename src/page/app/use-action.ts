@@ -1,4 +1,7 @@
-/** A request that a person triggers: whether it is in progress, and its error. */
+/**
+ * A request that a person triggers: whether it is in progress, and its error. Its button is `aria-disabled` meanwhile, because a disabled button loses
+ * the focus.
+ */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { defined } from '../../defined.js'
 import { ApiError } from './api.js'

@@ -53,7 +53,7 @@ export function SchemaForm({ fields, action, errorPrefix, submitLabel, onSubmit,
         </p>
       )}
       <div class="actions">
-        <button type="submit" class="primary" disabled={isBusy || connection.value.state !== 'live'}>
+        <button type="submit" class="primary" aria-disabled={isBusy} disabled={connection.value.state !== 'live'}>
           {submitLabel}
         </button>
         {children}

@@ -41,7 +41,8 @@ export function PastTask({ task }: { readonly task: PastTaskRow }) {
         <code>{visible(id)}</code>
         <button
           type="button"
-          disabled={!canRunAgain || isBusy || connection.value.state !== 'live'}
+          aria-disabled={isBusy}
+          disabled={!canRunAgain || connection.value.state !== 'live'}
           title={canRunAgain ? undefined : 'Its subagent or instance is not there'}
           aria-label={`Run again: ${visible(title)}`}
           onClick={run}

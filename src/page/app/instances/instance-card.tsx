@@ -1,6 +1,8 @@
 /** One instance: its connection, lane and tools. */
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { PageInstance } from '../../wire.js'
+import { onFrame } from '../browser-clock.js'
 import { usePage } from '../page-state.js'
 import { ActionButton } from '../shell/action-button.js'
 import { TaskLink } from '../task/task-facts.js'
@@ -23,8 +25,14 @@ export function InstanceCard({ instance, isOpen }: Props) {
   const { second } = usePage()
   const { id, type, description, state, connectedAt, pausedSince, queued, running, tools } = instance
   const isSubmitting = useSignal(isOpen)
+  const card = useRef<HTMLElement>(null)
+  const close = (): void => {
+    isSubmitting.value = false
+    onFrame(() => card.current?.querySelector<HTMLElement>('.actions button')?.focus())
+  }
   return (
     <article
+      ref={card}
       class={isSubmitting.value ? 'card wide' : 'card'}
       aria-label={`Instance ${visible(id)}`}
       data-instance={id}
@@ -68,7 +76,7 @@ export function InstanceCard({ instance, isOpen }: Props) {
         </dl>
       </details>
       {isSubmitting.value ? (
-        <SubmitForm instance={instance} onClose={() => (isSubmitting.value = false)} />
+        <SubmitForm instance={instance} onClose={close} />
       ) : (
         <div class="actions">
           <button type="button" disabled={tools.length === 0} onClick={() => (isSubmitting.value = true)}>

@@ -123,7 +123,7 @@ export function SubmitForm({ instance, onClose }: Props) {
         </p>
       )}
       <div class="actions">
-        <button type="submit" class="primary" disabled={isBusy || connection.value.state !== 'live'}>
+        <button type="submit" class="primary" aria-disabled={isBusy} disabled={connection.value.state !== 'live'}>
           Submit
         </button>
         <button type="button" onClick={onClose}>

@@ -140,7 +140,7 @@ export function LaunchForm({ list, subagent }: Props) {
         </p>
       )}
       <div class="actions">
-        <button type="submit" class="primary" disabled={isBusy || connection.value.state !== 'live'}>
+        <button type="submit" class="primary" aria-disabled={isBusy} disabled={connection.value.state !== 'live'}>
           Launch
         </button>
       </div>

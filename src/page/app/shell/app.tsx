@@ -21,6 +21,7 @@ import { Navigation } from './navigation.js'
 import { pageTitle } from './page-title.js'
 import type { PartProps } from './part-props.js'
 import { QuestionsBadge } from './questions-badge.js'
+import { useFocusOfPart } from './use-focus-of-part.js'
 
 const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
   timeline: TimelinePart,
@@ -38,6 +39,7 @@ const COMPONENTS: Readonly<Record<Part, ComponentType<PartProps>>> = {
 export function App() {
   const { connection, view, asking } = usePage()
   const address = currentAddress.value
+  useFocusOfPart(address)
   const { state } = connection.value
   const Shown = COMPONENTS[address.part]
   const isStale = state !== 'live'

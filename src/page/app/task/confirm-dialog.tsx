@@ -40,7 +40,7 @@ export function ConfirmDialog(props: Props) {
           </p>
         )}
         <div class="actions">
-          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={isBusy}>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isBusy}>
             {label}
           </button>
           <button type="button" onClick={() => dialog.current?.close()}>

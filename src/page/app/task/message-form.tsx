@@ -38,7 +38,7 @@ export function MessageForm({ taskKey }: { readonly taskKey: string }) {
           />
         </div>
         <div class="actions">
-          <button type="submit" disabled={isBusy || connection.value.state !== 'live'}>
+          <button type="submit" aria-disabled={isBusy} disabled={connection.value.state !== 'live'}>
             Send
           </button>
           <span role="status">{isSent.value && 'Sent'}</span>

@@ -35,7 +35,8 @@ export function RunAgain({ task, can }: Props) {
       <button
         type="button"
         title={can.runAgain ? `Starts ${what}` : undefined}
-        disabled={!can.runAgain || isBusy || connection.value.state !== 'live'}
+        aria-disabled={isBusy}
+        disabled={!can.runAgain || connection.value.state !== 'live'}
         aria-describedby={can.runAgain ? undefined : 'why-not-again'}
         onClick={() => (isLive ? (isAsking.value = true) : void run())}
       >

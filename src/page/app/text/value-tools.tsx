@@ -24,7 +24,7 @@ export function ValueTools({ value, path, label, fileName }: Props) {
       <CopyButton text={async () => (await api.blob(path)).text()} label="Copy" what={label} />
       <button
         type="button"
-        disabled={isBusy}
+        aria-disabled={isBusy}
         aria-label={`Download: ${visible(label)}`}
         onClick={() => void download()}
       >

@@ -56,7 +56,7 @@ export function ValueView({ value, path, label, fileName }: Props) {
           The first {byteSize(new Blob([text]).size)} of {hasMore && 'more than '}
           {byteSize(bytes)}.{' '}
           {text.length < MOST_CHARS ? (
-            <button type="button" disabled={isBusy} onClick={() => void readMore()}>
+            <button type="button" aria-disabled={isBusy} onClick={() => void readMore()}>
               Show more
             </button>
           ) : (
