@@ -1,7 +1,9 @@
 /** The time scale, the rows and the view of the timeline. */
 import { describe, expect, it } from 'vitest'
+import { drawBar } from '../../../src/page/app/timeline/bar-painter.js'
 import { placeOfText } from '../../../src/page/app/timeline/bar-text.js'
 import { legendMemory } from '../../../src/page/app/timeline/legend-memory.js'
+import { runLengthOf } from '../../../src/page/app/text/states.js'
 import { rowText } from '../../../src/page/app/timeline/row-text.js'
 import { indexAbove, indexOfRow, levelOf, rowsOf, type Row } from '../../../src/page/app/timeline/rows.js'
 import { changedView, viewChangeOf, windowOf } from '../../../src/page/app/timeline/timeline-view.js'
@@ -183,12 +185,48 @@ describe('the rows of the timeline', () => {
       ...['Waiting, 1 task', 'desk, instance, 1 task'],
     ])
     expect(texts[2]).toMatch(
-      /^Paint\\u202e, Asking, created at [\d:]+, queued for 2\.0 s, for 8\.0 s so far, 1 open question$/,
+      /^Paint\\u202e, Asking, created at [\d:]+, queued for 2\.0 s, running for 6\.0 s so far, 1 open question$/,
     )
   })
 })
 
 describe('the length of a task', () => {
+  it('is that of its run, or of its wait if it waits or has never run', () => {
+    const times = { createdAt: 1000, startedAt: 4700, endedAt: 9700 }
+    const ended = pageTask({ ...times, state: 'completed' })
+    const { startedAt: _none, ...neverStarted } = pageTask({ ...times, state: 'cancelled' })
+    const { endedAt: _open, ...open } = ended
+    expect(
+      [ended, neverStarted, { ...open, state: 'running' as const }, { ...open, state: 'queued' as const }].map((task) =>
+        runLengthOf(task, 7000),
+      ),
+    ).toEqual([5000, 8700, 2300, 6000])
+    const [text, never] = [ended, neverStarted].map((task) =>
+      rowText({ type: 'task', key: task.key, task, depth: 0 } as never, 7000),
+    )
+    expect(text).toMatch(/, queued for 3\.7 s, ran for 5\.0 s$/)
+    expect(never).toMatch(/, took 8\.7 s$/)
+  })
+
+  it('is that of the run also on the bar', () => {
+    const texts: string[] = []
+    const methods: Readonly<Record<string, unknown>> = {
+      fillText: (text: string) => texts.push(text),
+      measureText: () => ({ width: 30 }),
+    }
+    const context = new Proxy({}, { get: (_, name) => methods[String(name)] ?? (() => undefined), set: () => true })
+    const scene = {
+      context,
+      palette: { states: {}, patterns: {} },
+      window: { from: 0, to: 10_000 },
+      width: 1000,
+      now: 0,
+    }
+    const task = pageTask({ createdAt: 1000, startedAt: 4700, endedAt: 9700, state: 'completed' })
+    drawBar(scene as never, task, 10, 16, true)
+    expect(texts).toEqual(['5.0 s'])
+  })
+
   const bar = { start: 100, end: 300, width: 400, marks: [] }
 
   it('is written at the end of its bar', () => {

@@ -58,7 +58,12 @@ export const LOOKS = {
 
 export const STATES = Object.keys(LOOKS) as PageTaskState[]
 
-/** The duration of a task so far. */
+/** The duration of a task's run so far. For a task that waits, or has never run, the duration of its wait. */
+export function runLengthOf({ state, createdAt, startedAt = createdAt, endedAt }: PageTask, now: number): number {
+  return Math.max(0, (endedAt ?? now) - (state === 'queued' ? createdAt : startedAt))
+}
+
+/** The duration of a task so far, including its wait. */
 export function lengthOf({ createdAt, endedAt }: PageTask, now: number): number {
   return Math.max(0, (endedAt ?? now) - createdAt)
 }

@@ -1,7 +1,7 @@
 /** A row of the timeline in words, for screen readers and as its tooltip. */
 import type { PageTaskKind } from '../../wire.js'
 import { count, counted, duration, timeOfDay } from '../text/format.js'
-import { LOOKS, lengthOf } from '../text/states.js'
+import { LOOKS, runLengthOf } from '../text/states.js'
 import { visible } from '../text/visible.js'
 import type { Phase, Row } from './rows.js'
 
@@ -18,13 +18,15 @@ export function rowText(row: Row, now: number): string {
   }
   const { task } = row
   const { title, state, createdAt, startedAt, endedAt, questions = 0, commandCount = 0 } = task
-  const length = duration(lengthOf(task, now))
+  const length = duration(runLengthOf(task, now))
+  const waitMs = state === 'queued' ? 0 : (startedAt ?? createdAt) - createdAt
+  const [running, ended] = waitMs >= 1 ? ['running for', 'ran for'] : ['for', 'took']
   return [
     visible(title),
     LOOKS[state].word,
     `created at ${timeOfDay(createdAt)}`,
-    startedAt !== undefined && startedAt - createdAt >= 1 && `queued for ${duration(startedAt - createdAt)}`,
-    endedAt === undefined ? `for ${length} so far` : `took ${length}`,
+    waitMs >= 1 && `queued for ${duration(waitMs)}`,
+    endedAt === undefined ? `${running} ${length} so far` : `${ended} ${length}`,
     commandCount > 1 && counted(commandCount, 'command'),
     questions > 0 && counted(questions, 'open question'),
   ]
