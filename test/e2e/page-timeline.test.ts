@@ -1,6 +1,7 @@
 /** The timeline in Chromium: what runs is first, what waits is folded, and the filter and the legend are remembered. */
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { LOOKS, STATES, type Look } from '../../src/page/app/text/states.js'
 import { goTo, isLive, startHost, usePageBrowser } from '../support/page-browser.js'
 
 const open = usePageBrowser()
@@ -119,6 +120,27 @@ describe('dragging', () => {
 })
 
 describe('the legend', () => {
+  it('shows the icon and the bar of each state, hollow for a wait', async () => {
+    const host = await startHost()
+    await host.launch('sleeper', 'Guard the door')
+    const page = await open(host.url)
+    await isLive(page)
+    const items = page.locator('.legend li', { has: page.locator('.bar-sample') })
+    await items.first().waitFor()
+    expect((await items.allTextContents()).map((text) => text.trim())).toEqual(STATES.map((state) => LOOKS[state].word))
+    const bars = await page.evaluate(`[...document.querySelectorAll('.legend .bar-sample')].map((bar) => ({
+      icons: bar.parentElement.querySelectorAll('.state-icon').length,
+      lines: bar.querySelectorAll('pattern line').length,
+      isHollow: getComputedStyle(bar.querySelector(':scope > rect')).fill === 'none',
+    }))`)
+    expect(bars).toEqual(
+      STATES.map((state) => {
+        const { strokes = [] }: Look = LOOKS[state]
+        return { icons: 1, lines: strokes.length, isHollow: state === 'queued' }
+      }),
+    )
+  })
+
   it('is open until it was closed once', async () => {
     const host = await startHost()
     await host.launch('sleeper', 'Guard the door')

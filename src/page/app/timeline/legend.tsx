@@ -1,9 +1,10 @@
-/** Explains the icons, the marks and the keys. */
+/** Explains the icons, the bars, the marks and the keys. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { TaskMark } from '../../wire.js'
 import { StateIcon } from '../shell/state-icon.js'
 import { STATES, LOOKS } from '../text/states.js'
+import { BarSample } from './bar-sample.js'
 import { legendMemory } from './legend-memory.js'
 import { drawMark, MARKS } from './mark-painter.js'
 import { readPalette } from './palette.js'
@@ -25,7 +26,7 @@ export function Legend() {
       <ul>
         {STATES.map((state) => (
           <li key={state}>
-            <StateIcon state={state} /> {LOOKS[state].word}
+            <StateIcon state={state} /> <BarSample state={state} /> {LOOKS[state].word}
           </li>
         ))}
         {MARKS.map(([kind, words]) => (
