@@ -1,7 +1,9 @@
 /** What the page says of tasks, in Chromium: families, answers, commands, long results, and where the focus is. */
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { PART_NAMES } from '../../src/page/app/addresses.js'
+import { createTaskPage } from '../../src/page/index.js'
 import { goTo, isLive, startHost, usePageBrowser } from '../support/page-browser.js'
 
 const open = usePageBrowser()
@@ -171,5 +173,56 @@ describe('the machine of a task', () => {
     await expect.poll(isWide).toBe(false)
     await button(page, 'Full size').click()
     await page.getByText('The drawing is wider than this box').waitFor()
+  })
+})
+
+describe('the table', () => {
+  it('cuts a long error, and not the name of its task, also beside an open task', async () => {
+    const clumsy = async () => Promise.reject(new Error('It has failed for a long reason. '.repeat(60)))
+    const host = await startHost({ agent: { subagents: { clumsy } } })
+    const key = await host.launch('clumsy', 'Tests of the page')
+    const page = await open(host.url)
+    await isLive(page)
+    for (const address of ['/tasks', `/tasks?task=${key}`]) {
+      await goTo(page, address)
+      const cell = page.locator('.cell.title', { hasText: 'Tests of the page' })
+      await cell.locator('.error-text').waitFor()
+      await page.locator('.task-panel').waitFor({ state: address === '/tasks' ? 'detached' : 'visible' })
+      const isCut = (part: string): Promise<boolean> =>
+        cell
+          .locator(part)
+          .evaluate(
+            ({ scrollWidth, clientWidth }: { scrollWidth: number; clientWidth: number }) => scrollWidth > clientWidth,
+          )
+      expect([await isCut('.text'), await isCut('.error-text')]).toEqual([false, true])
+    }
+  })
+
+  it('and the navigation have nothing of agents on a server of command tasks', async () => {
+    const host = await startHost()
+    host.submit('desk', 'add', { a: 1, b: 2 })
+    const served = await createTaskPage({ taskManager: host.taskManager, port: 0 })
+    onTestFinished(() => served.close())
+    const shown = async (url: string) => {
+      const page = await open(url)
+      await isLive(page)
+      await goTo(page, '/tasks')
+      await page.getByRole('row', { name: /add/ }).waitFor()
+      return {
+        parts: await page.getByRole('navigation').getByRole('link').allTextContents(),
+        columns: await page.getByRole('columnheader').allTextContents(),
+        cells: await page.getByRole('gridcell').count(),
+      }
+    }
+    expect(await shown(served.url)).toEqual({
+      parts: ['Timeline', 'Tasks', 'Task', 'History', 'Machines', 'Instances', 'Health'],
+      columns: ['State', 'Task', 'Instance', 'Created', 'Duration'],
+      cells: 5,
+    })
+    expect(await shown(host.url)).toEqual({
+      parts: Object.values(PART_NAMES),
+      columns: ['State', 'Task', 'Owner or instance', 'Subagent', 'Created', 'Duration'],
+      cells: 6,
+    })
   })
 })

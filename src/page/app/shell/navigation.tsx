@@ -1,7 +1,14 @@
 /** The parts of the page. */
 import { useEffect, useRef } from 'preact/hooks'
+import type { Hello } from '../../wire.js'
 import { PARTS, PART_NAMES, addressOf, type Part } from '../addresses.js'
 import { usePage } from '../page-state.js'
+
+/** A server of command tasks has no host, and delivers no results to agents. */
+function isOffered(part: Part, hello: Hello | undefined): boolean {
+  if (part === 'launch') return hello?.canLaunch === true
+  return (part !== 'host' && part !== 'delivery') || hello?.hasAsync !== false
+}
 
 export function Navigation({ current }: { readonly current: Part }) {
   const { host, hello } = usePage().view.value
@@ -11,7 +18,7 @@ export function Navigation({ current }: { readonly current: Part }) {
   return (
     <nav aria-label="Parts">
       <ul ref={list}>
-        {PARTS.filter((part) => part !== 'launch' || hello?.canLaunch === true).map((part) => (
+        {PARTS.filter((part) => isOffered(part, hello)).map((part) => (
           <li key={part}>
             <a href={addressOf(part)} aria-current={part === current ? 'page' : undefined}>
               {PART_NAMES[part]}

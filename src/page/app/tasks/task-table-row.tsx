@@ -13,6 +13,8 @@ interface Props {
   readonly index: number
   readonly top: number
   readonly isChosen: boolean
+  /** Whether the table has this column. */
+  readonly hasSubagent: boolean
   readonly onOpen: (key: string) => void
 }
 
@@ -20,7 +22,7 @@ export function rowId(index: number): string {
   return `task-row-${index}`
 }
 
-export function TaskTableRow({ task, index, top, isChosen, onOpen }: Props) {
+export function TaskTableRow({ task, index, top, isChosen, hasSubagent, onOpen }: Props) {
   const { taskOf } = usePage().view.value
   const parent = task.parentKey === undefined ? undefined : taskOf(task.parentKey)
   return (
@@ -45,9 +47,11 @@ export function TaskTableRow({ task, index, top, isChosen, onOpen }: Props) {
       <div role="gridcell" class="cell group">
         {visible(ownerText(task, parent))}
       </div>
-      <div role="gridcell" class="cell subagent">
-        {visible(task.subagent ?? '')}
-      </div>
+      {hasSubagent && (
+        <div role="gridcell" class="cell subagent">
+          {visible(task.subagent ?? '')}
+        </div>
+      )}
       <div role="gridcell" class="cell created number" title={fullTime(task.createdAt)}>
         {timeOfDay(task.createdAt)}
       </div>

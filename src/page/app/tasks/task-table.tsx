@@ -1,6 +1,7 @@
 /** The table: a grid that only renders the visible rows. Arrow keys move, Enter opens. */
 import type { PageTask } from '../../wire.js'
 import { movedTo } from '../list-window.js'
+import { usePage } from '../page-state.js'
 import { useListWindow } from '../use-list-window.js'
 import { SORTS, type SortColumn, type TaskFilter } from './task-filter.js'
 import { TaskTableRow, rowId } from './task-table-row.js'
@@ -27,6 +28,9 @@ const HEADINGS: Readonly<Record<SortColumn, string>> = {
 const ORDER: readonly SortColumn[] = ['state', 'title', 'group', 'subagent', 'created', 'duration']
 
 export function TaskTable({ tasks, filter, chosen, onChoose, onOpen, onSort }: Props) {
+  const { hello } = usePage().view.value
+  const isOfInstances = hello?.hasAsync === false
+  const headings = isOfInstances ? { ...HEADINGS, group: 'Instance' } : HEADINGS
   const box = useListWindow(tasks.length, ROW, HEAD)
   const active = tasks.findIndex(({ key }) => key === chosen)
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -46,7 +50,7 @@ export function TaskTable({ tasks, filter, chosen, onChoose, onOpen, onSort }: P
     <div
       ref={box.ref}
       onScroll={box.onScroll}
-      class="table"
+      class={isOfInstances ? 'table of-instances' : 'table'}
       role="grid"
       aria-label="Tasks"
       aria-rowcount={tasks.length + 1}
@@ -56,10 +60,10 @@ export function TaskTable({ tasks, filter, chosen, onChoose, onOpen, onSort }: P
     >
       <div role="rowgroup" class="table-head">
         <div role="row" class="table-row" aria-rowindex={1}>
-          {ORDER.map((column) => (
+          {ORDER.filter((column) => !isOfInstances || column !== 'subagent').map((column) => (
             <div key={column} role="columnheader" class={`cell ${column}`} aria-sort={sortOf(column, filter)}>
               <button type="button" onClick={() => onSort(nextSort(column, filter))}>
-                {HEADINGS[column]}
+                {headings[column]}
               </button>
             </div>
           ))}
@@ -73,6 +77,7 @@ export function TaskTable({ tasks, filter, chosen, onChoose, onOpen, onSort }: P
             index={box.first + at}
             top={(box.first + at) * ROW}
             isChosen={task.key === chosen}
+            hasSubagent={!isOfInstances}
             onOpen={onOpen}
           />
         ))}
