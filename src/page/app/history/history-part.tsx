@@ -7,12 +7,15 @@ import { EmptyState } from '../shell/empty-state.js'
 import type { PartProps } from '../shell/part-props.js'
 import { FilterSelect } from '../tasks/filter-select.js'
 import { isRun } from '../text/owners.js'
+import { LOOKS } from '../text/states.js'
 import { visible } from '../text/visible.js'
 import { PastTask } from './past-task.js'
 import { useHistory } from './use-history.js'
 
 const ENDS = ['completed', 'failed', 'cancelled'] as const
 const KINDS: Readonly<Record<string, PageTaskKind>> = { 'Tasks of agents': 'async', 'Tasks of instances': 'command' }
+
+const WORDS = new Map<string, string>(ENDS.map((end) => [end, LOOKS[end].word]))
 
 /** The distinct names, without runs, because a run owns tasks only until it ends. */
 const namesOf = (names: readonly (string | undefined)[]): string[] =>
@@ -57,6 +60,7 @@ export function HistoryPart({ address }: PartProps) {
           label="End"
           value={query.get('status') ?? undefined}
           options={ENDS}
+          textOf={(end) => WORDS.get(end) ?? visible(end)}
           onChange={(to) => set('status', to)}
         />
         {filters.map(([name, label, options]) => (
@@ -105,7 +109,7 @@ export function HistoryPart({ address }: PartProps) {
       )}
       {next !== undefined && (
         <p>
-          <button type="button" disabled={isBusy} onClick={more}>
+          <button type="button" aria-disabled={isBusy} onClick={more}>
             Show more
           </button>
         </p>

@@ -32,7 +32,9 @@ export function CancelDialog({ taskKey, title, onClose }: Props) {
       onConfirm={cancel}
       onClose={onClose}
     >
-      <label for="cancel-reason">Reason (may be empty)</label>
+      <label for="cancel-reason">
+        Reason<span class="hint"> (optional)</span>
+      </label>
       <textarea
         id="cancel-reason"
         rows={3}

@@ -97,7 +97,9 @@ export function BulkActions({ tasks }: Props) {
           )}
           {open.action === 'cancel' && (
             <>
-              <label for="bulk-reason">Reason (may be empty)</label>
+              <label for="bulk-reason">
+                Reason<span class="hint"> (optional)</span>
+              </label>
               <textarea
                 id="bulk-reason"
                 rows={3}

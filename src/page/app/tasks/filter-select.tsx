@@ -5,12 +5,14 @@ interface Props {
   readonly label: string
   readonly value: string | undefined
   readonly options: readonly string[]
+  /** The text of an option. Default: the option. */
+  readonly textOf?: (option: string) => string
   /** The minimum of choices. Default 2. */
   readonly least?: number
   readonly onChange: (value: string | undefined) => void
 }
 
-export function FilterSelect({ label, value, options, least = 2, onChange }: Props) {
+export function FilterSelect({ label, value, options, textOf = visible, least = 2, onChange }: Props) {
   if (options.length < least && value === undefined) return null
   const offered = value === undefined || options.includes(value) ? options : [value, ...options]
   const all = '*'
@@ -26,7 +28,7 @@ export function FilterSelect({ label, value, options, least = 2, onChange }: Pro
         <option value={all}>All</option>
         {offered.map((name) => (
           <option key={name} value={`=${name}`}>
-            {visible(name)}
+            {textOf(name)}
           </option>
         ))}
       </select>
