@@ -8,6 +8,7 @@ import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
 import type { ChildTaskInput, RunChildren } from '../engine/children.js'
+import { checkedParams } from '../engine/context-schema.js'
 import { toFlatRunner } from '../engine/definition.js'
 import type { Engine } from '../engine/engine.js'
 import { createInProcessEngine } from '../engine/in-process.js'
@@ -107,14 +108,16 @@ export class Launcher implements RunHost {
   ): ActiveTaskInfo {
     const { registry } = this
     const { params: given, whenFull, priority, retry, budget, onFailedDependency = 'fail' } = input
-    const params = given && toWholePlainData(given)
-    if (given !== undefined && params === undefined) {
+    const copied = given && toWholePlainData(given)
+    if (given !== undefined && copied === undefined) {
       throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
     const { concurrencyKey } = input
     const definition = toFlatRunner(runner, 'runner')
+    // A continuation has no context: it gets a message and the earlier task.
+    const params = previous === undefined ? checkedParams(definition, copied) : copied
     if (definition.durable === true && registry.persistence === undefined) {
       throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
     }

@@ -125,7 +125,7 @@ function flagsOf(run: object): FunctionFlags | undefined {
  * @param name what errors call it
  * @throws InvalidInputError for a value that is not a runner
  */
-export function toFlatRunner(value: unknown, name: string): FlatRunner {
+export function toFlatRunner(value: unknown, name: string): FlatRunner & Named {
   if (!aRunnable.accepts(value)) throw new InvalidInputError(name, value, aRunnable.expected)
   aRunnable.checkContent?.(value, [name])
   return flatRunner(value as Runner)

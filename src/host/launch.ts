@@ -2,10 +2,13 @@
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
+import { flatRunner } from '../engine/definition.js'
 import { InvalidInputError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { definitionOf } from '../tools/subagents.js'
+import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
+import { nearestName } from '../text/nearest-name.js'
+import { definitionOf, REQUEST_PARAMS, type Subagent } from '../tools/subagents.js'
 import type { Subagents } from './subagent-outputs.js'
 import { createTaskHandle, type TaskHandle } from './task-handle.js'
 
@@ -13,7 +16,10 @@ import { createTaskHandle, type TaskHandle } from './task-handle.js'
  * Options of `tasks.launch`: those of `manager.launch`. The default `owner` is the host's. There is no default `timeoutMs`, because the deadline
  * settings apply to the tools only. A subagent receives the fields of `params` in its request, such as `context`.
  */
-export type LaunchOptions = Omit<LaunchTaskInput, 'subagentName' | 'goalPrompt' | 'kind' | 'command'>
+export type LaunchOptions = Omit<LaunchTaskInput, 'subagentName' | 'goalPrompt' | 'kind' | 'command'> & {
+  /** Short for `params: { context }`. */
+  readonly context?: Readonly<Record<string, unknown>>
+}
 
 /** The maximum length of the list of subagents in an error, in characters. */
 const NAMES_CHARS = 1000
@@ -31,13 +37,37 @@ export function launchTask(
   const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
   if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(Object.keys(subagents)))
   const { reads } = manager
-  const { parentId, owner: given = parentId === undefined ? owner : undefined, ...rest } = options
+  const { parentId, owner: given = parentId === undefined ? owner : undefined, context, ...rest } = options
+  const params = paramsOf(options, subagent)
   // In one batch, so that the task is still kept when its handle is created, even if it ends at once.
   return reads.batch(() => {
-    const input = { ...rest, ...defined({ parentId, owner: given }), subagentName: name, goalPrompt: goal }
+    const input = { ...rest, ...defined({ parentId, owner: given, params }), subagentName: name, goalPrompt: goal }
     return handleOf(manager, manager.launch(input, definitionOf(subagent)))
   })
 }
+
+/**
+ * The params of a launch, with its context. Without a schema, a subagent may take any params.
+ * @throws InvalidInputError
+ */
+function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): LaunchOptions['params'] {
+  if (context !== undefined && !isObject(context)) throw new InvalidInputError('context', context, 'an object')
+  // The manager refuses params that are no object.
+  if (params !== undefined && !isObject(params)) return params
+  if (context !== undefined && params?.['context'] !== undefined) {
+    throw new InvalidInputError('context', context, 'nothing, because params has a context')
+  }
+  const unknown =
+    flatRunner(subagent).contextSchema && Object.keys(params ?? {}).find((key) => !REQUEST_PARAMS.includes(key))
+  if (unknown !== undefined) {
+    const nearest = nearestName(unknown, REQUEST_PARAMS)
+    const hint = nearest === undefined ? `did you mean context.${unknown}?` : `the nearest is ${nearest}`
+    throw new InvalidInputError(`params.${unknown}`, params?.[unknown], `${NO_SUCH_FIELD}; ${hint}`)
+  }
+  return context === undefined ? params : { ...params, context }
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Returns the handle of a task that was launched in the same batch. */
 export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): TaskHandle {

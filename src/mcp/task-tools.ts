@@ -2,14 +2,17 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
 import { defined } from '../defined.js'
+import { jsonBytes } from '../json/json-size.js'
+import { shortSchemaOf } from '../protocol/json-schema.js'
 import type { CommandPolicy } from '../tools/command-policy.js'
+import { contextLines, subagentEntry, type SubagentEntry } from '../tools/subagents.js'
 import type { ToolDescriptor, ToolSetting } from '../tools/tool-descriptor.js'
-import { toolList } from '../tools/tool-list.js'
+import { TOOLS, toolList } from '../tools/tool-list.js'
 import type { Tool, ToolResult } from '../tools/tool.js'
 import { adapted } from './adapted-tools.js'
 import { monitorLimits, type Backend } from './backend.js'
 import { FOLLOW_UPS } from './follow-ups.js'
-import { toCallToolResult, type McpTool } from './mcp-tool.js'
+import { listed, toCallToolResult, type McpTool } from './mcp-tool.js'
 import { taskResult } from './task-result.js'
 import type { FindProject } from './working-directory.js'
 
@@ -23,27 +26,41 @@ export function createTaskTools(
   findProject: FindProject = () => Promise.resolve(undefined),
 ): McpTool[] {
   const client = { backend, owner, setting: settingOf(backend, owner), findProject }
-  return toolList.flatMap((descriptor) => {
+  const tools = toolList.flatMap((descriptor) => {
     const tool = servedTool(descriptor, client.setting)
     return tool === undefined ? [] : [toMcpTool(adapted(tool, client), descriptor, backend, owner)]
   })
+  return withContexts(tools, client.setting.subagents.listSubagents())
 }
 
-function settingOf(backend: Backend, owner: string): ToolSetting {
+/** The maximum size of the definitions of all tools, in bytes of JSON. A client pays for them in each of its turns. */
+const DEFINITION_BYTES = 14_000
+
+/** Adds the schemas of the subagents' contexts to the description of `task`, as far as the other definitions leave room for them. */
+function withContexts(tools: McpTool[], subagents: readonly SubagentEntry[]): McpTool[] {
+  if (subagents.every((each) => typeof each === 'string' || each.contextSchema === undefined)) return tools
+  const definitions = tools.filter(({ isListed = true }) => isListed).map((tool) => listed(tool, true))
+  const lines = contextLines(subagents, DEFINITION_BYTES - jsonBytes(definitions), shortSchemaOf)
+  return tools.map((tool) =>
+    tool.name === TOOLS.task.name ? { ...tool, description: [tool.description, ...lines].join('\n') } : tool,
+  )
+}
+
+function settingOf(backend: Backend, owner: string) {
   const { manager, commandTasks, instances, subagents, config } = backend
   const { maxMessageChars, defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds } = config
   const owned = { getAsyncTaskManager: () => manager, owner, maxMessageChars, followUps: FOLLOW_UPS }
-  const listed = [...subagents].map(([name, { description }]) => ({ name, description }))
+  const entries = [...subagents].map(([name, subagent]) => subagentEntry(name, subagent))
   return {
     owned,
     shown: owned,
     launching: { defaultTimeoutSeconds, maxTimeoutSeconds, backgroundAfterSeconds },
-    subagents: { resolveSubagent: (name) => subagents.get(name), listSubagents: () => listed },
+    subagents: { resolveSubagent: (name) => subagents.get(name), listSubagents: () => entries },
     taskManager: commandTasks,
     instances,
     hasSchedules: config.schedules !== undefined,
     ...defined({ commands: policyOf(backend), monitors: monitorLimits(config, backend.folder) }),
-  }
+  } satisfies ToolSetting
 }
 
 /** The commands that the model may start; undefined where the configuration has none. */

@@ -8,6 +8,7 @@ import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { DEFAULT_OWNER } from '../async-tasks/owner.js'
 import { launches } from '../async-tasks/run-plan.js'
 import { defined } from '../defined.js'
+import { withoutContextSchema } from '../engine/context-schema.js'
 import { flatRunner } from '../engine/definition.js'
 import type { Runner } from '../engine/runner.js'
 import { asyncKey, type AsyncEntry } from './async-entry.js'
@@ -56,7 +57,8 @@ export async function planAsyncAgain(sources: Sources, id: string, entry: AsyncE
     ...defined({ timeoutMs, budget, concurrencyKey, kind, command }),
   }
   return async () => {
-    const launched = manager.launch({ ...input, ...further }, runner)
+    // Its context is what the schema returned when it was first launched.
+    const launched = manager.launch({ ...input, ...further }, withoutContextSchema(runner))
     await manager.stored()
     return { key: asyncKey(launched.id) }
   }

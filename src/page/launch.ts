@@ -1,6 +1,7 @@
 /** Launches a task at a person's request, and lists the subagents that can be launched. */
 import type { z } from 'zod'
 import { defined } from '../defined.js'
+import { withoutContextSchema } from '../engine/context-schema.js'
 import { InvalidInputError } from '../errors.js'
 import { jsonBytes } from '../json/json-size.js'
 import { jsonSchemaOf } from '../protocol/json-schema.js'
@@ -115,7 +116,7 @@ export async function launchForPage(sources: Sources, name: string, body: unknow
     ...(timeout_seconds !== -1 && { timeoutMs: timeout_seconds * 1000 }),
     ...defined({ concurrencyKey }),
   }
-  const { id } = offer.launching(owner, () => manager.launch(input, definitionOf(subagent)))
+  const { id } = offer.launching(owner, () => manager.launch(input, withoutContextSchema(definitionOf(subagent))))
   await manager.stored()
   return { key: asyncKey(id) }
 }

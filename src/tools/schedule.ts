@@ -8,6 +8,7 @@ import { InvalidInputError } from '../errors.js'
 import { lazily } from '../protocol/lazily.js'
 import { MISSED, OVERLAP, scheduledText } from '../protocol/schedules.js'
 import { strictObject } from '../protocol/strict-object.js'
+import { preview } from '../text/preview.js'
 import { timeoutPolicy } from './task-timeout.js'
 import type { HostTool, ToolSetting } from './tool-descriptor.js'
 import { outputOf } from './tool-output.js'
@@ -94,6 +95,10 @@ function createScheduleTool({ owned, launching, subagents }: ToolSetting): Tool<
       } catch (error) {
         if (!(error instanceof InvalidInputError)) throw error
         const field = error.field.slice('input.'.length)
+        if (field.startsWith('launch.params.context')) {
+          const text = `params.subagent_name: ${preview(fields.subagent_name)} needs a context, which a scheduled task does not have.`
+          return errorResult('parameter_validation', text)
+        }
         const text = `params.${PARAMETERS[field] ?? field}${inSeconds(field, error.message.slice(error.field.length))}`
         return errorResult('parameter_validation', field === '' ? WHAT_AND_WHEN : text)
       }

@@ -4,6 +4,7 @@ import { boundLines, previewText } from '../async-tasks/output/bounded-text.js'
 import { flatRunner, toFlatRunner } from '../engine/definition.js'
 import type { FlatRunner, RunFunction, RunInput, RunnerDefinition } from '../engine/runner.js'
 import { InvalidInputError } from '../errors.js'
+import { jsonBytes } from '../json/json-size.js'
 import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
 /** The input of a subagent's run: the parameters of the task tool's call, and the task that it started. */
@@ -27,6 +28,15 @@ export interface SubagentRequest extends Omit<RunInput, 'params'> {
 /** The part of a request that comes from the model. */
 export type SubagentParams = Omit<SubagentRequest, keyof RunInput | 'cwd'>
 
+/** The params of a launch that a request has as its fields. */
+export const REQUEST_PARAMS: readonly string[] = [
+  'behaviour_prompts',
+  'tool_whitelist',
+  'expected_outputs',
+  'context',
+  'cwd',
+] satisfies readonly Exclude<keyof SubagentRequest, keyof RunInput>[]
+
 /** Runs a request. Starting the subagent is part of the run: if it throws, the task fails. */
 export type SubagentRunner = RunFunction<SubagentRequest>
 
@@ -37,8 +47,9 @@ export interface SubagentDefinition extends RunnerDefinition<SubagentRequest> {
   /** What it is good at, for the description of the tool. */
   readonly description?: string
   /**
-   * The schema of an object: what the page asks for when a person launches it, and what it checks. The run gets what the schema returns as `context`.
-   * The tool `task` does not check `context`.
+   * The zod schema of `context`, an object; its checks are synchronous. Each launch checks it once, in the process that launches, and is refused if it
+   * does not match; a run on a worker and a repeated run get the checked value. The run gets what the schema returns, as plain data. The tool `task`
+   * and the page show the schema. A continuation has no context.
    */
   readonly contextSchema?: z.ZodType
 }
@@ -52,7 +63,14 @@ export interface FlatSubagent extends SubagentDefinition {
 export type Subagent = SubagentDefinition | SubagentRunner
 
 /** A subagent that the tool `task` lists: its name, or its name and what it is good at. */
-export type SubagentEntry = string | { readonly name: string; readonly description?: string | undefined }
+export type SubagentEntry =
+  | string
+  | {
+      readonly name: string
+      readonly description?: string | undefined
+      /** The schema of its `context`. */
+      readonly contextSchema?: z.ZodType | undefined
+    }
 
 /** The longest description of one subagent in the description of the tool, in characters. */
 const DESCRIPTION_CHARS = 300
@@ -69,6 +87,41 @@ export function subagentLines(entries: readonly SubagentEntry[]): string[] {
     return about === '' ? `- ${name}` : `- ${name}: ${about}`
   })
   return ['Subagents:', boundLines(lines, LIST_CHARS)]
+}
+
+/**
+ * The JSON Schemas of the subagents' contexts as lines of the tool's description; empty without any. A schema that has no room is left out.
+ * @param bytes the size of all lines
+ */
+export function contextLines(
+  entries: readonly SubagentEntry[],
+  bytes: number,
+  schemaOf: (schema: z.ZodType) => object,
+): string[] {
+  const title = 'The context of a subagent, as JSON Schema:'
+  let room = bytes - lineBytes(title)
+  const lines = entries.flatMap((entry) => {
+    if (typeof entry === 'string' || entry.contextSchema === undefined) return []
+    const schema = schemaText(entry.contextSchema, schemaOf)
+    const line = `- ${entry.name}: ${schema ?? ''}`
+    const size = lineBytes(line)
+    if (schema === undefined || size > room) return []
+    room -= size
+    return [line]
+  })
+  return lines.length === 0 ? [] : [title, ...lines]
+}
+
+/** The size of a line in a text that becomes JSON, with its line break. */
+const lineBytes = (line: string): number => jsonBytes(line)
+
+/** Undefined for a schema of another library, or of another version of zod, that cannot be shown. */
+function schemaText(schema: z.ZodType, schemaOf: (schema: z.ZodType) => object): string | undefined {
+  try {
+    return JSON.stringify(schemaOf(schema))
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -139,7 +192,8 @@ function takingRequests(subagent: FlatRunner<SubagentRequest>): FlatRunner {
 
 /** A subagent by its name, as the tool `task` lists it. */
 export function subagentEntry(name: string, subagent: Subagent): SubagentEntry {
-  return { name, description: flatRunner(subagent).description }
+  const { description, contextSchema } = flatRunner(subagent)
+  return { name, description, contextSchema }
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal aborts first. */

@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { givenManager } from '../async-tasks/given-manager.js'
 import { defined } from '../defined.js'
+import { InvalidInputError } from '../errors.js'
+import { modelSchemaOf } from '../protocol/json-schema.js'
 import { lazily } from '../protocol/lazily.js'
 import { previewText } from '../async-tasks/output/bounded-text.js'
 import { aFunction, aName, checkOptions, pickOptions, required, type OptionTypes } from '../protocol/option-checks.js'
@@ -11,6 +13,7 @@ import { BaseDeclarativeTool } from './declarative-tool.js'
 import { withLookupLimits } from './lookup-limits.js'
 import {
   bindSubagent,
+  contextLines,
   furtherInput,
   subagentLines,
   type ResolveSubagent,
@@ -28,7 +31,7 @@ import {
 import { timeoutPolicy, timeoutSecondsSchema, withTimeoutText, type TimeoutSettings } from './task-timeout.js'
 import { STARTS_WORK, type HostTool } from './tool-descriptor.js'
 import { clampedFields, launchedFields, outputOf } from './tool-output.js'
-import { defineTool, errorResult, type Tool, type ToolResult } from './tool.js'
+import { defineTool, errorResult, invalidParameters, type Tool, type ToolResult } from './tool.js'
 import { strictObject } from '../protocol/strict-object.js'
 
 const notBlank = (text: string): boolean => text.trim() !== ''
@@ -92,6 +95,9 @@ const optionTypes: OptionTypes<TaskToolOptions> = {
 
 const NAME = 'task'
 
+/** The maximum size of the schemas of contexts in the description for a host, in bytes of JSON. */
+const SCHEMA_BYTES = 4000
+
 /**
  * Creates the tool `task`.
  * @throws InvalidSettingError for a timeout or `maxMessageChars` out of its range; InvalidInputError for an unknown or invalid option
@@ -109,13 +115,13 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
     description,
     inputSchema: taskSchema(),
     listed: () => ({
-      description: [description, ...subagentLines(options.listSubagents?.() ?? [])].join('\n'),
+      description: describeWith(description, options.listSubagents?.() ?? []),
       inputSchema: withTimeoutText(taskSchema(), options),
     }),
     describe: ({ subagent_name, goal_prompt, async: isAsync }) => {
       return `Run subagent '${subagent_name}'${isAsync === true ? ' in the background' : ''}: ${previewText(goal_prompt, 100)}`
     },
-    run: (given, context) => {
+    run: async (given, context) => {
       const { async: isAsync = false, timeout_seconds, background_after_seconds, ...fields } = given
       const { after: _after, on_failed_dependency: _onFailed, concurrency_key: _key, ...params } = fields
       const timeout = timeoutOf(timeout_seconds)
@@ -145,13 +151,25 @@ export function createTaskTool(options: TaskToolOptions): Tool<ReturnType<typeof
       const findRunner = async () =>
         (await withLookupLimits(limits, (ended) => bindSubagent(options.resolveSubagent, params, ended))) ??
         unknownSubagent(options, params)
-      if (isAsync) return runInBackground(call, findRunner)
+      if (isAsync) return runInBackground(call, findRunner).catch(refusedContext)
       // The limits of a family apply to the calls of a run.
       const refusal = parentId === undefined ? foregroundRefusal(call.manager, options.owner) : undefined
       if (refusal !== undefined) return refusal
-      return findRunner().then((found) => ('run' in found ? runInPlace(call, found).catch(refusedInPlace) : found))
+      const found = await findRunner()
+      return 'run' in found ? runInPlace(call, found).catch(refusedInPlace).catch(refusedContext) : found
     },
   })
+}
+
+const describeWith = (description: string, entries: readonly SubagentEntry[]): string =>
+  [description, ...subagentLines(entries), ...contextLines(entries, SCHEMA_BYTES, modelSchemaOf)].join('\n')
+
+/** The result for a context that does not match the schema of its subagent. */
+function refusedContext(error: unknown): ToolResult {
+  if (error instanceof InvalidInputError && /^params\.context(?![^.[])/.test(error.field)) {
+    return invalidParameters(NAME, error.message)
+  }
+  throw error
 }
 
 function unknownSubagent(options: TaskToolOptions, { subagent_name }: SubagentParams): ToolResult {

@@ -156,7 +156,11 @@ export function errorResult(type: string, message: string, more: Partial<Omit<To
 
 /** The result of a call with invalid parameters: which field, what it got and what was expected. */
 export function validationError(tool: string, field: string, received: unknown, expected: string): ToolResult {
-  const message = `${field}: got ${preview(received)}, expected ${expected}.`
+  return invalidParameters(tool, `${field}: got ${preview(received)}, expected ${expected}.`)
+}
+
+/** The result of a failed call with invalid parameters, with the whole message. */
+export function invalidParameters(tool: string, message: string): ToolResult {
   return errorResult('parameter_validation', message, {
     llmContent: `Invalid parameters for ${tool}: ${message}`,
     returnDisplay: `Invalid parameters: ${message}`,

@@ -1,8 +1,10 @@
 /** What is accepted as a runner, and as a subagent: compiled by `npm run types`, never run. */
 import { expectTypeOf } from 'vitest'
+import { z } from 'zod'
 import {
   AsyncTaskManager,
   createAgentTasks,
+  defineSubagent,
   functionRunner,
   processRunner,
   TaskTool,
@@ -99,4 +101,30 @@ export function itsTypesHaveNames(): void {
   expectTypeOf(logged).toExtend<Runner>()
   // @ts-expect-error a runner may be an object: its function is `run`
   void program(fn)
+}
+
+export function theContextHasTheTypeOfItsSchema(): void {
+  const contextSchema = z.object({ width: z.number(), at: z.date().optional(), unit: z.string().default('cm') })
+  const area = defineSubagent({
+    description: 'Computes an area.',
+    contextSchema,
+    run: ({ context, goal_prompt }, { signal }) => {
+      expectTypeOf(context.width).toEqualTypeOf<number>()
+      expectTypeOf(context.unit).toEqualTypeOf<string>()
+      // Plain data: a date becomes text.
+      expectTypeOf(context.at).toEqualTypeOf<string | undefined>()
+      expectTypeOf(goal_prompt).toEqualTypeOf<string>()
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+      return { square: context.width ** 2 }
+    },
+  })
+  const tasks = createAgentTasks({ subagents: { area, repeated: { run: area, retry } } })
+  const handle = tasks.launch('area', 'x', { context: { width: 2 } })
+  expectTypeOf(handle.result).resolves.toEqualTypeOf<{ readonly square: number }>()
+  // @ts-expect-error a context is an object
+  tasks.launch('area', 'x', { context: 2 })
+  // @ts-expect-error it needs a schema
+  defineSubagent({ run: () => 'text' })
+  // @ts-expect-error the schema has no such field
+  defineSubagent({ contextSchema, run: ({ context }) => String(context.height) })
 }

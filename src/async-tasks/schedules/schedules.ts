@@ -10,6 +10,8 @@ import type { ActiveTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { hasEnded } from '../../../machines/task-status.js'
 import { defined } from '../../defined.js'
+import { checkedParams } from '../../engine/context-schema.js'
+import { flatRunner } from '../../engine/definition.js'
 import type { Runner } from '../../engine/runner.js'
 import { AgentTasksError, DisposedError } from '../../errors.js'
 import type { LaunchTaskInput } from '../../protocol/async-tasks.js'
@@ -101,8 +103,10 @@ export class Schedules implements Feature {
     const input = parseInput(scheduleInputSchema(), given, 'input')
     const { owner = DEFAULT_OWNER, launch } = input
     checkOwner(this.#registry, owner, 'input.owner')
-    if (launch !== undefined) host.runnerOf(launch.subagent, 'input.launch.subagent')
+    const runner = launch && host.runnerOf(launch.subagent, 'input.launch.subagent')
     const fields = checkSchedule(input, clock.now(), this.#minPeriodMs)
+    // A firing checks it again, and launches with what the schema returns.
+    if (runner !== undefined) checkedParams(flatRunner(runner), fields.launch?.params, 'input.launch.params')
     const { maxPerOwner = 100 } = host.options
     if (this.list(owner).length >= maxPerOwner) {
       const message = `Max schedules of an owner (${maxPerOwner}, schedules.maxPerOwner) reached. Cancel one that is no longer needed.`

@@ -112,6 +112,27 @@ describe('a launch', () => {
     expect(requests).toMatchObject([{ goal_prompt: 'deploy', context: { region: 'eu', copies: 2 } }])
   })
 
+  it('checks a context once, also when the task is run again', async () => {
+    const requests: SubagentRequest[] = []
+    const sized = {
+      contextSchema: z.object({ width: z.number().transform((width) => `${width} cm`) }),
+      run: (request: SubagentRequest) => {
+        requests.push(request)
+        return 'done'
+      },
+    }
+    const { tasks, launch, post } = await withHost({ subagents: { sized } })
+    const { status, body } = await launch('sized', { goal: 'x', context: { width: 2 } })
+    expect(status).toBe(200)
+    await expect.poll(() => requests).toHaveLength(1)
+    const { id, result } = tasks.launch('sized' as never, 'y', { context: { width: 2 } })
+    await result
+    for (const key of [String(body['key']), `async:${id}`]) {
+      expect((await post(`history/${encodeURIComponent(key)}/run-again`)).status).toBe(200)
+    }
+    await expect.poll(() => requests.map(({ context }) => context)).toEqual(Array(4).fill({ width: '2 cm' }))
+  })
+
   it('passes on its options, and has the owner that was chosen', async () => {
     const { manager, launch, requests } = await withHost()
     const options = {
