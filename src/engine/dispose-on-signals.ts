@@ -44,9 +44,36 @@ const optionTypes: OptionTypes<DisposeOnSignalsOptions> = {
 let underWay = 0
 let hasFailed = false
 
+/** The codes of the errors with which a disposal ends what waits for a task. */
+const DISPOSAL_CODES: readonly unknown[] = ['TASK_CANCELLED', 'DISPOSED']
+const MAX_CAUSES = 10
+
+/** Whether a disposal caused this error, or one that is its cause. */
+function isOfDisposal(error: unknown): boolean {
+  let at = error
+  for (let level = 0; at instanceof Error && level < MAX_CAUSES; level += 1) {
+    if (DISPOSAL_CODES.includes((at as { readonly code?: unknown }).code)) return true
+    at = at.cause
+  }
+  return false
+}
+
+/**
+ * Keeps an error from ending the process before the disposal. Node raises unhandled rejections as uncaught exceptions, such as that of `await result`
+ * at the top level of a module. If the host has a listener too, that decides about other errors.
+ */
+function onUncaught(error: unknown): void {
+  if (isOfDisposal(error) || process.listenerCount('uncaughtException') > 1) return
+  hasFailed = true
+  console.error(error)
+}
+
 /**
  * Disposes and then exits the process on SIGINT, SIGTERM or SIGHUP. All programs that `processRunner` and `mcpInstance` started have ended by then. A
  * second signal kills them and exits at once; the same signal within half a second counts once.
+ *
+ * Until it exits, an uncaught TaskCancelledError or DisposedError is ignored. Any other uncaught error is printed, and the exit code is 1, unless you
+ * listen to `uncaughtException`.
  *
  * May be called several times. Has no effect outside Node.
  * @param target what to dispose: the result of `createAgentTasks`, a manager, a server, or a function
@@ -63,6 +90,7 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
   const begin = (cause: EndingSignal | 'input', code: number): void => {
     first = { cause, at: elapsedMs(systemClock) }
     underWay += 1
+    if (underWay === 1) process.on('uncaughtException', onUncaught)
     // The timer alone must not keep the process alive.
     const timer = setLongTimeout(systemClock, () => process.exit(1), limitMs)
     ;(timer.current as NodeJS.Timeout | undefined)?.unref()
@@ -74,7 +102,9 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
       .finally(() => {
         clearLongTimeout(systemClock, timer)
         underWay -= 1
-        if (underWay === 0) process.exit(hasFailed ? 1 : code)
+        if (underWay > 0) return
+        process.off('uncaughtException', onUncaught)
+        process.exit(hasFailed ? 1 : code)
       })
   }
   const onSignal = (name: NodeJS.Signals): void => {

@@ -92,3 +92,40 @@ describe('a host that ends by a signal', () => {
     expect(await exited).toBe(1)
   })
 })
+
+describe('a host whose module awaits the result of a task', () => {
+  /** Ends the host with Ctrl-C once its task runs. */
+  async function endHost(mode: string) {
+    const waiting = fileURLToPath(new URL('../support/programs/awaiting-host.ts', import.meta.url))
+    const host = spawn(process.execPath, ['--import', 'tsx', waiting, mode], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    onTestFinished(() => void host.kill('SIGKILL'))
+    const said = { stdout: '', stderr: '' }
+    host.stderr.setEncoding('utf8').on('data', (text: string) => (said.stderr += text))
+    host.stdout.setEncoding('utf8').on('data', (text: string) => {
+      if (!said.stdout.includes('ready') && (said.stdout + text).includes('ready')) host.kill('SIGINT')
+      said.stdout += text
+    })
+    const [code] = (await once(host, 'close')) as [number | null]
+    return { code, ...said }
+  }
+
+  it.each(['await', 'wrap'])('exits with 130 and prints no error: %s', async (mode) => {
+    expect(await endHost(mode)).toEqual({ code: 130, stdout: 'ready\n', stderr: '' })
+  })
+
+  it('prints an error of its own, and exits with 1', async () => {
+    const { code, stderr } = await endHost('reject')
+    expect(stderr).toMatch(/^Error: error of the host\n/)
+    expect(stderr).not.toContain('TaskCancelledError')
+    expect(code).toBe(1)
+  })
+
+  it('leaves an error of its own to its listener', async () => {
+    const { code, stdout, stderr } = await endHost('listen')
+    expect(stdout).toContain('heard: error of the host\n')
+    expect([code, stderr]).toEqual([130, ''])
+  })
+})

@@ -15,6 +15,13 @@ async function stage() {
   const said = vi.spyOn(console, 'error').mockReturnValue()
   onTestFinished(() => [exit, said].forEach((spy) => spy.mockRestore()))
   const before = new Set(process.listeners('SIGINT'))
+  const uncaught = new Set(process.listeners('uncaughtException'))
+  // Those of a disposal that never ends.
+  onTestFinished(() => {
+    for (const each of process.listeners('uncaughtException')) {
+      if (!uncaught.has(each)) process.off('uncaughtException', each)
+    }
+  })
   return {
     exit,
     said,
@@ -49,11 +56,14 @@ describe('disposeOnSignals', () => {
     let finish: () => void = () => undefined
     use(() => Promise.resolve())
     use({ [Symbol.asyncDispose]: () => new Promise<void>((resolve) => (finish = resolve)) }, { exitCode: 7 })
+    const uncaught = process.listenerCount('uncaughtException')
     signal('SIGTERM')
     await settle()
     expect(exit).not.toHaveBeenCalled()
+    expect(process.listenerCount('uncaughtException')).toBe(uncaught + 1)
     finish()
     await settle()
+    expect(process.listenerCount('uncaughtException')).toBe(uncaught)
     expect(exit).toHaveBeenCalledExactlyOnceWith(7)
   })
 
