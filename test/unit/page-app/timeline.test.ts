@@ -1,7 +1,6 @@
 /** The time scale, the rows and the view of the timeline. */
 import { describe, expect, it } from 'vitest'
-import { drawBar } from '../../../src/page/app/timeline/bar-painter.js'
-import { placeOfText } from '../../../src/page/app/timeline/bar-text.js'
+import { lengthText, placeOfText } from '../../../src/page/app/timeline/bar-text.js'
 import { legendMemory } from '../../../src/page/app/timeline/legend-memory.js'
 import { runLengthOf } from '../../../src/page/app/text/states.js'
 import { rowText } from '../../../src/page/app/timeline/row-text.js'
@@ -209,22 +208,8 @@ describe('the length of a task', () => {
   })
 
   it('is that of the run also on the bar', () => {
-    const texts: string[] = []
-    const methods: Readonly<Record<string, unknown>> = {
-      fillText: (text: string) => texts.push(text),
-      measureText: () => ({ width: 30 }),
-    }
-    const context = new Proxy({}, { get: (_, name) => methods[String(name)] ?? (() => undefined), set: () => true })
-    const scene = {
-      context,
-      palette: { states: {}, patterns: {} },
-      window: { from: 0, to: 10_000 },
-      width: 1000,
-      now: 0,
-    }
     const task = pageTask({ createdAt: 1000, startedAt: 4700, endedAt: 9700, state: 'completed' })
-    drawBar(scene as never, task, 10, 16, true)
-    expect(texts).toEqual(['5.0 s'])
+    expect(lengthText(task, 10_000)).toBe('5.0 s')
   })
 
   const bar = { start: 100, end: 300, width: 400, marks: [] }

@@ -1,9 +1,7 @@
 /** Draws the bar of a task, with its commands, marks and the length of its run. The bar is hollow for the time in the queue, and filled for the run. */
 import type { PageTask, TaskMark } from '../../wire.js'
-import { duration, growing } from '../text/format.js'
 import { STATE_OF_COMMAND } from '../text/command-states.js'
-import { runLengthOf } from '../text/states.js'
-import { placeOfText } from './bar-text.js'
+import { lengthText, placeOfText } from './bar-text.js'
 import { drawMark } from './mark-painter.js'
 import type { Palette } from './palette.js'
 import { xOf, type TimeWindow } from './time-window.js'
@@ -127,8 +125,7 @@ function drawLength(
   y: number,
   height: number,
 ): void {
-  const length = runLengthOf(task, now)
-  const text = task.endedAt === undefined ? growing(length) : duration(length)
+  const text = lengthText(task, now)
   const textWidth = context.measureText(text).width
   const place = placeOfText(bar, textWidth)
   if (place === undefined) return

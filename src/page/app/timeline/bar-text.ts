@@ -1,4 +1,7 @@
-/** Finds the place of a task's length: on the bar, or beside it if the bar is too short, or none. All numbers are in px. */
+/** The length of a task's run, as text on its bar, or beside it if the bar is too short, or nowhere. Positions are in px. */
+import type { PageTask } from '../../wire.js'
+import { duration, growing } from '../text/format.js'
+import { runLengthOf } from '../text/states.js'
 
 interface Bar {
   readonly start: number
@@ -29,4 +32,10 @@ export function placeOfText({ start, end, width, marks }: Bar, textWidth: number
   }
   const beside = Math.max(end, ...marks) + GAP
   return beside >= 0 && beside + textWidth <= width ? { x: beside, isOnBar: false } : undefined
+}
+
+/** The length of a task's run so far. */
+export function lengthText(task: PageTask, now: number): string {
+  const length = runLengthOf(task, now)
+  return task.endedAt === undefined ? growing(length) : duration(length)
 }
