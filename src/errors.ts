@@ -35,9 +35,13 @@ export class TaskLimitError extends AgentTasksError {
   /** The limit that was reached. */
   readonly maxAsyncTasks: number
 
-  /** @param queued if the queue is full as well: the number of waiting tasks, or the bytes held for them */
-  constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task') {
-    super('TASK_LIMIT', limitReason(maxAsyncTasks, queued, pool))
+  /**
+   * @param queued if the queue is full as well: the number of waiting tasks, or the bytes held for them
+   * @param remedy what the caller can do about it, as a sentence
+   */
+  constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task', remedy?: string) {
+    const reason = limitReason(maxAsyncTasks, queued, pool)
+    super('TASK_LIMIT', remedy === undefined ? reason : `${reason}. ${remedy}`)
     this.maxAsyncTasks = maxAsyncTasks
   }
 }

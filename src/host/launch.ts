@@ -3,7 +3,7 @@ import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
 import { flatRunner } from '../engine/definition.js'
-import { InvalidInputError } from '../errors.js'
+import { InvalidInputError, limitReason, TaskLimitError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
 import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
@@ -35,14 +35,20 @@ export function launchTask(
   options: LaunchOptions = {},
 ): TaskHandle {
   const subagent = Object.hasOwn(subagents, name) ? subagents[name] : undefined
-  if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(Object.keys(subagents)))
+  if (subagent === undefined) throw new InvalidInputError('name', name, knownNames(name, Object.keys(subagents)))
   const { reads } = manager
   const { parentId, owner: given = parentId === undefined ? owner : undefined, context, ...rest } = options
   const params = paramsOf(options, subagent)
   // In one batch, so that the task is still kept when its handle is created, even if it ends at once.
   return reads.batch(() => {
     const input = { ...rest, ...defined({ parentId, owner: given, params }), subagentName: name, goalPrompt: goal }
-    return handleOf(manager, manager.launch(input, definitionOf(subagent)))
+    let task: ActiveTaskInfo
+    try {
+      task = manager.launch(input, definitionOf(subagent))
+    } catch (error) {
+      throw withRemedy(error)
+    }
+    return handleOf(manager, task)
   })
 }
 
@@ -76,8 +82,16 @@ export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): Tas
   return createTaskHandle(manager, entry)
 }
 
-function knownNames(names: readonly string[]): string {
-  return names.length === 0
-    ? 'the name of a subagent (there are none)'
-    : `one of ${cutText(names.join(', '), NAMES_CHARS)}`
+function knownNames(name: unknown, names: readonly string[]): string {
+  if (names.length === 0) return 'the name of a subagent (there are none)'
+  const nearest = typeof name === 'string' ? nearestName(name, names) : undefined
+  return `one of ${cutText(names.join(', '), NAMES_CHARS)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }
+
+/** The error of a refused launch, with what the caller can do about it. A full queue has no such remedy. */
+function withRemedy(error: unknown): unknown {
+  if (!(error instanceof TaskLimitError) || error.message !== limitReason(error.maxAsyncTasks)) return error
+  return new TaskLimitError(error.maxAsyncTasks, undefined, 'task', REMEDY)
+}
+
+const REMEDY = "Set whenFull: 'queue' to let launches wait, or raise maxAsyncTasks."

@@ -58,7 +58,7 @@ describe('a launch', () => {
     const { tasks, manager } = setUp({ resolveSubagent })
     const launch = (name: string) => (): unknown => tasks.launch(name as 'echo', 'hi')
     expect(launch('ech')).toThrow(InvalidInputError)
-    expect(launch('ech')).toThrow('name: got "ech", expected one of echo, worker.')
+    expect(launch('ech')).toThrow('name: got "ech", expected one of echo, worker; did you mean echo?')
     expect(launch('toString')).toThrow('name: got "toString", expected one of echo, worker.')
     expect(launch(undefined as never)).toThrow('name: got undefined, expected one of echo, worker.')
     expect(resolveSubagent).not.toHaveBeenCalled()
@@ -81,6 +81,11 @@ describe('a launch', () => {
     const { tasks } = setUp({ maxAsyncTasks: 1, queue: { max: 1 } })
     tasks.launch('worker', 'first')
     expect(() => tasks.launch('worker', 'second')).toThrow(TaskLimitError)
+    expect(() => tasks.launch('worker', 'second')).toThrow(
+      "Max async tasks (1) reached. Set whenFull: 'queue' to let launches wait, or raise maxAsyncTasks.",
+    )
+    // The manager keeps its text, which tools show to models.
+    expect(() => tasks.manager.launch({ subagentName: 'a', goalPrompt: 'g' }, () => 'x')).toThrow(new TaskLimitError(1))
     expect(tasks.launch('worker', 'second', { whenFull: 'queue' }).record.status).toBe('queued')
     expect(() => tasks.launch('worker', 'third', { whenFull: 'queue' })).toThrow(new TaskLimitError(1, 1))
   })
