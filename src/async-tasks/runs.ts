@@ -251,10 +251,11 @@ function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFail
 }
 
 function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
+  const abortReason: unknown = entry.record.abortController?.signal.reason
   const late =
     outcome.type === 'returned' && outcome.value !== undefined
       ? `a result (${preview(outcome.value)})`
-      : outcome.type === 'threw' && !isAbort(outcome.reason)
+      : outcome.type === 'threw' && !isAbort(outcome.reason) && outcome.reason !== abortReason
         ? `an error (${describeFailure(outcome.reason)})`
         : undefined
   if (late === undefined || registry.isDisposed) return

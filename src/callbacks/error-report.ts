@@ -1,4 +1,5 @@
 /** Reports exceptions from the host's callbacks. An exception never changes the state of a manager (promise A2). */
+import { toOneLine } from '../text/control-characters.js'
 import { callIsolated } from './isolated-call.js'
 
 /** The origin of a reported error. */
@@ -33,9 +34,11 @@ export interface ErrorSource {
 /** Called with each exception from a callback, and with each result that arrived too late. Its own exceptions are ignored. */
 export type OnError = (error: unknown, from: ErrorSource) => void
 
-/** The default `onError`: writes to `console.error`, so that errors are visible. */
+/** The default `onError`: writes to `console.error`, so that errors are visible. A late result is normal after a cancel, so it is one line. */
 export const reportToConsole: OnError = (error, from) => {
-  console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, error)
+  const isLine = from.source === 'late-result' && error instanceof Error
+  const shown = isLine ? toOneLine(error.message) : error
+  console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, shown)
 }
 
 /** Wraps the host's `onError` so that its own exceptions are ignored. */

@@ -1,4 +1,5 @@
 /** Converts the return value or the exception of a run to an output or a text. */
+import type { z } from 'zod'
 import type { OutputObject, TaskFailure } from '../../machines/records.js'
 import { toJsonText } from '../json/json-text.js'
 import { toPlainData } from '../json/plain-data.js'
@@ -26,10 +27,30 @@ export function describeFailure(reason: unknown): string {
   return messageOf(reason) ?? `The run failed with ${preview(reason)}.`
 }
 
+const dotPath = (path: readonly PropertyKey[]): string =>
+  path
+    .map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+    .join('')
+    .replace(/^\./, '')
+
+/** One line for each problem that a zod schema found, such as `width: expected number, received string`. Its message is JSON of many lines. */
+function zodProblems(reason: object): string | undefined {
+  const { name, issues } = reason as { readonly name?: unknown; readonly issues?: unknown }
+  if ((name !== 'ZodError' && name !== '$ZodError') || !Array.isArray(issues) || issues.length === 0) return undefined
+  return (issues as readonly z.core.$ZodIssue[])
+    .map(({ path, message }) => {
+      const problem = message.replace(/^Invalid input: /, '')
+      return path.length === 0 ? problem : `${dotPath(path)}: ${problem}`
+    })
+    .join('\n')
+}
+
 /** The message of an error, or its name. Any value can be thrown, and reading its fields may throw. */
 export function messageOf(reason: unknown): string | undefined {
   if (typeof reason !== 'object' || reason === null) return undefined
   try {
+    const problems = zodProblems(reason)
+    if (problems !== undefined) return problems
     const { message, name } = reason as { readonly message?: unknown; readonly name?: unknown }
     if (typeof message === 'string' && message !== '') return message
     return reason instanceof Error && typeof name === 'string' && name !== '' ? name : undefined

@@ -1,5 +1,6 @@
 /** What a failed run threw: as it was for the host, and in words, by name and by code for the model. */
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { z } from 'zod'
 import {
   AsyncTaskManager,
   AsyncTaskReminderService,
@@ -95,6 +96,29 @@ describe('the record of a failed task', () => {
   })
 })
 
+it('has one line for each problem that a zod schema found', async () => {
+  const schema = z.object({ width: z.number(), list: z.array(z.object({ a: z.string().min(2) })) })
+  const wrong = { width: 'wide', list: [{ a: 'x' }] }
+  const text = 'width: expected number, received string\nlist[0].a: Too small: expected string to have >=2 characters'
+  const parse = (): unknown => schema.parse(wrong)
+  for (const thrown of [schema.safeParse(wrong).error, thrownBy(parse)]) {
+    const { manager, record } = await fail(thrown)
+    expect(record()).toMatchObject({ error: text, errorName: 'ZodError' })
+    await manager.dispose()
+  }
+  const { manager, record } = await fail(thrownBy(() => z.string().parse(5)))
+  expect(record().error).toBe('expected string, received number')
+  await manager.dispose()
+})
+
+function thrownBy(fn: () => unknown): unknown {
+  try {
+    return fn()
+  } catch (error) {
+    return error
+  }
+}
+
 it('the model reads the name and the code', async () => {
   const { manager } = await fail(reason)
   expect(new AsyncTaskReminderService(manager).generateReminder()).toContain(
@@ -138,6 +162,42 @@ describe('what a run does after its task has ended', () => {
     end()?.reject(new DOMException('stopped', name))
     await settle()
     expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('is not reported when it stops with the reason of the abort', async () => {
+    const onError = vi.fn()
+    const manager = new AsyncTaskManager({ clock: createManualClock(), onError })
+    const abortController = new AbortController()
+    manager.launch(
+      { ...input, abortController },
+      (_input, { signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
+    )
+    await settle()
+    abortController.abort(new Error('no longer needed'))
+    await settle()
+    expect(manager.getTask('a')?.status).toBe('cancelled')
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('is one line on the console, without a stack', async () => {
+    const said = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => said.mockRestore())
+    const manager = new AsyncTaskManager({ clock: createManualClock() })
+    manager.launch(
+      input,
+      (_input, { signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('two\nlines')))),
+    )
+    await settle()
+    manager.cancelTask('a')
+    await settle()
+    expect(said.mock.calls).toEqual([
+      [
+        '[agent-tasks] late-result of task a:',
+        'The run of task a returned an error (two lines) after the task had ended as cancelled: dropped.',
+      ],
+    ])
   })
 
   it('is reported with its cause otherwise, and not when everything was disposed by then', async () => {
