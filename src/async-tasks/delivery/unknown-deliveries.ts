@@ -3,6 +3,7 @@ import { Subscription } from 'rxjs'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { withTimeLimit } from '../../clock.js'
 import { InvalidInputError } from '../../errors.js'
+import { describeFailure } from '../../protocol/outcomes.js'
 import type { StoredDelivery } from '../../store/store.js'
 import type { Persistence } from '../recovery/persistence.js'
 import type { TaskRegistry } from '../registry.js'
@@ -60,12 +61,19 @@ async function answerOf(
   const late = (): never => {
     throw new Error(`${call} has not answered within ${ANSWER_MS / 1000} s.`)
   }
+  const ask = async (): Promise<boolean | undefined> => {
+    try {
+      return await wasDelivered(deliveryId)
+    } catch (cause) {
+      throw new Error(`${call} failed: ${describeFailure(cause)}`, { cause })
+    }
+  }
   const disposal = new Subscription()
   const disposed = new Promise<undefined>((resolve) => {
     disposal.add(registry.notifications$.subscribe({ complete: () => resolve(undefined) }))
   })
   try {
-    const given: unknown = await withTimeLimit(Promise.race([wasDelivered(deliveryId), disposed]), {
+    const given: unknown = await withTimeLimit(Promise.race([ask(), disposed]), {
       clock: registry.clock,
       ms: ANSWER_MS,
       late,

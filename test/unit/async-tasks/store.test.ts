@@ -401,7 +401,8 @@ describe('after a crash', () => {
       })
       expect(await next.recovered).toEqual({ adopted: [], queued: [], retried: [], interrupted: [], uncertain: ['a'] })
       expect(next.getPendingNotifications()).toMatchObject([{ id: 'a', isRepeat: true }])
-      expect(errors).toMatchObject([{ message: 'the transcript cannot be read' }])
+      expect(errors).toMatchObject([{ cause: { message: 'the transcript cannot be read' } }])
+      expect(String(errors[0])).toMatch(/^Error: wasDelivered\("delivery.*"\) failed: the transcript cannot be read$/)
     })
   }
 
