@@ -1,6 +1,6 @@
 /** Shows the progress of a task: a bar for each command on a terminal, otherwise a line for each change. */
 import type { TaskMessage } from '../client/session.js'
-import { statusText, type CommandError, type CommandStatus } from '../protocol/command-tasks.js'
+import { countFinished, statusText, type CommandError, type CommandStatus } from '../protocol/command-tasks.js'
 import { oneLine } from './table.js'
 import type { Line, Terminal } from './terminal.js'
 
@@ -144,7 +144,7 @@ function noteOf(event: Extract<TaskMessage, { type: 'task_progress' }>): string 
   return `: ${progress}${total === undefined ? '' : `/${total}`}${message === undefined ? '' : ` ${oneLine(message, 100)}`}`
 }
 
-function outcome({ summary, error }: Extract<TaskMessage, { type: 'task_complete' }>): string {
-  const counts = `(${summary.successfulCommands} of ${summary.totalCommands} commands in ${summary.duration} ms)`
+function outcome({ summary, results, error }: Extract<TaskMessage, { type: 'task_complete' }>): string {
+  const counts = `(${countFinished(results)} of ${summary.totalCommands} commands in ${summary.duration} ms)`
   return error === undefined ? counts : `${counts}: ${oneLine(`${error.code}: ${error.message}`, 300)}`
 }

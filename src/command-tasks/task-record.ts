@@ -1,12 +1,13 @@
 /** Command tasks as plain data: the messages about them and their summaries. */
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
-import type {
-  Task,
-  TaskCommand,
-  TaskCompleteMessage,
-  TaskProgressMessage,
-  TaskSummary,
+import {
+  countFinished,
+  type Task,
+  type TaskCommand,
+  type TaskCompleteMessage,
+  type TaskProgressMessage,
+  type TaskSummary,
 } from '../protocol/command-tasks.js'
 
 /** A task that has not ended. */
@@ -102,6 +103,7 @@ export function summaryOf(task: Task): TaskSummary {
     instanceId,
     currentCommandIndex,
     totalCommands: commands.length,
+    finishedCommands: countFinished(commands),
     createdAt,
     ...defined({ startedAt, completedAt }),
   }

@@ -162,7 +162,13 @@ export const taskSummarySchema = taskFieldsSchema
   .extend({
     /** The number of its commands. */
     totalCommands: z.number().int(),
+    /** The number of its commands that have succeeded or failed. Earlier servers do not send it. */
+    finishedCommands: z.number().int().optional(),
   })
+
+/** The number of commands that have succeeded or failed; skipped ones have not been finished. */
+export const countFinished = (commands: readonly { readonly status?: string }[]): number =>
+  commands.filter(({ status }) => status === 'success' || status === 'error').length
 
 /**
  * A task in a list, without its commands.

@@ -4,7 +4,13 @@ import { commandTaskMachine } from '../../../machines/command-task.js'
 import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
 import { UNLIMITED } from '../../command-tasks/task-bytes.js'
 import { defined } from '../../defined.js'
-import type { Task, TaskCommand, TaskCompleteMessage, TaskSummary } from '../../protocol/command-tasks.js'
+import {
+  countFinished,
+  type Task,
+  type TaskCommand,
+  type TaskCompleteMessage,
+  type TaskSummary,
+} from '../../protocol/command-tasks.js'
 import { toPlainData } from '../../json/plain-data.js'
 
 /** The fields of a hash. */
@@ -49,11 +55,12 @@ export const SUMMARY_FIELDS = [
   'startedAt',
   'completedAt',
   'place',
+  'finished',
 ]
 
 /** A task without its commands; undefined when there is none. */
 export function toSummary(id: string, values: readonly (string | null)[]): TaskSummary | undefined {
-  const [summary, status, instanceId, index, createdAt, startedAt, completedAt] = values
+  const [summary, status, instanceId, index, createdAt, startedAt, completedAt, , finished] = values
   if (summary === null || summary === undefined) return undefined
   return {
     id,
@@ -61,6 +68,7 @@ export function toSummary(id: string, values: readonly (string | null)[]): TaskS
     status: status as TaskSummary['status'],
     instanceId: instanceId ?? '',
     currentCommandIndex: Number(index),
+    ...(typeof finished === 'string' && { finishedCommands: Number(finished) }),
     createdAt: Number(createdAt),
     ...(typeof startedAt === 'string' && { startedAt: Number(startedAt) }),
     ...(typeof completedAt === 'string' && { completedAt: Number(completedAt) }),
@@ -108,9 +116,11 @@ export const statusFields = ({
   duration,
   error,
   currentCommandIndex,
+  commands,
 }: Task): Fields => ({
   status,
   index: String(currentCommandIndex),
+  finished: String(countFinished(commands)),
   ...(startedAt !== undefined && { startedAt: String(startedAt) }),
   ...(completedAt !== undefined && { completedAt: String(completedAt), duration: String(duration) }),
   ...(error !== undefined && { error: JSON.stringify(error) }),

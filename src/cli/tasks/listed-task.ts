@@ -1,6 +1,6 @@
 /** A task of either kind, as the commands of `agent-tasks tasks` list and print it. */
 import { hasEnded, STATUSES, type AsyncTaskStatus } from '../../../machines/task-status.js'
-import type { Task, TaskSummary } from '../../protocol/command-tasks.js'
+import { countFinished, type Task, type TaskSummary } from '../../protocol/command-tasks.js'
 import type { StoredTask } from '../../store/store.js'
 import type { PageTask, PageTaskState } from '../../page/wire.js'
 import { defined } from '../../defined.js'
@@ -34,27 +34,31 @@ export interface ListedTask extends TaskRef {
   readonly goal?: string
   readonly owner?: string
   readonly delivery?: string
-  /** Of a command task, as are the next four. */
+  /** Of a command task, as are the next five. */
   readonly name?: string
   readonly intention?: string
   readonly instanceId?: string
   readonly currentCommandIndex?: number
   readonly totalCommands?: number
+  /** How many have succeeded or failed. */
+  readonly finishedCommands?: number
   readonly createdAt: number
   readonly startedAt?: number
   readonly completedAt?: number
   readonly error?: string
+  /** Its code, where the source names it. */
+  readonly errorCode?: string
 }
 
-export function fromSummary({ id, startedAt, completedAt, ...task }: TaskSummary): ListedTask {
-  return { task_id: id, kind: 'command', ...task, ...defined({ startedAt, completedAt }) }
+export function fromSummary({ id, startedAt, completedAt, finishedCommands, ...task }: TaskSummary): ListedTask {
+  return { task_id: id, kind: 'command', ...task, ...defined({ startedAt, completedAt, finishedCommands }) }
 }
 
 export function fromPage(task: PageTask): ListedTask {
   const { id, kind, title, group, subagent, state, createdAt, startedAt, endedAt, delivery, error } = task
   const { commands = [], commandCount } = task
   const status = statusOf(state)
-  const ended = commands.filter((command) => command.state !== 'waiting' && command.state !== 'running').length
+  const finished = commands.filter((command) => command.state === 'completed' || command.state === 'failed').length
   // A page lists the first commands only.
   const isWhole = commands.length === commandCount
   return {
@@ -64,7 +68,7 @@ export function fromPage(task: PageTask): ListedTask {
     ...defined({ state: STATES.find((more) => more === state) }),
     ...(kind === 'async' ? { goal: title, owner: group } : { name: title, instanceId: group }),
     ...defined({ subagent, delivery, totalCommands: commandCount }),
-    ...(isWhole && { currentCommandIndex: ended }),
+    ...(isWhole && { currentCommandIndex: finished, finishedCommands: finished }),
     createdAt,
     ...defined({ startedAt, completedAt: endedAt, error }),
   }
@@ -83,23 +87,24 @@ export function fromStore({ id, owner, status, delivery, launchedAt, completedAt
       subagent: textOf(record['subagentName']),
       goal: textOf(record['goalPrompt']),
       error: textOf(record['error']),
+      errorCode: textOf(record['errorCode']),
     }),
   }
 }
 
 export function fromTask({ commands, error, ...task }: Task): ListedTask {
-  const { id, name, instanceId, status, createdAt, startedAt, completedAt } = task
-  const ended = commands.filter((command) => command.status !== 'pending' && command.status !== 'running')
+  const { id, name, instanceId, status, currentCommandIndex, createdAt, startedAt, completedAt } = task
   return {
     task_id: id,
     kind: 'command',
     status,
     name,
     instanceId,
-    currentCommandIndex: ended.length,
+    currentCommandIndex,
     totalCommands: commands.length,
+    finishedCommands: countFinished(commands),
     createdAt,
-    ...defined({ startedAt, completedAt, error: error?.message }),
+    ...defined({ startedAt, completedAt, error: error?.message, errorCode: error?.code }),
   }
 }
 
@@ -117,11 +122,18 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 export const isOver = ({ status }: ListedTask): boolean => hasEnded(status)
 
-/** The commands that have ended, such as `1/2`; empty for an async task. */
-export function doneText({ status, currentCommandIndex: index, totalCommands: total }: ListedTask): string {
+/** The finished commands of all, such as `1/2`; empty for an async task. */
+export function doneText({
+  status,
+  finishedCommands,
+  currentCommandIndex: index,
+  totalCommands: total,
+}: ListedTask): string {
   if (total === undefined) return ''
-  if (index === undefined) return `?/${total}`
-  return `${status === 'completed' ? total : Math.min(index, total)}/${total}`
+  if (status === 'completed') return `${total}/${total}`
+  // An earlier server names only the command at which the task is.
+  const finished = finishedCommands ?? index
+  return `${finished === undefined ? '?' : Math.min(finished, total)}/${total}`
 }
 
 /** The lines of a table. Command tasks alone have one of their own. */

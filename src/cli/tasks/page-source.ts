@@ -77,7 +77,7 @@ async function shown(page: PageConnection, key: string, detail: PageTaskDetail):
     ...fromPage(task),
     ...(goal && { goal: String(await whole('goal', goal)) }),
     ...(result && { result: await whole('result', result) }),
-    ...(error && { error: String(await whole('error', error.message)) }),
+    ...(error && { error: String(await whole('error', error.message)), ...defined({ errorCode: error.code }) }),
     ...defined({ questions }),
     ...(commands && {
       commands: await Promise.all(

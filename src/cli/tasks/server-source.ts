@@ -28,7 +28,11 @@ export function serverSource(client: TaskClient): TaskSource {
       const commands: ShownCommand[] = []
       for (const [index, { tool_name, status, args, result, resultRef, error }] of task.commands.entries()) {
         const whole = resultRef === undefined ? result : await client.result(task_id, index)
-        commands.push({ tool_name, status, ...defined({ args, result: whole, error: error?.message }) })
+        commands.push({
+          tool_name,
+          status,
+          ...defined({ args, result: whole, error: error?.message, errorCode: error?.code }),
+        })
       }
       return { ...fromTask(task), intention: task.intention, commands }
     },

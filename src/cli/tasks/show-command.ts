@@ -35,11 +35,17 @@ async function showTask(idOrPrefix: string, options: SourceOptions, io: ProgramI
     return
   }
   for (const [name, value] of factsOf(task)) if (value !== undefined) terminal.print(`${name.padEnd(10)}${value}`)
-  for (const [index, { tool_name, status, args, error }] of (task.commands ?? []).entries()) {
+  for (const [index, { tool_name, status, args, ...command }] of (task.commands ?? []).entries()) {
+    const error = errorText(command)
     const why = error === undefined ? '' : `: ${error}`
     terminal.print(`  ${index + 1}. ${tool_name} ${oneLine(JSON.stringify(args ?? {}), 100)} ${status}${why}`)
   }
   printResults(task, terminal)
+}
+
+/** An error with its code, such as `UNKNOWN_TOOL: …`. */
+function errorText({ error, errorCode }: Pick<ShownTask, 'error' | 'errorCode'>): string | undefined {
+  return error === undefined || errorCode === undefined ? error : `${errorCode}: ${error}`
 }
 
 function factsOf(task: ShownTask): readonly (readonly [string, string | undefined])[] {
@@ -57,7 +63,7 @@ function factsOf(task: ShownTask): readonly (readonly [string, string | undefine
     ['Ended', time(task.completedAt)],
     ['Delivery', task.delivery],
     ['Goal', task.goal ?? (task.intention === '' ? undefined : task.intention)],
-    ['Error', task.error],
+    ['Error', errorText(task)],
     ...questions.map((question) => ['Question', `${question.id}: ${questionWords(question, Infinity)}`] as const),
   ]
 }

@@ -77,7 +77,7 @@ function showCommands(task: Task): ShownTask {
   const commands = task.commands.map(({ tool_name, status, args, result, error }) => ({
     tool_name,
     status,
-    ...defined({ args, result, error: error?.message }),
+    ...defined({ args, result, error: error?.message, errorCode: error?.code }),
   }))
   return { ...fromTask(task), intention: task.intention, commands }
 }

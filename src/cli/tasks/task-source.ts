@@ -30,6 +30,8 @@ export interface ShownCommand {
   readonly args?: unknown
   readonly result?: unknown
   readonly error?: string
+  /** A page does not name it. */
+  readonly errorCode?: string
 }
 
 export interface TaskSource {

@@ -139,10 +139,8 @@ function createPrinter(terminal: Terminal, toJson: ToJson | undefined): (task: L
 }
 
 function lineOf(task: ListedTask): string {
-  const { currentCommandIndex: index, totalCommands: total = 0 } = task
-  const place = index === undefined ? doneText(task) : `${Math.min(index + 1, total)}/${total}`
   const status = task.state ?? task.status
-  if (task.kind === 'command') return `${task.task_id} ${task.instanceId ?? ''} ${status} ${place}`.trimEnd()
+  if (task.kind === 'command') return `${task.task_id} ${task.instanceId ?? ''} ${status} ${doneText(task)}`.trimEnd()
   const why = isOver(task) && task.error !== undefined ? `: ${task.error}` : ''
   return `${task.task_id} ${task.owner ?? ''} ${status}${why}`
 }

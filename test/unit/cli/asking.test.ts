@@ -42,7 +42,7 @@ describe('submit', () => {
     const { exitCode, stdout, stderr } = await submit(bad)
     expect([exitCode, stdout]).toEqual([1, ''])
     expect(stderr).toContain('[1/2] nope error: UNKNOWN_TOOL: Unknown tool: "nope"')
-    expect(stderr).toContain('failed (0 of 2 commands')
+    expect(stderr).toContain('failed (1 of 2 commands')
   })
 
   it('prints only events with --json', async () => {
@@ -153,7 +153,7 @@ describe('tasks, task and instances', () => {
     const [head, ...rows] = stdout.trimEnd().split('\n')
     expect(head).toMatch(/^ID +STATUS +DONE +INSTANCE +AGE +NAME$/)
     expect(rows).toEqual([
-      matching(/^task_\S+ +failed +0\/2 +calc +\ds +Bad$/),
+      matching(/^task_\S+ +failed +1\/2 +calc +\ds +Bad$/),
       matching(/^task_\S+ +completed +1\/1 +calc +\ds +Add$/),
     ])
     const failed = await ask(['tasks', 'list', '--status', 'failed', '--json'])

@@ -31,7 +31,7 @@ describe('tasks watch without an id', () => {
     const id = server.taskManager.listTasks()[0]!.id
     await vi.waitFor(() => expect(written.stdout).toContain(`${id} calc completed 1/1\n`))
     await submit(slow, ['--detach'])
-    await vi.waitFor(() => expect(written.stdout).toContain(' calc running 1/1\n'))
+    await vi.waitFor(() => expect(written.stdout).toContain(' calc running 0/1\n'))
     signal('SIGINT')
     const { exitCode, stdout, stderr } = await ended
     expect([exitCode, stderr]).toEqual([130, ''])

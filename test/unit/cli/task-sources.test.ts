@@ -67,7 +67,7 @@ it('a character that is cut between two pieces of the stream is whole', async ()
 
 it('how many commands have ended is unknown when the page lists only the first ones', () => {
   const task = { id: 'c1', kind: 'command', title: 'many', group: 'desk', state: 'running', createdAt: 1 }
-  const commands = [{ state: 'success' }, { state: 'running' }]
+  const commands = [{ state: 'completed' }, { state: 'running' }]
   const listed = (commandCount: number) => fromPage({ ...task, commands, commandCount } as unknown as PageTask)
   expect(listed(2)).toMatchObject({ currentCommandIndex: 1, totalCommands: 2 })
   expect(doneText(listed(2))).toBe('1/2')

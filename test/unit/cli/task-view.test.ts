@@ -103,7 +103,7 @@ it('the end has the state of each command, and keeps the note of one with an err
     `act ${bar(20)} success`,
     `act ${bar(20)} error NO: no`,
     `act ${bar(0)} skipped`,
-    't1 failed (1 of 3 commands in 5 ms): NO: no',
+    't1 failed (2 of 3 commands in 5 ms): NO: no',
   ])
 })
 

@@ -280,6 +280,39 @@ describe('with a server', () => {
     expect(events.at(-1)).not.toHaveProperty('taskId')
   })
 
+  it('every view counts the commands that have succeeded or failed, and shows the codes of errors', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'agent-tasks-cli-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'tasks.db')
+    const { server, submit, run: ask } = await startCommandLine({ store: sqliteStore(file) })
+    const [added, nope, slow] = ['add', 'nope', 'slow'].map((tool_name) => ({ tool_name, args: { a: 1, b: 2 } }))
+    const start = async (...commands: unknown[]) =>
+      (await submit({ task_name: 'x', commands }, ['--detach'])).stdout.trim()
+    const failed = await start(added, nope, added)
+    await vi.waitFor(() => expect(server.taskManager.getTask(failed)?.status).toBe('failed'))
+    await start({ ...slow, args: { seconds: 60 } })
+    const waiting = await start(added)
+    const skipped = await start(added)
+    await ask(['tasks', 'cancel', skipped])
+    for (const where of [[], ['--store', file]]) {
+      const { stdout } = await ask(['tasks', 'list', ...where])
+      for (const [id, place] of [
+        [failed, 'failed 2/3'],
+        [waiting, 'queued 0/1'],
+        [skipped, 'cancelled 0/1'],
+      ]) {
+        expect(stdout.replaceAll(/ +/g, ' ')).toContain(`${id} ${place} `)
+        expect((await ask(['tasks', 'show', String(id), ...where])).stdout).toContain(`Status    ${place}\n`)
+      }
+      const shown = (await ask(['tasks', 'show', failed, ...where])).stdout
+      expect(shown).toMatch(/^Error +UNKNOWN_TOOL: Unknown tool: "nope"/m)
+      expect(shown).toMatch(/^ {2}2\. nope .* error: UNKNOWN_TOOL: Unknown tool: "nope"/m)
+      expect(jsonLines((await ask(['tasks', 'show', failed, '--json', ...where])).stdout)).toMatchObject([
+        { finishedCommands: 2, errorCode: 'UNKNOWN_TOOL', commands: [{}, { errorCode: 'UNKNOWN_TOOL' }, {}] },
+      ])
+    }
+  })
+
   it('refuses what concerns async tasks alone', async () => {
     const { run: ask } = await startCommandLine()
     for (const args of [

@@ -169,6 +169,7 @@ describe('GET /tasks', () => {
           instanceId: 'calc',
           currentCommandIndex: 0,
           totalCommands: 2,
+          finishedCommands: 0,
           createdAt: expect.any(Number) as number,
         },
         expect.objectContaining({

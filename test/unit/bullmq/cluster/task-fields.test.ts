@@ -108,7 +108,7 @@ describe('a task in Redis', () => {
       't',
       SUMMARY_FIELDS.map((name) => (({ ...running, ...endFields(task) }) as Record<string, string>)[name] ?? null),
     )
-    expect(listed).toMatchObject({ status: 'failed', startedAt: 4, completedAt: 9 })
+    expect(listed).toMatchObject({ status: 'failed', startedAt: 4, completedAt: 9, finishedCommands: 1 })
   })
 
   it('that never started is cancelled without a duration, and its commands are skipped', () => {
@@ -125,7 +125,7 @@ describe('a task in Redis', () => {
   it('changes by the fields of one command', () => {
     const { task } = found({ ...queued, ...commandField({ ...found(queued).task, commands: [] }, 0) })
     expect(commandField(task, 1)).toEqual({ c1: '{"status":"pending"}' })
-    expect(statusFields(task)).toEqual({ status: 'queued', index: '0' })
+    expect(statusFields(task)).toEqual({ status: 'queued', index: '0', finished: '0' })
   })
 })
 
