@@ -1,7 +1,7 @@
 /** Decides about submissions (promise S8): a task is accepted when it is valid, its instance is connected, and there is room for it. */
 import type { Clock } from '../clock.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
-import { instanceNotFound } from '../instances/not-found.js'
+import { instanceNotFound, toolsNotFound } from '../instances/not-found.js'
 import { jsonBytes } from '../json/json-size.js'
 import type { TaskSubmitMessage } from '../protocol/task-submission.js'
 import type { CommandTaskOrigin, SubmittedTask } from './command-task.js'
@@ -45,7 +45,7 @@ export class Intake {
     const answer = key === undefined ? undefined : this.#earlierAnswer(key, read)
     if (answer !== undefined) return answer
     const { instanceId, submission } = read
-    const instance = this.#instanceFor(instanceId)
+    const instance = instanceId === undefined ? this.#instanceWith(submission.commands) : this.#instanceOf(instanceId)
     if ('error' in instance) return instance
     const { clock, lanes, maxQueueSize } = this.#options
     const depth = lanes.depthOf(instance.id)
@@ -68,14 +68,36 @@ export class Intake {
       : refusal('IDEMPOTENCY_KEY_REUSED', 'This idempotency key was used for another task. Choose another key.')
   }
 
-  #instanceFor(instanceId: string | undefined): InstanceEntry | SubmitRefusal {
+  #instanceOf(instanceId: string): InstanceEntry | SubmitRefusal {
     const { instances } = this.#options
-    const instance = instanceId === undefined ? instances.first() : instances.get(instanceId)
+    const instance = instances.get(instanceId)
     if (instance?.isConnected === true) return instance
     if (instance !== undefined) return refusal('NOT_CONNECTED', `Instance not connected: ${instance.id}`)
-    if (instanceId === undefined) return refusal('NO_INSTANCE', 'No instance is connected')
     const ids = instances.list().map(({ id }) => id)
     return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, ids))
+  }
+
+  /** The first connected instance that has all tools, or else the first whose tools are not known. */
+  #instanceWith(commands: readonly { readonly tool_name: string }[]): InstanceEntry | SubmitRefusal {
+    const connected = this.#options.instances.list().filter(({ isConnected }) => isConnected)
+    const [only] = connected
+    if (only === undefined) return refusal('NO_INSTANCE', 'No instance is connected')
+    // Its commands before the one with an unknown tool run, as if it had been named.
+    if (connected.length === 1) return only
+    const wanted = [...new Set(commands.map(({ tool_name }) => tool_name))]
+    const offers = connected.map((entry) => ({ entry, names: entry.instance.toolNames }))
+    const found =
+      offers.find(({ names }) => names !== undefined && wanted.every((tool) => names.includes(tool))) ??
+      // The tools of an MCP server may have changed since it named them.
+      offers.find(({ entry, names }) => names === undefined || entry.kind === 'mcp')
+    if (found !== undefined) return found.entry
+    return refusal(
+      'NO_INSTANCE',
+      toolsNotFound(
+        wanted,
+        offers.map(({ entry, names }) => ({ id: entry.id, names })),
+      ),
+    )
   }
 
   /** Reserves the bytes of a submission. Returns their number, or why it is refused. */

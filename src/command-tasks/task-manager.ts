@@ -197,7 +197,7 @@ export class TaskManager {
   }
 
   /**
-   * Queues a task for the instance that it names, or for the first connected one. With a store, it starts when it is stored (`stored`). A task
+   * Queues a task for the instance that it names, or for the first connected one that has all its tools. With a store, it starts when it is stored (`stored`). A task
    * that cannot be stored is withdrawn: it is no longer known, and no message about it is emitted.
    * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
    * @throws InvalidInputError for an unknown or wrong option

@@ -62,6 +62,8 @@ export interface Instance {
   readonly peer?: InstancePeer | undefined
   /** Whether the arguments of each call include `instanceId` (remote workers only). */
   readonly passesInstanceId?: boolean
+  /** The names of its tools, if they are known without asking. A task without an `instanceId` then goes to an instance that has all its tools. */
+  readonly toolNames?: readonly string[] | undefined
   /** Resolves with its tools. */
   listTools(): Promise<readonly ToolDescription[]>
   /**

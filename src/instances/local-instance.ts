@@ -58,6 +58,7 @@ export function localInstance(options: LocalInstanceOptions): Instance {
   return {
     id,
     kind: 'local',
+    toolNames: [...tools.keys()],
     listTools: () => Promise.resolve(Array.from(tools.values(), describeTool)),
     callTool: (call) =>
       calls.run(call, (abort) => {

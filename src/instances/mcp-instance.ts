@@ -198,17 +198,25 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
       await calls.settled()
     })())
 
+  let toolNames: readonly string[] | undefined
+  const listTools = async (): Promise<ToolDescription[]> => {
+    const { tools } = await client.listTools()
+    toolNames = tools.map(({ name }) => name)
+    return tools.map(({ name, description, inputSchema }): ToolDescription => ({
+      name,
+      ...defined({ description }),
+      inputSchema: inputSchema,
+    }))
+  }
+  // For `toolNames`. A server that does not answer has no known tools.
+  void listTools().catch(() => undefined)
   return {
     id,
     kind: 'mcp',
-    listTools: async () => {
-      const { tools } = await client.listTools()
-      return tools.map(({ name, description, inputSchema }): ToolDescription => ({
-        name,
-        ...defined({ description }),
-        inputSchema: inputSchema,
-      }))
+    get toolNames() {
+      return toolNames
     },
+    listTools,
     callTool: (call) => calls.run(call, ({ signal }) => callTool(call, signal)),
     onLost: (onLost) => {
       emitLoss = onLost

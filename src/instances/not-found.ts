@@ -1,6 +1,6 @@
-/** The error for an unknown instance id. */
+/** The errors for an unknown instance id, and for tools that no instance has together. */
 
-/** The number of other ids in the error, and the characters of each. */
+/** The number of names in an error, and the characters of each. */
 const MAX_NAMED = 10
 const MAX_CHARS = 64
 
@@ -11,7 +11,27 @@ export function instanceNotFound(instanceId: string, known: readonly string[]): 
 
 function whatExists(known: readonly string[]): string {
   if (known.length === 0) return 'There is no instance.'
-  const named = known.slice(0, MAX_NAMED).map((id) => (id.length <= MAX_CHARS ? id : `${id.slice(0, MAX_CHARS)}…`))
-  const more = known.length > MAX_NAMED ? `, and ${known.length - MAX_NAMED} more` : ''
-  return `Known instances: ${named.join(', ')}${more}.`
+  return `Known instances: ${someOf(known)}.`
+}
+
+/**
+ * @param wanted the tools of a task
+ * @param offers the connected instances, with their tools
+ */
+export function toolsNotFound(
+  wanted: readonly string[],
+  offers: readonly { readonly id: string; readonly names: readonly string[] | undefined }[],
+): string {
+  const partial = offers.map(({ id, names = [] }) => {
+    const missing = wanted.filter((tool) => !names.includes(tool))
+    return `${id} (has no ${someOf(missing)})`
+  })
+  return `No connected instance has all tools of the task (${someOf(wanted)}): ${someOf(partial)}.`
+}
+
+function someOf(names: readonly string[]): string {
+  const named = names
+    .slice(0, MAX_NAMED)
+    .map((name) => (name.length <= MAX_CHARS ? name : `${name.slice(0, MAX_CHARS)}…`))
+  return `${named.join(', ')}${names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : ''}`
 }

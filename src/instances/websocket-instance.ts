@@ -211,6 +211,10 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         },
       }
     },
+    // A worker may register without naming its tools.
+    get toolNames() {
+      return tools.length === 0 ? undefined : tools.map(({ name }) => name)
+    },
     listTools: () => Promise.resolve(tools),
     callTool: (call) => {
       const link = current

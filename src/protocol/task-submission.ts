@@ -25,7 +25,7 @@ export const taskSubmitSchema = lazily(() =>
     task_name: z.string().min(1).max(1000),
     /** Its purpose, in words. */
     task_intention: z.string().max(10_000).default(''),
-    /** The instance that runs it. Default: the first that is connected. */
+    /** The instance that runs it. Default: the first connected one that has all tools of the task, as far as tools are known. */
     instanceId: z.string().min(1).max(256).optional(),
     /** Its commands, in order. */
     commands: z.array(commandInputSchema()).max(MAX_COMMANDS),

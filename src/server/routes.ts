@@ -54,7 +54,7 @@ export const submitRoute = createRoute({
   path: '/tasks',
   operationId: 'submitTask',
   summary: 'Submit a task',
-  description: 'Queues commands for one instance: the one named, or the first that is connected.',
+  description: 'Queues commands for one instance: the one named, or the first connected one that has all their tools.',
   tags: ['tasks'],
   request: { ...body(receivedTaskSchema()), headers: submitHeadersSchema },
   responses: {
@@ -70,7 +70,7 @@ export const submitRoute = createRoute({
     422: problem('The `Idempotency-Key` was used for another task: `IDEMPOTENCY_KEY_REUSED`.'),
     429: problem('The queue is full: `QUEUE_FULL`; or too many requests: `RATE_LIMITED`.'),
     503: problem(
-      'No instance is connected: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`; or the task could not be ' +
+      'No instance is connected, or none has all tools: `NO_INSTANCE`; or the server accepts no tasks: `SHUTTING_DOWN`, `TASKS_DISABLED`; or the task could not be ' +
         'stored: `NOT_STORED`.',
     ),
   },

@@ -201,7 +201,7 @@ it('K12: a worker of an earlier process needs its secret', async () => {
   stranger.hello()
   await settle()
   expect(stranger.closedBy?.code).toBe(4401)
-  expect(() => registerWorker(instances, { instanceId: 'w' }, { clock, websocketUrl: 'ws://x' })).toThrow('in use')
+  expect(() => registerWorker(instances, { instanceId: 'w' }, { clock, websocketUrl: 'ws://x' })).toThrow('is reserved')
   worker.hello()
   expect(instances.get('w')?.isConnected).toBe(true)
 })

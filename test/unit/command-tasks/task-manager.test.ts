@@ -1,5 +1,5 @@
 /** Command tasks on local instances: S1 to S9, on a manual clock. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { TaskManager } from '../../../src/command-tasks/task-manager.js'
 import { byteLimits } from '../../../src/command-tasks/task-bytes.js'
 import { progressMessage } from '../../../src/command-tasks/task-record.js'
@@ -922,6 +922,52 @@ describe('a submit that is refused', () => {
       code: 'NOT_CONNECTED',
       error: 'Instance not connected: late',
     })
+  })
+})
+
+describe('a task without an instanceId', () => {
+  function setUp(offers: Readonly<Record<string, readonly string[]>>) {
+    const instances = new InstanceManager()
+    const tasks = new TaskManager({ instances })
+    onTestFinished(async () => {
+      await tasks.dispose()
+      await instances.dispose()
+    })
+    for (const [id, tools] of Object.entries(offers)) {
+      instances.connect(localInstance({ id, tools: tools.map((name) => ({ name, execute: () => name })) }))
+    }
+    const submit = (...tools: string[]) =>
+      tasks.submitTask({ task_name: 't', commands: tools.map((tool_name) => ({ tool_name })) })
+    const chosen = (...tools: string[]): string | undefined => {
+      const answer = submit(...tools)
+      return 'taskId' in answer ? tasks.getTask(answer.taskId)?.instanceId : answer.code
+    }
+    return { instances, submit, chosen }
+  }
+
+  it('goes to the first connected instance that has all its tools', async () => {
+    const { instances, submit, chosen } = setUp({ one: ['a'], two: ['b'], both: ['b', 'a'] })
+    expect([chosen('a'), chosen('b'), chosen('a', 'b', 'a')]).toEqual(['one', 'two', 'both'])
+    await instances.disconnect('both')
+    expect(submit('a', 'b')).toEqual({
+      code: 'NO_INSTANCE',
+      error: 'No connected instance has all tools of the task (a, b): one (has no b), two (has no a).',
+    })
+  })
+
+  it('goes to the first whose tools are not known, if none is known to have them', () => {
+    const { instances, chosen } = setUp({ one: ['a'], two: ['b'] })
+    instances.connect({ ...localInstance({ id: 'quiet', tools: [] }), toolNames: undefined })
+    instances.connect({ ...localInstance({ id: 'last', tools: [] }), toolNames: undefined })
+    expect([chosen('b'), chosen('c')]).toEqual(['two', 'quiet'])
+  })
+
+  it('goes to an MCP server that may have more tools by now, and to the only instance in any case', () => {
+    const mcp = { ...localInstance({ id: 'mcp', tools: [] }), kind: 'mcp' as const }
+    const { instances, chosen } = setUp({ one: ['a'] })
+    expect(chosen('c')).toBe('one')
+    instances.connect(mcp)
+    expect([chosen('a'), chosen('c')]).toEqual(['one', 'mcp'])
   })
 })
 

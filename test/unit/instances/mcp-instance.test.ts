@@ -189,6 +189,7 @@ it('a transport with a connection of its own is not asked whether it is there, w
   const instance = await mcpInstance({ id: 'steady', transport: ours })
   const lost = vi.fn()
   instance.onLost(lost)
+  await expect.poll(() => instance.toolNames).toContain('echo')
   ours.onerror?.(new Error('one message was malformed'))
   await setImmediate()
   expect(received).not.toContainEqual(expect.objectContaining({ method: 'ping' }))
