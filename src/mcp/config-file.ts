@@ -5,7 +5,7 @@ import { ConfigFileError } from '../errors.js'
 import { agentConfigSchema, CONFIG_FILE_NAME, type AgentConfig } from '../protocol/agent-config.js'
 import { describeFailure } from '../protocol/outcomes.js'
 import { describeIssue } from '../protocol/parse.js'
-import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
+import { KNOWN_FIELD } from '../protocol/strict-object.js'
 import { cutText } from '../text/cut-text.js'
 import { preview } from '../text/preview.js'
 import { toOneLine } from '../text/control-characters.js'
@@ -73,8 +73,8 @@ export function parseAgentConfig(content: unknown, file: string): AgentConfig {
   if (parsed.success) return parsed.data
   const { field, received, expected } = describeIssue(parsed.error, content, '')
   const name = field.replace(/^\./, '') || 'the file'
-  if (expected.startsWith(NO_SUCH_FIELD)) {
-    const rest = `${expected.slice(NO_SUCH_FIELD.length)}.`.replace(/the nearest is (.*)\.$/, 'did you mean $1?')
+  if (expected.startsWith(KNOWN_FIELD)) {
+    const rest = `${expected.slice(KNOWN_FIELD.length)}.`.replace(/the nearest is (.*)\.$/, 'did you mean $1?')
     throw new ConfigFileError(file, `${shortLine(name)}: unknown field${shortLine(rest)}`)
   }
   // Secrets must not end up in a log.

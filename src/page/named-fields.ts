@@ -9,6 +9,6 @@ export const isRecord = (value: unknown): boolean =>
 export const fieldsSchema = lazily(() =>
   z.custom<Record<string, unknown>>(isRecord, 'an object').superRefine((fields, context) => {
     if (!Object.hasOwn(fields, '__proto__')) return
-    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'no such field: this name cannot be passed on' })
+    context.addIssue({ code: 'custom', path: ['__proto__'], message: 'another name: this one cannot be passed on' })
   }),
 )

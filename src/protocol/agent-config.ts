@@ -176,7 +176,7 @@ const subagentSchema = strictObject({
       }
       for (const [field, used] of Object.entries(isUsed)) {
         const input = value[field as keyof typeof isUsed]
-        if (used) issues.push({ code: 'custom', input, path: [field], message: 'no such field, because acp is set' })
+        if (used) issues.push({ code: 'custom', input, path: [field], message: 'nothing, because acp is set' })
       }
       return
     }

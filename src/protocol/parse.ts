@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
-import { NO_SUCH_FIELD } from './strict-object.js'
+import { KNOWN_FIELD } from './strict-object.js'
 
 /**
  * Parses a value by a schema.
@@ -53,7 +53,7 @@ function expectation(issue: z.core.$ZodIssue): string {
       if (issue.expected === 'nonoptional') return 'a value'
       return `${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`
     case 'unrecognized_keys':
-      return issue.message.startsWith(NO_SUCH_FIELD) ? issue.message : NO_SUCH_FIELD
+      return issue.message.startsWith(KNOWN_FIELD) ? issue.message : KNOWN_FIELD
     case 'invalid_value':
       return valuesText(issue.values)
     case 'invalid_union':

@@ -53,8 +53,8 @@ function leastEdited(name: string, known: readonly string[]): string | undefined
 /** The suggestion for an unknown name: the nearest known one, or else all of them. */
 export function expectedName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known)
-  if (nearest !== undefined) return `no such name; the nearest is ${nearest}`
-  return known.length === 0 ? 'no such name; there are none' : `one of the names ${known.join(', ')}`
+  if (nearest !== undefined) return `a known name; the nearest is ${nearest}`
+  return known.length === 0 ? 'a known name; there are none' : `one of the names ${known.join(', ')}`
 }
 
 /** The Levenshtein distance: how many letters to insert, remove or replace. */

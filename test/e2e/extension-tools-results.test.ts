@@ -193,7 +193,7 @@ describe('what a page logs and requests', () => {
 describe('arguments', () => {
   it.each([
     ['browser_click', {}, 'arguments.target: got undefined, expected a string'],
-    ['browser_click', { target: 'a', ref: 'e1' }, 'arguments.ref: got "e1", expected no such field'],
+    ['browser_click', { target: 'a', ref: 'e1' }, 'arguments.ref: got "e1", expected a known field'],
     [
       'browser_click',
       { target: 'a', button: 'side' },

@@ -90,7 +90,7 @@ describe.each([
   ['exploreRaces', 'invariant', 'invariants'],
 ])('%s', (name, given, nearest) => {
   it(`given ${given}, names ${nearest}`, async () => {
-    const message = `options.${given}: got undefined, expected no such name; the nearest is ${nearest}.`
+    const message = `options.${given}: got undefined, expected a known name; the nearest is ${nearest}.`
     expect(await errorOf(() => entries[name]?.({ [given]: undefined }))).toHaveProperty('message', message)
   })
 })
@@ -121,7 +121,7 @@ it.each<[string, Options, string]>([
   [
     'createAgentTasks',
     { autoTrigger: { pollms: 5 } },
-    'autoTrigger.pollms: got 5, expected no such name; the nearest is pol',
+    'autoTrigger.pollms: got 5, expected a known name; the nearest is pol',
   ],
   ['createAgentTasks', { settings: null }, 'settings: got null, expected an object.'],
   ['createAgentTasks', { owner: '' }, 'owner: got "", expected a string of at least 1 character.'],
@@ -131,7 +131,7 @@ it.each<[string, Options, string]>([
   [
     'AsyncTaskManager',
     { machines: { tasks: {} } },
-    'machines.tasks: got "(not shown)", expected no such name; the nearest is task.',
+    'machines.tasks: got "(not shown)", expected a known name; the nearest is task.',
   ],
   ['AsyncTaskManager', { notifyCancelled: 'yes' }, 'notifyCancelled: got "yes", expected true or false.'],
   ['createTaskTool', { resolveSubagent: undefined }, 'resolveSubagent: got undefined, expected a function.'],
@@ -157,7 +157,7 @@ it.each<[string, Options, string]>([
   [
     'createTaskClient',
     { reconnect: { maxAttempt: 3 } },
-    'reconnect.maxAttempt: got 3, expected no such name; the nearest is',
+    'reconnect.maxAttempt: got 3, expected a known name; the nearest is',
   ],
   [
     'startTaskServer',

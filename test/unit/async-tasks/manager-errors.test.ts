@@ -57,11 +57,11 @@ describe('the error names the field', () => {
   it.each<[(manager: AsyncTaskManager) => unknown, string]>([
     [
       (manager) => manager.registerTask({ ...input, timeout: 5 } as never),
-      'input.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+      'input.timeout: got 5, expected a known field; the nearest is timeoutMs.',
     ],
     [
       (manager) => manager.registerTask({ ...input, kind: 'command' } as never),
-      'input.kind: got "command", expected no such field',
+      'input.kind: got "command", expected a known field',
     ],
     [
       (manager) => manager.launch({ ...input, dependsOn: ['b'] } as never, () => ({})),
@@ -69,11 +69,11 @@ describe('the error names the field', () => {
     ],
     [
       (manager) => manager.launch({ ...input, retries: 3 } as never, () => ({})),
-      'input.retries: got 3, expected no such field',
+      'input.retries: got 3, expected a known field',
     ],
     [
       (manager) => manager.launch({ ...input, goal: 'g' } as never, () => ({})),
-      'input.goal: got "g", expected no such field; the nearest is goalPrompt.',
+      'input.goal: got "g", expected a known field; the nearest is goalPrompt.',
     ],
     [
       (manager) => manager.launch(input, { run: () => ({}), timeoutMs: 5 } as never),
@@ -81,7 +81,7 @@ describe('the error names the field', () => {
     ],
     [
       (manager) => manager.tryReserveAsyncSlot({ ttl: 5 } as never),
-      'options.ttl: got 5, expected no such field; the nearest is ttlMs.',
+      'options.ttl: got 5, expected a known field; the nearest is ttlMs.',
     ],
     [(manager) => manager.lease({ task_ids: [] } as never), 'request.task_ids'],
     [
@@ -91,15 +91,15 @@ describe('the error names the field', () => {
     [(manager) => manager.releaseOwner('a', { heir: 'b' } as never), 'input.heir'],
     [
       (manager) => manager.cancelTask('a', { why: 'no' } as never),
-      'options.why: got "no", expected no such field; the fields are reason.',
+      'options.why: got "no", expected a known field; the fields are reason.',
     ],
     [
       (manager) => manager.cancelAll({ owners: 'a' } as never),
-      'options.owners: got "a", expected no such field; the nearest is owner.',
+      'options.owners: got "a", expected a known field; the nearest is owner.',
     ],
     [
       (manager) => manager.readOutput('a', { max: 1 } as never),
-      'options.max: got 1, expected no such field; the nearest is maxBytes.',
+      'options.max: got 1, expected a known field; the nearest is maxBytes.',
     ],
     [(manager) => manager.output$('a', { from: 1 } as never), 'options.from'],
   ])('of an unknown field, with the nearest known one: %s', (act, message) => {
@@ -112,7 +112,7 @@ describe('the error names the field', () => {
   it('of an unknown field of a wait, and of what a run launches and asks', async () => {
     const { manager } = setUp()
     await expect(manager.waitFor(['a'], { timeout: 5 } as never)).rejects.toThrow(
-      'options.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+      'options.timeout: got 5, expected a known field; the nearest is timeoutMs.',
     )
     const errors: unknown[] = []
     manager.launch(input, async (_input, context) => {
@@ -130,8 +130,8 @@ describe('the error names the field', () => {
     })
     await manager.waitFor(['a'])
     expect(errors).toEqual([
-      expect.stringContaining('input.owner: got "other", expected no such field'),
-      'input.timeout: got 5, expected no such field; the nearest is timeoutMs.',
+      expect.stringContaining('input.owner: got "other", expected a known field'),
+      'input.timeout: got 5, expected a known field; the nearest is timeoutMs.',
       expect.stringContaining('shema'),
     ])
   })

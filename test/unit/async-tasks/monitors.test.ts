@@ -352,7 +352,7 @@ describe('a monitor of a task', () => {
     [{}, {}, 'expected either taskId or file.'],
     [undefined, {}, 'expected either taskId or file.'],
     [{ taskId: 'a', file: 'b' }, {}, 'expected either taskId or file.'],
-    [{ command: 'ls' }, {}, 'input.command: got "ls", expected no such field'],
+    [{ command: 'ls' }, {}, 'input.command: got "ls", expected a known field'],
     [{ file: 'x' }, {}, 'input.file: got "x", expected a file within monitors.files (none).'],
     [{ file: '' }, {}, 'input.file: got "", expected at least 1 character(s).'],
     [{ file: 'x'.repeat(1025) }, {}, 'expected at most 1024 characters.'],
@@ -373,7 +373,7 @@ describe('a monitor of a task', () => {
     [
       { taskId: 'a' },
       { match: { regexp: 'x' } },
-      'input.match.regexp: got "x", expected no such field; the nearest is regex.',
+      'input.match.regexp: got "x", expected a known field; the nearest is regex.',
     ],
     [{ taskId: 'a' }, { match: { regex: 'x'.repeat(501) } }, 'expected at most 500 characters.'],
     [
@@ -409,7 +409,7 @@ describe('a monitor of a task', () => {
     [{ taskId: 'a' }, { description: 'x'.repeat(101) }, 'expected at most 100 characters.'],
     [{ taskId: 'a' }, { owner: '' }, 'input.owner: got "", expected at least 1 character(s).'],
     [{ taskId: 'a' }, { owner: 'run:gone' }, 'input.owner: got "run:gone", expected an owner'],
-    [{ taskId: 'a' }, { idle: 1 }, 'input.idle: got 1, expected no such field'],
+    [{ taskId: 'a' }, { idle: 1 }, 'input.idle: got 1, expected a known field'],
   ])('F17: refuses %j with %j', async (source, options, message) => {
     const { manager, launch, runs, clock } = monitored({ monitors: { maxEvents: 5 } })
     await launch('a')

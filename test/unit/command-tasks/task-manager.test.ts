@@ -878,10 +878,10 @@ describe('a submit that is refused', () => {
       error: 'task.commands[0].args: got "y", expected a record.',
     })
     expect(refusal({ task_name: 't', commands, dependsOn: [] })).toMatchObject({
-      error: expect.stringContaining('task.dependsOn: got an empty array, expected no such field') as string,
+      error: expect.stringContaining('task.dependsOn: got an empty array, expected a known field') as string,
     })
     expect(refusal({ task_name: 't', commands: [{ tool_name: 'x', timeoutMs: 5 }] })).toMatchObject({
-      error: expect.stringContaining('task.commands[0].timeoutMs: got 5, expected no such field') as string,
+      error: expect.stringContaining('task.commands[0].timeoutMs: got 5, expected a known field') as string,
     })
     expect(refusal(null)).toMatchObject({ code: 'INVALID_TASK' })
     await host.instances.disconnect('one')

@@ -139,7 +139,7 @@ it('an answer with a field that cannot be passed on is refused, and names it', a
     status: 400,
     body: {
       field: 'content.__proto__',
-      error: 'answer.content.__proto__: got "that", expected no such field: this name cannot be passed on.',
+      error: 'answer.content.__proto__: got "that", expected another name: this one cannot be passed on.',
     },
   })
   expect(manager.getTask(id)?.questions).toHaveLength(1)

@@ -157,7 +157,7 @@ describe('a launch', () => {
     ['constructor', { goal: 'x' }, 'subagent', 'one of deployer'],
     ['helper', {}, 'goal', 'a string'],
     ['helper', { goal: '  ' }, 'goal', 'a goal, in words'],
-    ['helper', { goal: 'x', params: {} }, 'params', 'no such field'],
+    ['helper', { goal: 'x', params: {} }, 'params', 'a known field'],
     ['helper', { goal: 'x', owner: '' }, 'owner', 'at least 1 character'],
     ['helper', { goal: 'x', owner: 'x'.repeat(521) }, 'owner', 'at most 520'],
     ['helper', { goal: 'x', context: [] }, 'context', 'an object'],

@@ -70,7 +70,7 @@ describe('a value of another type', () => {
     [listOf(aName), 'a', 'options.it: got "a", expected an array.'],
     [recordOf(aFunction), { run: 1 }, 'options.it.run: got 1, expected a function.'],
     [recordOf(aFunction), [], 'options.it: got an empty array, expected an object.'],
-    [optionsOf({ ms: aName }), { m: 1 }, 'options.it.m: got 1, expected no such name; the nearest is ms.'],
+    [optionsOf({ ms: aName }), { m: 1 }, 'options.it.m: got 1, expected a known name; the nearest is ms.'],
   ])('is refused with its field, value and what was expected: %#', (type, value, message) => {
     expect(check(type, value)).toThrow(InvalidInputError)
     expect(check(type, value)).toThrow(message)
@@ -87,12 +87,12 @@ describe('an unknown name', () => {
   const types = { token: aSecret, onError: aFunction }
 
   it('is refused with the nearest known one, also when its value is undefined', () => {
-    const message = 'options.onEror: got undefined, expected no such name; the nearest is onError.'
+    const message = 'options.onEror: got undefined, expected a known name; the nearest is onError.'
     expect(() => checkOptions<Given>({ onEror: undefined }, types)).toThrow(message)
   })
 
   it('is refused without its text, which may be a secret', () => {
-    const message = 'options.tokne: got "(not shown)", expected no such name; the nearest is token.'
+    const message = 'options.tokne: got "(not shown)", expected a known name; the nearest is token.'
     expect(() => checkOptions<Given>({ tokne: 'geheim' }, types)).toThrow(message)
   })
 

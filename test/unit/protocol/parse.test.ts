@@ -25,10 +25,10 @@ describe('a value', () => {
     [{ name: 'a', list: [10] }, 'input.list[0]: got 10, expected at most 9.'],
     [{ name: 'a', list: [-1] }, 'input.list[0]: got -1, expected at least 0.'],
     [{ name: 'a', list: [1, 2, 3] }, 'input.list: got an array of 3, expected at most 2.'],
-    [{ name: 'a', nmae: 1 }, 'input.nmae: got 1, expected no such field; the nearest is name.'],
-    [{ nmae: 'a' }, 'input.nmae: got "a", expected no such field; the nearest is name.'],
-    [{ name: 'a', zz: 1 }, 'input.zz: got 1, expected no such field; the fields are name, mode, list, more, inner.'],
-    [{ name: 'a', inner: { zz: 1 } }, 'input.inner.zz: got 1, expected no such field; there are none.'],
+    [{ name: 'a', nmae: 1 }, 'input.nmae: got 1, expected a known field; the nearest is name.'],
+    [{ nmae: 'a' }, 'input.nmae: got "a", expected a known field; the nearest is name.'],
+    [{ name: 'a', zz: 1 }, 'input.zz: got 1, expected a known field; the fields are name, mode, list, more, inner.'],
+    [{ name: 'a', inner: { zz: 1 } }, 'input.inner.zz: got 1, expected a known field; there are none.'],
     [{ name: 'a', more: 'x' }, 'input.more: got "x", expected a Date.'],
   ])('that is invalid is reported in one sentence: %j', (value, message) => {
     expect(() => parseInput(schema, value, 'input')).toThrow(InvalidInputError)
@@ -44,7 +44,7 @@ describe('a value', () => {
   it('with an unknown field is reported also where the schema is not ours', () => {
     const foreign = z.strictObject({ any: z.string() })
     expect(() => parseInput(foreign, { any: 'a', amy: 1 }, 'input')).toThrow(
-      'input.amy: got 1, expected no such field.',
+      'input.amy: got 1, expected a known field.',
     )
   })
 

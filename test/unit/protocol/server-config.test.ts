@@ -127,7 +127,7 @@ describe('resolveServerConfig', () => {
 
   it('refuses a misspelt name', () => {
     expect(() => resolveServerConfig({ file: { tasks: { wsprot: 1 } } })).toThrow(
-      /Setting file\.tasks\.wsprot: .*expected no such name; the nearest is wsPort/,
+      /Setting file\.tasks\.wsprot: .*expected a known name; the nearest is wsPort/,
     )
     expect(() => resolveServerConfig({ options: { prot: 1 } as never })).toThrow(
       /Setting options\.prot: .*the nearest is port/,

@@ -26,7 +26,7 @@ describe('process options', () => {
     ['options.graceMs: got Infinity, expected a number.', { command: 'a', graceMs: Infinity }],
     [`options.killSignal: got "TERM", expected a signal, as in 'SIGTERM'.`, { command: 'a', killSignal: 'TERM' }],
     ['options.clock: got {}, expected a clock: { now, setTimeout, clearTimeout }.', { command: 'a', clock: {} }],
-    ['options.argv: got an empty array, expected no such name; the nearest is args.', { command: 'a', argv: [] }],
+    ['options.argv: got an empty array, expected a known name; the nearest is args.', { command: 'a', argv: [] }],
   ])('%s', (message, options) => {
     const make = () => processRunner(options as ProcessRunnerOptions)
     expect(make).toThrow(InvalidInputError)

@@ -109,7 +109,7 @@ describe('POST /api/tools/:name', () => {
       status: 404,
       body: {
         success: false,
-        error: { code: 'TOOL_NOT_FOUND', message: 'Unknown tool: "ad", expected no such name; the nearest is add.' },
+        error: { code: 'TOOL_NOT_FOUND', message: 'Unknown tool: "ad", expected a known name; the nearest is add.' },
       },
     })
     expect(await callTool(server, 'add', { instanceId: 'nope' })).toMatchObject({

@@ -330,7 +330,7 @@ describe('invalid options', () => {
     [{ ...fine, mode: 'all' }, 'options.mode: got "all", expected one of random, exhaustive.'],
     [
       { ...fine, invariant: {} },
-      'options.invariant: got "(not shown)", expected no such name; the nearest is invariants.',
+      'options.invariant: got "(not shown)", expected a known name; the nearest is invariants.',
     ],
     [{ ...fine, invariants: { a: 1 } }, 'options.invariants.a: got 1, expected a function.'],
     [{ ...fine, mode: 'exhaustive', seed: 1 }, 'options.seed: got 1, expected none in exhaustive mode'],

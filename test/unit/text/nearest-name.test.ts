@@ -39,7 +39,7 @@ describe('the nearest name', () => {
 })
 
 it('without a near name, all names are listed', () => {
-  expect(expectedName('graceMz', known)).toBe('no such name; the nearest is graceMs')
+  expect(expectedName('graceMz', known)).toBe('a known name; the nearest is graceMs')
   expect(expectedName('somethingElse', known)).toBe('one of the names maxAsyncTasks, graceMs, clock, id')
-  expect(expectedName('x', [])).toBe('no such name; there are none')
+  expect(expectedName('x', [])).toBe('a known name; there are none')
 })

@@ -269,7 +269,7 @@ describe('peeking', () => {
   })
 
   it.each([
-    [{ task: 'a' }, 'params.task: got "a", expected no such field; the nearest is task_id.'],
+    [{ task: 'a' }, 'params.task: got "a", expected a known field; the nearest is task_id.'],
     [{ action: 'kill' }, 'params.action: got "kill", expected one of "list", "peek", "cancel", "output", "answer".'],
     [{ cursor: -1 }, 'params.cursor: got -1, expected at least 0.'],
     [{ cursor: 1.5 }, 'params.cursor: got 1.5, expected an int.'],

@@ -100,8 +100,8 @@ describe('the tool monitor', () => {
     [{ task_id: 'talker-1', match: 'x', seconds: 1801 }, 'parameter_validation', 'input.seconds: got 1801'],
     [{ task_id: 'talker-1', match: 'x', max_events: 0 }, 'parameter_validation', 'input.maxEvents: got 0'],
     [{ task_id: 'talker-1', match: 'x', idle_seconds: -1 }, 'parameter_validation', 'input.idleSeconds: got -1'],
-    [{ file: 'x', match: 'x' }, 'parameter_validation', 'params.file: got "x", expected no such field'],
-    [{ command: 'ls', match: 'x' }, 'parameter_validation', 'params.command: got "ls", expected no such field'],
+    [{ file: 'x', match: 'x' }, 'parameter_validation', 'params.file: got "x", expected a known field'],
+    [{ command: 'ls', match: 'x' }, 'parameter_validation', 'params.command: got "ls", expected a known field'],
     [
       { action: 'stop' },
       'parameter_validation',

@@ -114,7 +114,7 @@ describe('schedule', () => {
     [{ in_seconds: 1, goal_prompt: 'g' }, 'params.subagent_name: got "", expected at least 1 character(s).'],
     [{ cron: 'x', message: 'x' }, 'params.cron: got "x", expected a cron expression of five fields.'],
     [{ at: 'x', message: 'x' }, 'params.at: got "x", expected an ISO time such as 2027-03-28T09:00:00+02:00.'],
-    [{ in: 1, message: 'x' }, 'params.in: got 1, expected no such field; the nearest is at.'],
+    [{ in: 1, message: 'x' }, 'params.in: got 1, expected a known field; the nearest is at.'],
   ])('F16: refuses %j, with nothing changed', async (input, message) => {
     const { schedule, tasks } = setUp()
     const { error } = await schedule.execute(input)

@@ -345,7 +345,7 @@ describe('the parameters', () => {
     [{ timeout_seconds: NaN }, 'params.timeout_seconds: got NaN, expected a number.'],
     [{ context: 'x' }, 'params.context: got "x", expected a record.'],
     [{ async: 'yes' }, 'params.async: got "yes", expected a boolean.'],
-    [{ prompt: 'x' }, 'params.prompt: got "x", expected no such field; the nearest is goal_prompt.'],
+    [{ prompt: 'x' }, 'params.prompt: got "x", expected a known field; the nearest is goal_prompt.'],
   ])('%j are refused, and no task is made', async (input, message) => {
     const run = vi.fn(returning({}))
     const { call, manager } = setUp(run)

@@ -49,7 +49,7 @@ describe('a tool', () => {
     [{ count: 0 }, 'params.count: got 0, expected at least 1.'],
     [{ count: 1, unit: 'year' }, 'params.unit: got "year", expected one of "day", "week".'],
     [{ count: 1, tags: ['a', 2] }, 'params.tags[1]: got 2, expected a string.'],
-    [{ count: 1, depth: 2 }, 'params.depth: got 2, expected no such field.'],
+    [{ count: 1, depth: 2 }, 'params.depth: got 2, expected a known field.'],
     [undefined, 'params.count: got undefined, expected a number.'],
     [null, 'params.count: got undefined, expected a number.'],
     ['3', 'params: got "3", expected an object.'],

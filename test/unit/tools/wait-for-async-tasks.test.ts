@@ -211,7 +211,7 @@ describe('waiting', () => {
     [{ timeout_seconds: -1 }, 'params.timeout_seconds: got -1, expected at least 0.'],
     [{ mode: 'some' }, 'params.mode: got "some", expected one of "any", "all".'],
     [{ task_ids: 'a' }, 'params.task_ids: got "a", expected an array.'],
-    [{ ids: [] }, 'params.ids: got an empty array, expected no such field; the nearest is task_ids.'],
+    [{ ids: [] }, 'params.ids: got an empty array, expected a known field; the nearest is task_ids.'],
   ])('refuses %j', async (input, message) => {
     expect((await setUp().call(input as never)).error).toEqual({ type: 'parameter_validation', message })
   })
