@@ -13,6 +13,14 @@ export class TaskServerError extends AgentTasksError {
   }
 }
 
+/** The server needs a token, and got none or a wrong one. */
+export const unauthorizedError = (message: string, status?: number): TaskServerError =>
+  new TaskServerError(
+    'UNAUTHORIZED',
+    `${message.replace(/[^.?!]$/, '$&.')} The server needs one of its tokens: pass it as the option \`token\`.`,
+    status,
+  )
+
 /**
  * - `CONNECTION_FAILED`: there is no connection.
  * - `CONNECTION_LOST`: the connection ended before the answer. The server may have processed the request.

@@ -30,7 +30,7 @@ import {
   required,
   type OptionTypes,
 } from '../protocol/option-checks.js'
-import { closedError, ConnectionError, TaskServerError } from './client-errors.js'
+import { closedError, ConnectionError, TaskServerError, unauthorizedError } from './client-errors.js'
 import { parseEndpoints, workerSocketOf } from './endpoints.js'
 import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type FetchLike, type SocketConstructor } from './platform.js'
@@ -55,11 +55,11 @@ export interface ConnectInstanceOptions {
    * connection that the server still has. Node only. Default: each start registers anew.
    */
   readonly secretFile?: string
-  /** Default: the platform's. */
+  /** Sends the requests. Default: the platform's. */
   readonly fetch?: FetchLike
-  /** Default: the platform's, or that of `ws` in Node 20. */
+  /** Opens the sockets. Default: the platform's, or that of `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
-  /** Default: the platform's. */
+  /** The source of time and timers. Default: the platform's. */
   readonly clock?: Clock
   /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false
@@ -331,6 +331,8 @@ function reasonOf(code: number | undefined, complaint: TaskServerError | undefin
     return new TaskServerError('INSTANCE_DISCONNECTED', 'The server disconnected this instance.')
   }
   if (code !== WORKER_CLOSE.refused && code !== CLIENT_CLOSE.refused) return undefined
+  if (code === CLIENT_CLOSE.refused)
+    return unauthorizedError(complaint?.message ?? 'The server refused the connection.')
   return complaint ?? new TaskServerError('UNAUTHORIZED', 'The server refused the connection.')
 }
 

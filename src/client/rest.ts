@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { clearLongTimeout, setLongTimeout, type Clock } from '../clock.js'
 import { restErrorSchema } from '../protocol/rest.js'
-import { ConnectionError, TaskServerError } from './client-errors.js'
+import { ConnectionError, TaskServerError, unauthorizedError } from './client-errors.js'
 import { findFetch, type FetchLike } from './platform.js'
 
 export interface RestOptions {
@@ -32,6 +32,7 @@ export async function callRest<T extends z.ZodType>(
   const json = parseJson(text)
   if (!ok) {
     const said = restErrorSchema.safeParse(json)
+    if (said.success && said.data.code === 'UNAUTHORIZED') throw unauthorizedError(said.data.error, status)
     if (said.success) throw new TaskServerError(said.data.code, said.data.error, status)
     throw new TaskServerError(`HTTP_${status}`, `${url} answered ${status}.`, status)
   }

@@ -9,7 +9,7 @@ import type { Clock } from '../clock.js'
 import type { AgentTasksError } from '../errors.js'
 import { CLIENT_CLOSE, serverMessageSchema, type ServerMessage } from '../protocol/client-messages.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'
-import { closedError, TaskServerError } from './client-errors.js'
+import { closedError, TaskServerError, unauthorizedError } from './client-errors.js'
 import { createLink, type LinkEnd } from './link.js'
 import { findSocketConstructor, type SocketConstructor } from './platform.js'
 import type { Reconnection } from './reconnection.js'
@@ -99,13 +99,13 @@ export function createSession(options: SessionOptions): Session {
       if (!message.authenticationRequired) becomeReady()
       else if (options.token !== undefined) link.send({ type: 'authenticate', token: options.token })
       else {
-        giveUp(new TaskServerError('UNAUTHORIZED', `The server at ${options.url} requires a token.`))
+        giveUp(unauthorizedError(`The server at ${options.url} requires a token.`))
       }
     } else if (message.type === 'authenticate_response') {
       const { success, code = 'UNAUTHORIZED', error = 'The server refused the token.' } = message
       if (success) becomeReady()
-      else giveUp(new TaskServerError(code, error))
-    } else if (message.type === 'error') giveUp(new TaskServerError(message.code, message.message))
+      else giveUp(refusalOf(code, error))
+    } else if (message.type === 'error') giveUp(refusalOf(message.code, message.message))
   }
 
   function becomeReady(): void {
@@ -182,6 +182,9 @@ export function createSession(options: SessionOptions): Session {
   }
 }
 
+const refusalOf = (code: string, message: string): TaskServerError =>
+  code === 'UNAUTHORIZED' ? unauthorizedError(message) : new TaskServerError(code, message)
+
 function refusedBy({ error }: LinkEnd): TaskServerError {
-  return new TaskServerError('UNAUTHORIZED', `The server refused the connection. ${error.message}`)
+  return unauthorizedError(`The server refused the connection. ${error.message}`)
 }

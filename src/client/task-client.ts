@@ -36,11 +36,11 @@ export interface TaskClientOptions {
   readonly url: string
   /** The bearer token; on a socket it is sent in an `authenticate` message. */
   readonly token?: string
-  /** Default: the platform's. */
+  /** Sends the requests. Default: the platform's. */
   readonly fetch?: FetchLike
-  /** Default: the platform's, or that of `ws` in Node 20. */
+  /** Opens the sockets. Default: the platform's, or that of `ws` in Node 20. */
   readonly WebSocket?: SocketConstructor
-  /** Default: the platform's. */
+  /** The source of time and timers. Default: the platform's. */
   readonly clock?: Clock
   /** The back-off of reconnections; `false` turns reconnection off. */
   readonly reconnect?: ReconnectOptions | false

@@ -687,7 +687,11 @@ describe('a worker that cannot connect', () => {
     const body = '{"error":"who?","code":"UNAUTHORIZED"}'
     const fetch: FetchLike = () => Promise.resolve({ ok: false, status: 401, text: () => Promise.resolve(body) })
     const { connecting, sockets } = setUp({ fetch })
-    await expect(connecting).rejects.toMatchObject({ code: 'UNAUTHORIZED', message: 'who?', status: 401 })
+    await expect(connecting).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: 'who? The server needs one of its tokens: pass it as the option `token`.',
+      status: 401,
+    })
     expect(sockets.sockets).toHaveLength(0)
   })
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { connectInstance, instanceTool } from '../../../src/client/index.js'
+import { connectInstance, createTaskClient, instanceTool } from '../../../src/client/index.js'
 import { openSecretFile } from '../../../src/client/secret-file.js'
 import { startTestServer, taskOf } from '../server/test-server.js'
 
@@ -117,6 +117,20 @@ describe('a worker with a secretFile', () => {
     onTestFinished(() => worker.close())
     expect(worker.instanceId).toBe('w')
     expect(readFileSync(secretFile, 'utf8')).not.toContain('"kept"')
+  })
+
+  it('is refused without a token, as a client is, and the error names the option', async () => {
+    const { httpUrl } = await startTestServer({ instances: [], auth: { tokens: ['a-token-of-the-server'] } })
+    const refusal = {
+      code: 'UNAUTHORIZED',
+      message: expect.stringMatching(/needs one of its tokens: .*`token`\.$/) as string,
+    }
+    for (const wrong of [{}, { token: 'wrong' }]) {
+      await expect(connectInstance(httpUrl, { tools: [look], ...wrong })).rejects.toMatchObject(refusal)
+      const client = createTaskClient({ url: httpUrl, ...wrong })
+      await expect(client.list()).rejects.toMatchObject(refusal)
+      await client.close()
+    }
   })
 
   it('is not registered with a file that is refused', async () => {

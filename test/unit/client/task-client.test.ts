@@ -176,7 +176,10 @@ describe('a token', () => {
     sockets.last.open()
     sockets.last.receive(welcome(true))
     sockets.last.receive(refusal)
-    expect(await page).toMatchObject({ code: 'UNAUTHORIZED', message: 'no such token' })
+    expect(await page).toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: expect.stringMatching(/^no such token\. .*`token`\.$/) as string,
+    })
     expect(await watched).toMatchObject({ code: 'UNAUTHORIZED' })
     clock.advance(60_000)
     await settle()
