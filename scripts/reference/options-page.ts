@@ -1,4 +1,4 @@
-/** docs/options.md: the options of `createAgentTasks` and `startTaskServer`, from their TSDoc, with the defaults that the code has. */
+/** docs/options.md: the options of `createAgentTasks`, `startTaskServer`, `connectInstance` and `createTaskClient`, from their TSDoc, with the defaults that the code has. */
 import { managerOptionTypes } from '../../src/async-tasks/manager-options.js'
 import { autoTriggerOptionTypes } from '../../src/async-tasks/delivery/auto-trigger.js'
 import { monitorLimitTypes } from '../../src/async-tasks/monitors/monitors.js'
@@ -102,6 +102,21 @@ const serverGroup: OptionGroup = {
   defaults: ['src/server/start-task-server.ts'],
 }
 
+const clientGroups: readonly OptionGroup[] = [
+  {
+    title: '`connectInstance`',
+    intro: 'Exported by `agent-tasks/client`: a [worker](write-an-instance.md) of a server.',
+    interfaces: [['src/client/connect-instance.ts', 'ConnectInstanceOptions']],
+    defaults: ['src/client/connect-instance.ts'],
+  },
+  {
+    title: '`createTaskClient`',
+    intro: 'Exported by `agent-tasks/client`: a client of a server.',
+    interfaces: [['src/client/task-client.ts', 'TaskClientOptions']],
+    defaults: ['src/client/task-client.ts'],
+  },
+]
+
 /** The page, and what is wrong with the descriptions. */
 export function optionsPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
@@ -117,13 +132,14 @@ export function optionsPage(): { readonly page: string; readonly problems: reado
   const page = [
     '# Options',
     '<!-- Made by `npm run docs:options` from the sources. Change the TSDoc there and run it again. -->',
-    'The options of the two functions with which most programs begin. The API reference (`npm run docs:api`) has those of all others, with their types.',
+    'The options of the functions with which most programs begin. The API reference (`npm run docs:api`) has those of all others, with their types.',
     first,
     '### `settings`',
     'For values that people write, such as those of a settings file.',
     settings,
     ...others.map((text) => `#${text}`),
     section(serverGroup, problems),
+    ...clientGroups.map((group) => section(group, problems)),
   ]
   return { page: `${page.join('\n\n')}\n`, problems }
 }
