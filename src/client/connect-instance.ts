@@ -331,8 +331,9 @@ function reasonOf(code: number | undefined, complaint: TaskServerError | undefin
     return new TaskServerError('INSTANCE_DISCONNECTED', 'The server disconnected this instance.')
   }
   if (code !== WORKER_CLOSE.refused && code !== CLIENT_CLOSE.refused) return undefined
-  if (code === CLIENT_CLOSE.refused)
+  if (code === CLIENT_CLOSE.refused) {
     return unauthorizedError(complaint?.message ?? 'The server refused the connection.')
+  }
   return complaint ?? new TaskServerError('UNAUTHORIZED', 'The server refused the connection.')
 }
 
