@@ -6,7 +6,7 @@ import { flatRunner } from '../engine/definition.js'
 import { InvalidInputError, limitReason, TaskLimitError } from '../errors.js'
 import { cutText } from '../text/cut-text.js'
 import type { LaunchTaskInput } from '../protocol/async-tasks.js'
-import { NO_SUCH_FIELD } from '../protocol/strict-object.js'
+import { KNOWN_FIELD } from '../protocol/strict-object.js'
 import { nearestName } from '../text/nearest-name.js'
 import { definitionOf, REQUEST_PARAMS, type Subagent } from '../tools/subagents.js'
 import type { Subagents } from './subagent-outputs.js'
@@ -68,7 +68,7 @@ function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): Launc
   if (unknown !== undefined) {
     const nearest = nearestName(unknown, REQUEST_PARAMS)
     const hint = nearest === undefined ? `did you mean context.${unknown}?` : `the nearest is ${nearest}`
-    throw new InvalidInputError(`params.${unknown}`, params?.[unknown], `${NO_SUCH_FIELD}; ${hint}`)
+    throw new InvalidInputError(`params.${unknown}`, params?.[unknown], `${KNOWN_FIELD}; ${hint}`)
   }
   return context === undefined ? params : { ...params, context }
 }

@@ -278,7 +278,7 @@ describe('after a crash', () => {
       status: 'failed',
       duration: 5,
       currentCommandIndex: 1,
-      error: { code: 'INTERRUPTED', commandId: 'cmd_2', message: expect.stringContaining('look at that') as string },
+      error: { code: 'INTERRUPTED', commandId: 'cmd_2', message: expect.stringContaining('Check this') as string },
       commands: [
         { status: 'success', result: { structuredContent: { found: 7 } } },
         { status: 'error', error: { code: 'INTERRUPTED' } },

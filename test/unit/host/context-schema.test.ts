@@ -79,7 +79,7 @@ describe('tasks.launch', () => {
   it('says where a field of the context belongs, for a subagent with a schema', async () => {
     const { tasks, contexts } = setUp()
     expect(() => tasks.launch('area', 'x', { params: { width: 2 } })).toThrow(
-      'params.width: got 2, expected no such field; did you mean context.width?',
+      'params.width: got 2, expected a known field; did you mean context.width?',
     )
     expect(() => tasks.launch('area', 'x', { params: { contxt: {} } })).toThrow('; the nearest is context.')
     // Another subagent, such as a program, may take any params.
