@@ -251,11 +251,10 @@ function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFail
 }
 
 function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome): void {
-  const abortReason: unknown = entry.record.abortController?.signal.reason
   const late =
     outcome.type === 'returned' && outcome.value !== undefined
       ? `a result (${preview(outcome.value)})`
-      : outcome.type === 'threw' && !isAbort(outcome.reason) && outcome.reason !== abortReason
+      : outcome.type === 'threw' && !isAbort(outcome.reason)
         ? `an error (${describeFailure(outcome.reason)})`
         : undefined
   if (late === undefined || registry.isDisposed) return

@@ -331,10 +331,10 @@ function reasonOf(code: number | undefined, complaint: TaskServerError | undefin
     return new TaskServerError('INSTANCE_DISCONNECTED', 'The server disconnected this instance.')
   }
   if (code !== WORKER_CLOSE.refused && code !== CLIENT_CLOSE.refused) return undefined
-  if (code === CLIENT_CLOSE.refused) {
-    return unauthorizedError(complaint?.message ?? 'The server refused the connection.')
-  }
-  return complaint ?? new TaskServerError('UNAUTHORIZED', 'The server refused the connection.')
+  if (complaint !== undefined && complaint.code !== 'UNAUTHORIZED') return complaint
+  const message = complaint?.message ?? 'The server refused the connection.'
+  // A worker proves its identity with the secret of its registration; a client sends a token.
+  return code === CLIENT_CLOSE.refused ? unauthorizedError(message) : new TaskServerError('UNAUTHORIZED', message)
 }
 
 function defer<T>() {

@@ -171,10 +171,13 @@ describe('what a run does after its task has ended', () => {
     manager.launch(
       { ...input, abortController },
       (_input, { signal }) =>
-        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => setImmediate(() => reject(signal.reason as Error))),
+        ),
     )
     await settle()
     abortController.abort(new Error('no longer needed'))
+    await new Promise(setImmediate)
     await settle()
     expect(manager.getTask('a')?.status).toBe('cancelled')
     expect(onError).not.toHaveBeenCalled()
