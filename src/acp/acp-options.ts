@@ -40,7 +40,7 @@ export interface AcpRunnerOptions extends Pick<
 > {
   /** Its arguments, passed unchanged without a shell. The goal is sent as the prompt. */
   readonly args?: readonly string[]
-  /** The answers to its requests for permission. The agent itself reports the kind of a tool, so this is not a security boundary. */
+  /** How the agent's requests for permission are answered, for all tools or for each kind of tool. This is not a security boundary, because the agent itself reports the kind of a tool. */
   readonly permissions: AcpPermissions
   /**
    * The programs that it may start in terminals of the host; `cwd` defaults to that of the agent. The programs can access other folders. Default: no

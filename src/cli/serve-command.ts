@@ -47,7 +47,7 @@ export function addServeCommand(program: Command, io: ProgramIO): void {
     .option('--demo', 'an instance "calc" with the tools add, echo and slow; and an agent with tasks, for the page')
     .option('--host <address>', 'the address to listen on (default: HOST, or 127.0.0.1)')
     .option('--port <port>', 'the port of REST and /ws, 0 for a free one (default: PORT, or 3300)')
-    .option('--ws-port <port>', 'the port of the client socket (default: TASKS_WS_PORT, or 3400)')
+    .option('--ws-port <port>', 'the port of a second client socket, the same as /ws (default: TASKS_WS_PORT, or 3400)')
     .option('--config <file>', 'a JSON file with server settings (default: CONFIG_FILE)')
     .option(
       '--store <file>',

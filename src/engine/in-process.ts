@@ -6,7 +6,7 @@ import type { Engine, Outcome, Run, Work } from './engine.js'
 
 /** Options of `createInProcessEngine`. */
 export interface InProcessEngineOptions {
-  /** Times the grace period of aborted work. Default: the platform's clock. */
+  /** Measures the grace period of aborted work. Default: the platform's clock. */
   readonly clock?: Clock
   /** Called with exceptions of abort listeners. */
   readonly onError?: (error: unknown, work: Work) => void

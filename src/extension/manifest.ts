@@ -5,7 +5,8 @@ export const ICON_SIZES = [16, 32, 48, 128] as const
 
 /** Why each permission is needed; the README of the extension shows it. */
 export const PERMISSIONS = {
-  debugger: 'clicks, types, reads and takes pictures as a person would, in the tabs that you put under control',
+  debugger:
+    'clicks and types as a person would, reads pages and takes screenshots, in the tabs that you put under control',
   tabGroups: 'gives the group of those tabs its name and colour',
   storage: 'keeps what you enter on the options page, and which tabs are under control',
   alarms: 'wakes the extension once a minute, to connect again',

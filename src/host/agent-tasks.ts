@@ -66,7 +66,7 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   launch<Name extends keyof Known & string>(
     name: Name,
     goal: string,
-    options?: LaunchOptions,
+    options?: LaunchOptions<Known[Name]>,
   ): TaskHandle<OutputOf<Known[Name]>>
   /** Continues an ended task and returns the handle of the new task. Throws like `AsyncTaskManager.continueTask`. */
   readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle

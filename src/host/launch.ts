@@ -1,4 +1,5 @@
 /** `tasks.launch`: starts a task of one of the host's subagents. */
+import type { z } from 'zod'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
@@ -16,9 +17,14 @@ import { createTaskHandle, type TaskHandle } from './task-handle.js'
  * Options of `tasks.launch`: those of `manager.launch`. The default `owner` is the host's. There is no default `timeoutMs`, because the deadline
  * settings apply to the tools only. A subagent receives the fields of `params` in its request, such as `context`.
  */
-export type LaunchOptions = Omit<LaunchTaskInput, 'subagentName' | 'goalPrompt' | 'kind' | 'command'> & {
-  /** Short for `params: { context }`. */
-  readonly context?: Readonly<Record<string, unknown>>
+export type LaunchOptions<Runnable = Subagent> = Omit<
+  LaunchTaskInput,
+  'subagentName' | 'goalPrompt' | 'kind' | 'command'
+> & {
+  /** Short for `params: { context }`. Its type is the input of the subagent's `contextSchema`. */
+  readonly context?: Runnable extends { readonly contextSchema: infer Schema extends z.ZodType }
+    ? z.input<Schema>
+    : Readonly<Record<string, unknown>>
 }
 
 /** The maximum length of the list of subagents in an error, in characters. */

@@ -50,7 +50,7 @@ export function offerOf({ manager }: Pick<Sources, 'manager'>): SubagentOffer | 
   return offer === undefined || offer.list().size === 0 ? undefined : offer
 }
 
-/** The subagents that a person can launch. If a schema is too large to be listed, the form has a JSON field for the context instead. */
+/** The subagents that a person can launch. If the schemas together are too large, the form has a JSON field for the context instead. */
 export function listSubagents(sources: Sources): PageSubagents {
   const offer = offerOf(sources)
   let room: number = LISTED.schemaBytes

@@ -405,7 +405,7 @@ export const agentConfigSchema = strictObject({
   maxBlockingSeconds: seconds
     .optional()
     .meta({ deprecated: true })
-    .describe('The former name of backgroundAfterSeconds, which takes precedence.'),
+    .describe('The former name of backgroundAfterSeconds; ignored when that is set.'),
   maxMessageChars: integer(200, 10_000_000).default(20_000).describe('The maximum length of a result, in characters.'),
   subagents: z
     .array(subagentSchema)

@@ -109,7 +109,7 @@ export function createMetrics(tasks: TaskManager, countSubscribed: () => number)
         family(
           'agent_tasks_refused_total',
           'counter',
-          'Requests and upgrades refused, by error code.',
+          'Refused HTTP requests and WebSocket upgrades, by error code.',
           Array.from(refusals, ([code, count]) => [{ code }, count]),
         ),
         family('agent_tasks_subscribed', 'gauge', 'Tasks and instances that have subscribers.', [

@@ -10,7 +10,7 @@ export interface TaskMetrics {
 
 export function createTaskMetrics(meter: Meter): TaskMetrics {
   const watched = new Set<WatchedTasks>()
-  /** The kinds that were watched, so that their gauges return to zero. */
+  /** Every kind that was ever watched, so that its gauge reports 0 after its last manager has gone. */
   const kinds = new Set<WatchedTasks['kind']>()
   /** The totals of managers that are no longer watched. */
   const past = new Map<string, number>()

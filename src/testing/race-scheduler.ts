@@ -13,7 +13,7 @@ export interface ScheduledItem {
   readonly builder: () => Promise<unknown>
 }
 
-/** Runs scheduled work in one order. `createRaceScheduler` creates it. */
+/** Runs scheduled work one turn at a time, in a given order. `createRaceScheduler` creates it. */
 export interface RaceScheduler {
   /**
    * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.

@@ -86,7 +86,7 @@ export interface CheckAsyncTasksOptions extends AsyncTaskToolOptions {
 const NAME = 'check_async_tasks'
 
 /**
- * Creates the tool `check_async_tasks`.
+ * Creates the tool `check_async_tasks`, which lists tasks, shows one, and reads its output.
  * @throws InvalidSettingError when `maxMessageChars` is not an integer >= 200; InvalidInputError for an unknown or wrong option
  */
 export function createCheckAsyncTasksTool(

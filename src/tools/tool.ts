@@ -28,8 +28,14 @@ export interface ToolResult {
   readonly llmContent: string
   /** The text for a person, in Markdown. */
   readonly returnDisplay: string
-  /** Data for the host. */
-  readonly metadata?: Readonly<Record<string, unknown>>
+  /** Data for the host, such as `agentId`, the id of a launched task, and the ids of deliveries. */
+  readonly metadata?: Readonly<Record<string, unknown>> & {
+    readonly agentId?: string
+    /** The delivery of the results that the call returns. */
+    readonly deliveryId?: string
+    /** The delivery of other results that were added to this one. */
+    readonly notification?: { readonly deliveryId?: string; readonly taskIds?: readonly string[] }
+  }
   /** Present when the call failed. */
   readonly error?: ToolError
 }

@@ -121,6 +121,8 @@ export function theContextHasTheTypeOfItsSchema(): void {
   const tasks = createAgentTasks({ subagents: { area, repeated: { run: area, retry } } })
   const handle = tasks.launch('area', 'x', { context: { width: 2 } })
   expectTypeOf(handle.result).resolves.toEqualTypeOf<{ readonly square: number }>()
+  // @ts-expect-error the schema asks for a number
+  tasks.launch('area', 'x', { context: { width: 'two' } })
   // @ts-expect-error a context is an object
   tasks.launch('area', 'x', { context: 2 })
   // @ts-expect-error it needs a schema

@@ -17,7 +17,7 @@ export interface ClusterHub extends Hub {
   catchUpAll(): void
 }
 
-/** The number of ended tasks that a subscriber of instances remembers, because an end may reach it in two ways. */
+/** How many ended tasks a subscriber of instances remembers. An end can arrive live, and again with the events that are read from Redis; it is delivered once. */
 const ENDED_SEEN = 256
 
 export function createClusterHub({ source, read, onError }: ClusterHubOptions): ClusterHub {

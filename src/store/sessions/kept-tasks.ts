@@ -3,7 +3,7 @@ import { hasEnded } from '../../../machines/task-status.js'
 import type { PastTask, TaskHistory } from '../history/task-history.js'
 import type { StoreContents, StoredTask } from '../store.js'
 
-/** Splits the content of a store into what is kept and the tasks that are not. */
+/** Splits the content of a store. A task is dropped if it has ended, no stored delivery carries it, and `isKept` returns false. */
 export function withoutOld(
   all: StoreContents,
   isKept: (task: StoredTask) => boolean,

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import {
   AsyncTaskManager,
   createAgentTasks,
+  type AgentTasks,
   TaskLimitError,
   type AgentTasksOptions,
   type SubagentRequest,
@@ -125,7 +126,7 @@ describe('a launch', () => {
     const { status, body } = await launch('sized', { goal: 'x', context: { width: 2 } })
     expect(status).toBe(200)
     await expect.poll(() => requests).toHaveLength(1)
-    const { id, result } = tasks.launch('sized' as never, 'y', { context: { width: 2 } })
+    const { id, result } = (tasks as AgentTasks).launch('sized', 'y', { context: { width: 2 } })
     await result
     for (const key of [String(body['key']), `async:${id}`]) {
       expect((await post(`history/${encodeURIComponent(key)}/run-again`)).status).toBe(200)

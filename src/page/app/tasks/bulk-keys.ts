@@ -3,7 +3,7 @@ import type { BulkRequest, PageTask } from '../../wire.js'
 
 export type BulkAction = BulkRequest['action']
 
-/** Running tasks are not run again in bulk, because their side effects would happen twice. */
+/** `cancel` applies to tasks that have not ended, and `run-again` to those that have, because a running task's side effects would happen twice. */
 export function bulkKeys(tasks: readonly PageTask[], action: BulkAction): readonly string[] {
   return tasks.filter(({ endedAt }) => (endedAt === undefined) === (action === 'cancel')).map(({ key }) => key)
 }
