@@ -17,7 +17,7 @@ export class TaskServerError extends AgentTasksError {
 export const unauthorizedError = (message: string, status?: number): TaskServerError =>
   new TaskServerError(
     'UNAUTHORIZED',
-    `${message.replace(/[^.?!]$/, '$&.')} The server needs one of its tokens: pass it as the option \`token\`.`,
+    `${message.replace(/[^.?!]$/, '$&.')} Pass a token of the server: the option \`token\`, or AGENT_TASKS_TOKEN for the command line.`,
     status,
   )
 

@@ -51,8 +51,8 @@ export interface ConnectInstanceOptions {
   readonly token?: string
   /**
    * A file of this instance alone, in which the id and the secret of its registration are kept, readable by its owner only. A program that is started
-   * again resumes its registration with it: it keeps the id and the queued tasks, also when the server was started again, and takes over from a
-   * connection that the server still has. Node only. Default: each start registers anew.
+   * again resumes its registration with it: it keeps the id, also when the server was started again, and takes over from a connection that the server still
+   * has. Node only. Default: each start registers anew.
    */
   readonly secretFile?: string
   /** Sends the requests. Default: the platform's. */

@@ -47,6 +47,7 @@ function inWorkingDirectory(tool: Tool, { backend, setting, findProject }: ToolC
       ? tool.inputSchema.extend({ cwd: cwdSchema })
       : tool.inputSchema,
     execute: async (input, context) => {
+      if (subagents.size === 0) return errorResult('execution_failed', noSubagents(backend))
       const { cwd: asked, ...params } = input as Args
       const found = await workingDirectory(backend, params['subagent_name'], asked, findProject)
       if ('refusal' in found) return found.refusal

@@ -34,8 +34,10 @@ export async function workingDirectory(
   if (asked === undefined) {
     return { cwd: subagent !== undefined && subagent.cwd === undefined ? await findProject() : undefined }
   }
+  // The tool refuses the name itself.
+  if (subagent === undefined) return { cwd: undefined }
   const refuse = (expected: string) => ({ refusal: validationError('task', 'params.cwd', asked, expected) })
-  if (subagent?.cwdPerCall !== true) return refuse('no cwd: the configuration does not allow it for this subagent')
+  if (!subagent.cwdPerCall) return refuse('no cwd, unless the configuration of the subagent has cwdPerCall')
   if (typeof asked !== 'string' || asked.includes('\0')) return refuse('the path of a directory')
   const cwd = resolve((await findProject()) ?? projectFolder, asked)
   return isDirectory(cwd) ? { cwd } : refuse('a directory that exists')

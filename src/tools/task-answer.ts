@@ -68,7 +68,7 @@ export async function answerTask(
       () => false,
     )
     const text = isAnswered
-      ? `Answered ${question.id} of task ${task.id}.${isStored ? '' : NOT_STORED_YET}`
+      ? `${params.decline === true ? 'Declined' : 'Answered'} ${question.id} of task ${task.id}.${isStored ? '' : NOT_STORED_YET}`
       : `Task ${task.id} no longer waits for an answer to ${question.id}.`
     return textResult(text, { id: task.id, question_id: question.id, isAnswered })
   } catch (error) {

@@ -216,12 +216,12 @@ describe('the table', () => {
     }
     expect(await shown(served.url)).toEqual({
       parts: ['Timeline', 'Tasks', 'Task', 'History', 'Machines', 'Instances', 'Health'],
-      columns: ['State', 'Task', 'Instance', 'Created', 'Duration'],
+      columns: ['State', 'Task', 'Instance', 'Created', 'Total time'],
       cells: 5,
     })
     expect(await shown(host.url)).toEqual({
       parts: Object.values(PART_NAMES),
-      columns: ['State', 'Task', 'Owner or instance', 'Subagent', 'Created', 'Duration'],
+      columns: ['State', 'Task', 'Owner or instance', 'Subagent', 'Created', 'Total time'],
       cells: 6,
     })
   })

@@ -14,6 +14,12 @@ export function goTo(to: string): void {
   location.hash = to
 }
 
+/** Adds the address to the history at once, so that going back returns to the present one. */
+export function pushAddress(to: string): void {
+  history.pushState(null, '', to)
+  address.value = readAddress(to)
+}
+
 /** Replaces the address without a history entry, for example while a person types a filter. Going back then leaves the part. */
 export function replaceAddress(to: string): void {
   history.replaceState(null, '', to)

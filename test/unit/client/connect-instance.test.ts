@@ -689,7 +689,7 @@ describe('a worker that cannot connect', () => {
     const { connecting, sockets } = setUp({ fetch })
     await expect(connecting).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
-      message: 'who? The server needs one of its tokens: pass it as the option `token`.',
+      message: 'who? Pass a token of the server: the option `token`, or AGENT_TASKS_TOKEN for the command line.',
       status: 401,
     })
     expect(sockets.sockets).toHaveLength(0)

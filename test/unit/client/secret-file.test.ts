@@ -123,7 +123,7 @@ describe('a worker with a secretFile', () => {
     const { httpUrl } = await startTestServer({ instances: [], auth: { tokens: ['a-token-of-the-server'] } })
     const refusal = {
       code: 'UNAUTHORIZED',
-      message: expect.stringMatching(/needs one of its tokens: .*`token`\.$/) as string,
+      message: expect.stringMatching(/Pass a token of the server: the option `token`/) as string,
     }
     for (const wrong of [{}, { token: 'wrong' }]) {
       await expect(connectInstance(httpUrl, { tools: [look], ...wrong })).rejects.toMatchObject(refusal)

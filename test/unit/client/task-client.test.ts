@@ -178,7 +178,7 @@ describe('a token', () => {
     sockets.last.receive(refusal)
     expect(await page).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: expect.stringMatching(/^no such token\. .*`token`\.$/) as string,
+      message: expect.stringMatching(/^no such token\. .*`token`/) as string,
     })
     expect(await watched).toMatchObject({ code: 'UNAUTHORIZED' })
     clock.advance(60_000)

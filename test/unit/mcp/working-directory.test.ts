@@ -84,6 +84,8 @@ it('a call names a directory only where the configuration allows it, and only on
     'params.cwd: got "nowhere", expected a directory that exists.',
   )
   expect(await run('free', { cwd: 7 })).toContain('params.cwd: got 7, expected the path of a directory.')
-  expect(await run('plain', { cwd: 'inner' })).toContain('expected no cwd: the configuration does not allow it')
+  expect(await run('plain', { cwd: 'inner' })).toContain(
+    'expected no cwd, unless the configuration of the subagent has cwdPerCall',
+  )
   expect(JSON.stringify((await ask('tools/list', {})).tools[0]!.inputSchema)).toContain('"cwd"')
 })

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
 import { withParameter, type Address } from '../addresses.js'
 import { onFrame } from '../browser-clock.js'
-import { currentAddress, replaceAddress } from '../current-address.js'
+import { currentAddress, pushAddress, replaceAddress } from '../current-address.js'
 import { TaskPanel } from './task-panel.js'
 
 export interface Choosing {
@@ -26,7 +26,12 @@ export function WithTaskPanel({ address, children }: Props) {
   const list = useRef<HTMLDivElement>(null)
   const moved = useSignal<string | undefined>(undefined)
   const shown = address.query.get('task') ?? undefined
-  const show = (key: string | undefined): void => replaceAddress(withParameter(currentAddress.peek(), 'task', key))
+  const show = (key: string | undefined): void => {
+    const present = currentAddress.peek()
+    // Going back closes a panel that was opened.
+    const change = key !== undefined && !present.query.has('task') ? pushAddress : replaceAddress
+    change(withParameter(present, 'task', key))
+  }
   const choosing = useRef<Pick<Choosing, 'choose' | 'open'>>({
     choose: (key) => {
       moved.value = key

@@ -23,7 +23,7 @@ const HEADINGS: Readonly<Record<SortColumn, string>> = {
   group: 'Owner or instance',
   subagent: 'Subagent',
   created: 'Created',
-  duration: 'Duration',
+  duration: 'Total time',
 }
 const ORDER: readonly SortColumn[] = ['state', 'title', 'group', 'subagent', 'created', 'duration']
 
