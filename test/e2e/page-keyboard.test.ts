@@ -33,6 +33,12 @@ describe('the page by keyboard', () => {
     await page.keyboard.press('ArrowUp')
     await page.keyboard.press('Enter')
     await expect.poll(() => focused(page)).toBe('h2 Task')
+    // Going back closes the panel, and stays in the part.
+    await page.goBack()
+    await expect.poll(() => page.locator('.split-side').count()).toBe(0)
+    await page.getByRole('tree').focus()
+    await page.keyboard.press('Enter')
+    await expect.poll(() => focused(page)).toBe('h2 Task')
     await tabTo(page, /^button Cancel …/)
     await page.keyboard.press('Enter')
     await expect.poll(() => focused(page)).toMatch(/^textarea Reason/)
