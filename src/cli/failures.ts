@@ -28,7 +28,6 @@ const hints: Readonly<Record<string, string>> = {
     'Start a server with `agent-tasks serve --demo`, or set the URL of one with --url or AGENT_TASKS_URL.',
   CONNECTION_LOST: '`agent-tasks tasks list` lists the tasks.',
   BAD_ANSWER: 'Another program listens there. Set the URL of the server with --url or AGENT_TASKS_URL.',
-  UNAUTHORIZED: 'Set AGENT_TASKS_TOKEN to a token of the server.',
   PAGE_UNAUTHORIZED: 'Use the link that the host printed when it started: each start has a token of its own.',
   QUEUE_FULL:
     'Wait until a task has ended (`agent-tasks tasks watch`), or set a larger TASKS_MAX_QUEUE_SIZE for the server.',

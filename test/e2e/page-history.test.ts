@@ -73,7 +73,7 @@ it('opens from a link, and says when nothing matches', async () => {
   await goTo(page, '/history?text=login&status=failed')
   await expect.poll(() => items(page).count()).toBe(1)
   await items(page).getByText('cannot fail at the login').waitFor()
-  await page.getByLabel('End').selectOption({ label: 'Completed' })
+  await page.getByLabel('State').selectOption({ label: 'Completed' })
   await page.getByText('No task matches the search').waitFor()
   await page.getByRole('searchbox').fill('')
   await expect.poll(() => items(page).count()).toBe(4)

@@ -57,7 +57,7 @@ export function HistoryPart({ address }: PartProps) {
           />
         </label>
         <FilterSelect
-          label="End"
+          label="State"
           value={query.get('status') ?? undefined}
           options={ENDS}
           textOf={(end) => WORDS.get(end) ?? visible(end)}

@@ -1,6 +1,6 @@
 /** Explains what a person can do about a server that is lost or refuses the page. */
 
-const EACH_START = 'each start of a server makes a new token, and prints a new link'
+const EACH_START = 'unless it has a token file, each start of a server prints a link with a new token'
 
 /** @param hasSeen whether the page has already shown data of this server */
 export function lossText(why: string, hasSeen: boolean): string {
