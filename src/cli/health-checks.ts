@@ -49,6 +49,9 @@ const optionalPackages = {
   ioredis: 'agent-tasks/bullmq, and subagents on workers',
   pg: 'agent-tasks/postgres, and stores at postgres://…',
   '@agentclientprotocol/sdk': 'agent-tasks/acp',
+  croner: 'schedules with cron or a local time',
+  re2js: 'monitors with regular expressions',
+  '@opentelemetry/api': 'agent-tasks/telemetry',
 } as const
 
 export interface CheckupOptions {
