@@ -36,7 +36,7 @@ function startHost({ redis }: { readonly redis: RedisServer }, more: { store?: S
   const launch = async (mark: string, input = {}): Promise<{ id: string; commandTaskId: string }> => {
     const { metadata = {}, llmContent } = await run(mark, input)
     if (metadata['agentId'] === undefined) throw new Error(llmContent)
-    return { id: metadata['agentId'] as string, commandTaskId: metadata['commandTaskId'] as string }
+    return { id: metadata['agentId'], commandTaskId: metadata['commandTaskId'] as string }
   }
   const settled = async (...ids: string[]) => (await manager.waitFor(ids, { timeoutMs: 60_000 })).settled
   return { tasks, taskManager, manager, run, launch, settled, owed, lines, end }

@@ -82,7 +82,7 @@ describe('a command in place', () => {
       output_tail: expect.stringContaining('made') as string,
     })
     expect(error?.type).toBe('execution_failed')
-    const peek = await check_async_tasks.execute({ task_id: metadata?.['agentId'] as string })
+    const peek = await check_async_tasks.execute({ task_id: metadata?.['agentId'] })
     expect(peek.metadata).toMatchObject({ kind: 'command', exitCode: 3, command: ['sh', '-c', expect.any(String)] })
   })
 
