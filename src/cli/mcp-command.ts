@@ -1,6 +1,7 @@
 /** `agent-tasks mcp`: background tasks for agents, over MCP. */
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
+import { defined } from '../defined.js'
 import { InvalidSettingError } from '../errors.js'
 import { CONFIG_FILE_NAME } from '../protocol/agent-config.js'
 import { readInteger } from './numbers.js'
@@ -96,7 +97,9 @@ Examples:
           trustConfig(resolve(trust === true ? (config ?? CONFIG_FILE_NAME) : trust), io)
           return
         }
-        if (port !== undefined && !http) throw new InvalidSettingError('--port', port, 'nothing without --http')
+        const portNumber = port === undefined ? undefined : readInteger('--port', port, 0, 65_535)
+        if (portNumber !== undefined && !http)
+          throw new InvalidSettingError('--port', portNumber, 'nothing without --http')
         await serveMcp({
           config,
           http,
@@ -108,7 +111,7 @@ Examples:
           env: io.env,
           ...(page !== undefined &&
             page !== false && { page: readPageSettings('--page', page === true ? undefined : page, pageFlags) }),
-          ...(port !== undefined && { port: readInteger('--port', port, 0, 65_535) }),
+          ...defined({ port: portNumber }),
         })
       },
     )

@@ -50,7 +50,7 @@ describe('agent-tasks mcp', () => {
   it('refuses --port without --http', async () => {
     expect(await run(['mcp', '--port', '4000'])).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('--port: got "4000", expected nothing without --http') as string,
+      stderr: expect.stringContaining('--port: got 4000, expected nothing without --http') as string,
     })
   })
 
