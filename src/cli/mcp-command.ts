@@ -98,8 +98,9 @@ Examples:
           return
         }
         const portNumber = port === undefined ? undefined : readInteger('--port', port, 0, 65_535)
-        if (portNumber !== undefined && !http)
-          {throw new InvalidSettingError('--port', portNumber, 'nothing without --http')}
+        if (portNumber !== undefined && !http) {
+          throw new InvalidSettingError('--port', portNumber, 'nothing without --http')
+        }
         await serveMcp({
           config,
           http,
