@@ -70,9 +70,12 @@ export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => r
 
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
 
-/** Whether the result of a task is still to be delivered. */
-export const isOutstanding = ({ record: { delivery } }: Pick<TaskEntry, 'record'>): boolean =>
+/** Whether the result of a task is owed or in a message. */
+export const isUndelivered = ({ delivery }: Pick<AsyncTaskInfo, 'delivery'>): boolean =>
   delivery === 'owed' || delivery === 'leased'
+
+/** Whether the result of a task is still to be delivered. */
+export const isOutstanding = ({ record }: TaskEntry): boolean => isUndelivered(record)
 
 /** Compares by the order of ends. */
 export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq

@@ -1,6 +1,6 @@
 /** Finds tasks by an id or a prefix, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
-import { isTerminal } from '../../machines/task-entry.js'
+import { isTerminal, isUndelivered } from '../../machines/task-entry.js'
 import { toOneLine } from '../text/control-characters.js'
 import { defined } from '../defined.js'
 import { isSeenBy } from './families/families.js'
@@ -58,6 +58,9 @@ export function meantOf<Item>(
 
 /** Whether a task can be ended or sent a message. */
 export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
+
+/** Whether a task has not ended, or its result was not delivered yet. */
+export const canBeWaitedFor = (task: AsyncTaskInfo): boolean => hasNotEnded(task) || isUndelivered(task)
 
 export const asks = ({ questions }: AsyncTaskInfo): boolean => questions !== undefined
 

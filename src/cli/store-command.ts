@@ -1,4 +1,5 @@
 /** `agent-tasks store show|export|check|copy`: reads a store, also while its owner runs, or copies it. Only the target of a copy is written. */
+import { isUndelivered } from '../../machines/task-entry.js'
 import { hasEnded } from '../../machines/task-status.js'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
@@ -172,7 +173,7 @@ function summaryOf(read: StoredSession['read']): Summary {
   return {
     tasks: tasks.length,
     running: tasks.filter(({ status }) => !hasEnded(status)).length,
-    owed: tasks.filter(({ delivery }) => delivery === 'owed' || delivery === 'leased').length,
+    owed: tasks.filter(isUndelivered).length,
   }
 }
 

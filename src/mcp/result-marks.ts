@@ -1,7 +1,6 @@
 /** Marks in answers about stored results: which messages carry them, which may be repeats, and which tasks an earlier server launched. */
 import { z } from 'zod'
-import { isOutstanding, isTerminal } from '../../machines/task-entry.js'
-import { visibleTasks } from '../async-tasks/task-lookup.js'
+import { canBeWaitedFor, visibleTasks } from '../async-tasks/task-lookup.js'
 import type { Backend } from './backend.js'
 import type { McpResult, McpTool } from './mcp-tool.js'
 import { isToolResult, withText, type CarriedResults } from './carried-results.js'
@@ -71,7 +70,7 @@ function shownIn(structured: Fields = {}, { manager }: Backend, owner: string): 
   const { task_id, settled, pending, counts } = structured
   const named = [task_id, ...listOf(settled), ...listOf(pending)].filter((id) => typeof id === 'string')
   if (counts === undefined) return named
-  const expected = visibleTasks(manager, owner).filter((task) => !isTerminal(task) || isOutstanding({ record: task }))
+  const expected = visibleTasks(manager, owner).filter(canBeWaitedFor)
   return [...named, ...expected.map(({ id }) => id)]
 }
 

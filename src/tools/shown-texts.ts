@@ -3,7 +3,7 @@ import { acknowledgePulled, noteShown } from '../async-tasks/delivery/leases.js'
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import { isOfOtherRun } from '../async-tasks/families/families.js'
-import { isTerminal } from '../../machines/task-entry.js'
+import { isTerminal, isUndelivered } from '../../machines/task-entry.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { fittingNotifications, type NotificationFrame } from '../async-tasks/delivery/notifications.js'
 import { defined } from '../defined.js'
@@ -40,7 +40,7 @@ export async function markShown(
   if (!isTerminal(task) || isOfOtherRun(task, owner)) return {}
   const { reads } = manager
   if (!isWhole) {
-    if (!isOutstanding(task)) noteShown(manager, task.id, false)
+    if (!isUndelivered(task)) noteShown(manager, task.id, false)
     return shownDelivery([task], undefined)
   }
   const markRead = (): void => noteShown(manager, task.id, true)
@@ -85,8 +85,6 @@ export async function markAsked(
     if (!(error instanceof StoreError)) throw error
   }
 }
-
-const isOutstanding = ({ delivery }: AsyncTaskInfo): boolean => delivery === 'owed' || delivery === 'leased'
 
 /** The limits of a message with several ends. */
 export interface WordLimits extends NotificationFrame {

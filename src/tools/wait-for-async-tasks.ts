@@ -8,7 +8,7 @@ import { isOfOtherRun } from '../async-tasks/families/families.js'
 import { notes } from '../async-tasks/notes.js'
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import type { QuestionAsker } from '../async-tasks/questions/question-askers.js'
-import { hasNotEnded, lookUpTask } from '../async-tasks/task-lookup.js'
+import { canBeWaitedFor, lookUpTask } from '../async-tasks/task-lookup.js'
 import type { WordedWaitOptions } from '../async-tasks/waiting.js'
 import { BaseDeclarativeTool, type ToolInvocation } from './declarative-tool.js'
 import { eitherSignal, ownedOptionTypes, type AsyncTaskToolOptions } from './task-tool-options.js'
@@ -167,7 +167,7 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   const ids = new Set<string>()
   const problems: string[] = []
   for (const idOrPrefix of new Set(idsOrPrefixes)) {
-    const found = lookUpTask(view.manager, idOrPrefix, view.owner, isOutstanding)
+    const found = lookUpTask(view.manager, idOrPrefix, view.owner, canBeWaitedFor)
     if (found.type === 'found' && isOfOtherRun(found.task, view.owner)) problems.push(ofOtherRunText(found.task))
     else if (found.type === 'found') ids.add(found.task.id)
     else if (found.type === 'unknown') problems.push(notFoundText(idOrPrefix, found.pruned))
@@ -175,10 +175,6 @@ function namedTasks(view: TaskView, idsOrPrefixes: readonly string[]): { ids: st
   }
   return { ids: [...ids], problems }
 }
-
-/** Whether it has not ended, or its result is owed. */
-const isOutstanding = (task: AsyncTaskInfo): boolean =>
-  hasNotEnded(task) || task.delivery === 'owed' || task.delivery === 'leased'
 
 /** Explains that another run takes the result. */
 function ofOtherRunText(task: AsyncTaskInfo): string {
