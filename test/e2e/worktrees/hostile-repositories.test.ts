@@ -2,9 +2,9 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { findRepository } from '../../../../src/runners/worktrees/repository.js'
-import { leftWorktrees } from '../../../../src/runners/worktrees/left-worktree.js'
-import { checkout, failure, gitIn, runScript, type Checkout } from './checkouts.js'
+import { findRepository } from '../../../src/runners/worktrees/repository.js'
+import { leftWorktrees } from '../../../src/runners/worktrees/left-worktree.js'
+import { checkout, failure, gitIn, runScript, type Checkout } from '../../support/checkouts.js'
 
 /** A program that says that it ran. */
 function trap({ state }: Checkout): { readonly command: string; readonly hasRun: () => boolean } {

@@ -1,13 +1,13 @@
-/** Real repositories in temporary folders, and real programs in worktrees of them. */
+/** Real git repositories in temporary folders, and real programs in worktrees of them. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
-import { processRunner, type OutputObject, type ProcessRunnerOptions } from '../../../../src/index.js'
-import type { RunContext } from '../../../../src/engine/runner.js'
-import type { WorktreeResult } from '../../../../src/runners/worktrees/worktree.js'
-import { createRunContext, runInput, type RecordedContext } from '../../../support/run-context.js'
+import { processRunner, type OutputObject, type ProcessRunnerOptions } from '../../src/index.js'
+import type { RunContext } from '../../src/engine/runner.js'
+import type { WorktreeResult } from '../../src/runners/worktrees/worktree.js'
+import { createRunContext, runInput, type RecordedContext } from './run-context.js'
 
 /** A repository with one commit of `file`, and a folder for its worktrees. */
 export interface Checkout {

@@ -8,19 +8,19 @@ import {
   createAgentTasks,
   type ProcessRunnerOptions,
   type RunnerDefinition,
-} from '../../../../src/index.js'
-import { systemClock } from '../../../../src/clock.js'
-import { configuredSubagents } from '../../../../src/mcp/configured-subagents.js'
-import { agentConfigSchema } from '../../../../src/protocol/agent-config.js'
-import { leftWorktrees } from '../../../../src/runners/worktrees/left-worktree.js'
-import { findRepository } from '../../../../src/runners/worktrees/repository.js'
-import { lockRepository } from '../../../../src/runners/worktrees/repository-lock.js'
-import { runInWorktree } from '../../../../src/runners/worktrees/run-in-worktree.js'
-import { parseProcessOptions } from '../../../../src/runners/process-options.js'
-import { sqliteStore } from '../../../../src/store/index.js'
-import { createRunContext, runInput } from '../../../support/run-context.js'
-import { run } from '../../cli/command-line.js'
-import { checkout, failure, gitIn, runScript, shell, type Checkout } from './checkouts.js'
+} from '../../../src/index.js'
+import { systemClock } from '../../../src/clock.js'
+import { configuredSubagents } from '../../../src/mcp/configured-subagents.js'
+import { agentConfigSchema } from '../../../src/protocol/agent-config.js'
+import { leftWorktrees } from '../../../src/runners/worktrees/left-worktree.js'
+import { findRepository } from '../../../src/runners/worktrees/repository.js'
+import { lockRepository } from '../../../src/runners/worktrees/repository-lock.js'
+import { runInWorktree } from '../../../src/runners/worktrees/run-in-worktree.js'
+import { parseProcessOptions } from '../../../src/runners/process-options.js'
+import { sqliteStore } from '../../../src/store/index.js'
+import { createRunContext, runInput } from '../../support/run-context.js'
+import { run } from '../../unit/cli/command-line.js'
+import { checkout, failure, gitIn, runScript, shell, type Checkout } from '../../support/checkouts.js'
 
 const parts = (folder: string, options: Partial<ProcessRunnerOptions> = {}) => ({
   settings: parseProcessOptions({ command: 'sh', cwd: folder, isolation: 'worktree', ...options }),
@@ -180,7 +180,7 @@ it('a lock is released when what it was held for fails', async () => {
 
 /** A host of its own process, with a store, whose program has said that it is ready. */
 async function startHost(repo: Checkout, script: string, options: object = {}, store = true) {
-  const source = (file: string): string => JSON.stringify(new URL(`../../../../src/${file}`, import.meta.url).href)
+  const source = (file: string): string => JSON.stringify(new URL(`../../../src/${file}`, import.meta.url).href)
   const code = `
     const { AsyncTaskManager, processRunner } = await import(${source('index.ts')})
     const { sqliteStore } = await import(${source('store/index.ts')})
