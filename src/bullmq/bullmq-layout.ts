@@ -1,7 +1,7 @@
 /**
- * The keys and fields of BullMQ that this package reads directly. Everything else goes through BullMQ's API.
+ * The keys and fields of BullMQ that the Lua scripts of this package read directly. All other code uses BullMQ's API.
  *
- * Read from BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
+ * This list describes BullMQ 6.7.0. `npm run test:bullmq` compares it with the oldest and the newest version that package.json allows
  * (test/cluster/bullmq-layout.test.ts).
  *
  * key                     type              used for
@@ -12,14 +12,14 @@
  * <queue>:<id>:lock       string            the token of the worker that runs the job; it expires when that worker does not renew it
  *
  * field of a job          set
- * name                    when it is added
- * processedOn             when a worker has fetched it
- * finishedOn              when it has completed or failed
- * returnvalue             when it has completed: JSON
- * failedReason            when it has failed: a text
+ * name                    when the job is added
+ * processedOn             when a worker fetches the job
+ * finishedOn              when the job completes or fails
+ * returnvalue             when the job completes: JSON
+ * failedReason            when the job fails: a text
  * stc                     counts how often BullMQ's own check has found the job without a lock
  *
- * `obliterate` deletes all keys of a queue and of its jobs, because BullMQ lists them there.
+ * `obliterate` also deletes the other keys that BullMQ creates for a queue and its jobs. The function lists them.
  */
 export const bullmqLayout = `
 local bull = {}

@@ -8,20 +8,23 @@ import { aQueueName, DEFAULT_LOCK_MS, DEFAULT_PREFIX, lockTimes } from './queue-
 import { followRun } from './remote-run.js'
 import { interruptedError } from './wire.js'
 
-/** How long a task may take to be sent, in ms. */
+/** The default of `sendTimeoutMs`. */
 const DEFAULT_SEND_TIMEOUT_MS = 10_000
 
 /** Options of `bullmqRunner`. */
 export interface BullmqRunnerOptions extends RedisAccess {
-  /** The name of the queue. Workers with a subagent of this name run its tasks. */
+  /** The name of the queue. Workers that offer a subagent with this name run the tasks. */
   readonly queue: string
-  /** The time limit for Redis to accept a task, in ms. After it the launch fails, and a late request has no effect. Default 10000. */
+  /**
+   * How long Redis may take to accept a task, in ms. After that the launch fails, and the task does not run, even if Redis receives it later. Default
+   * 10000.
+   */
   readonly sendTimeoutMs?: number
-  /** The time after a worker's death until its tasks fail or are run again, in ms. Workers must use the same value. Default 15000. */
+  /** How long after a worker's death its tasks fail or are run again, in ms. Hosts and workers must use the same value. Default 15000. */
   readonly lockMs?: number
-  /** Whether the subagent on the workers reads `context.messages`. Default false: messages to its tasks are refused. */
+  /** Whether the subagent on the workers reads `context.messages`. With false, messages to its tasks are refused. Default false. */
   readonly takesMessages?: boolean
-  /** The prefix of BullMQ's keys; the same at the workers. Default `bull`. */
+  /** The prefix of BullMQ's keys in Redis. Hosts and workers must use the same value. Default `bull`. */
   readonly prefix?: string
 }
 
@@ -35,11 +38,12 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
 }
 
 /**
- * Creates a runner whose tasks are run by workers (`startWorker`, `agent-tasks worker`), as jobs of BullMQ.
+ * Creates a runner that sends each task to a worker (`startWorker` or `agent-tasks worker`), as a job of BullMQ.
  *
- * Give the host a store, so that after a crash the next process finds the jobs again. Without a store the jobs continue, but their results are not
- * read. A worker that dies fails its task with `INTERRUPTED`, unless the subagent has `retry: { on: ['interrupted'] }`.
- * @throws InvalidInputError for an invalid option, or for a Redis without a password that other machines can reach
+ * Give the host a store. After a crash of the host, the next process then finds the jobs and reads their results. Without a store the jobs continue, but
+ * nobody reads their results. When a worker dies, its tasks fail with `INTERRUPTED`, or run again if the subagent has `retry: { on: ['interrupted'] }`.
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidInputError for a Redis that has no password and that other machines can reach
  */
 export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
   checkOptions(options, optionTypes)

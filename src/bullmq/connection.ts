@@ -1,6 +1,6 @@
 /**
- * The address of Redis, and connections to it. A client that can write to Redis can run programs on the workers, so Redis must have a password or be
- * on this machine.
+ * Checks the address of Redis, and opens connections to it. A client that can write to Redis can start programs on the workers. So Redis must have a
+ * password, or listen only on this machine.
  */
 import { Redis, type RedisOptions } from 'ioredis'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
@@ -11,7 +11,7 @@ import { isLoopback } from '../protocol/server-config.js'
 /** The longest wait between two attempts to connect, in ms. */
 const MAX_RECONNECT_MS = 1000
 
-/** The maximum wait before a Redis that is loading its data is tried again, in ms. Its own estimate can be many seconds too long. */
+/** The maximum wait before the next attempt while Redis loads its data, in ms. The wait that Redis itself proposes can be many seconds too long. */
 const LOADING_AGAIN_MS = 500
 
 /** How to reach Redis. */
@@ -19,11 +19,11 @@ export interface RedisAccess {
   /** The URL (`redis://` or `rediss://`), or options of ioredis. */
   readonly connection: string | RedisOptions
   /**
-   * Whether to accept a Redis without a password that other machines can reach. Each of them can then run programs on the workers. Default false: only a
-   * loopback address may be without a password.
+   * Whether to accept a Redis that has no password and that other machines can reach. Any of these machines can then run programs on the workers. With
+   * false, only a Redis on a loopback address may have no password. Default false.
    */
   readonly allowNoPassword?: boolean
-  /** Called with one line for each change of a connection. Default: `console.error`. */
+  /** Receives one line each time a connection is lost or restored. Default: `console.error`. */
   readonly log?: (line: string) => void
 }
 
@@ -33,7 +33,7 @@ const aConnection: OptionType = {
   isSecret: true,
 }
 
-/** The types of these options, for the option tables of the functions that take them. */
+/** The option types of `RedisAccess`. Functions that take these options spread them into their own tables of option types. */
 export const redisAccessTypes: OptionTypes<RedisAccess> = {
   connection: required(aConnection),
   allowNoPassword: aBoolean,
@@ -49,12 +49,13 @@ export interface RedisAddress {
 
 const FIELD = 'options.connection'
 
-/** Replaces the password in messages. */
+/** Replaces the URL in error messages, because the URL contains the password. */
 const HIDDEN = '(not shown)'
 
 /**
  * Checks an address of Redis.
- * @throws InvalidInputError for an invalid address, and for one without a password that other machines can reach
+ * @throws InvalidInputError for an invalid address
+ * @throws InvalidInputError for a Redis that has no password and that other machines can reach
  */
 export function toRedisAddress({ connection, allowNoPassword = false }: RedisAccess): RedisAddress {
   const options = typeof connection === 'string' ? optionsOfUrl(connection) : connection
@@ -67,7 +68,7 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
       "none: BullMQ does not support it, use the option 'prefix'",
     )
   }
-  // For ioredis, undefined, null and the empty text mean "not set".
+  // ioredis treats undefined, null and the empty string alike: the option is not set.
   const isLocal = !sentinels && (Boolean(path) || isLoopback(host))
   if (!isLocal && !allowNoPassword && !password) {
     const expected =
@@ -79,7 +80,7 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
   return { options, name }
 }
 
-/** The host that ioredis connects to. Options of TLS replace those of the connection. */
+/** The host that ioredis connects to. A host in the TLS options replaces the host of the connection. */
 function hostOf({ host, tls }: RedisOptions): string {
   return (tls && 'host' in tls ? tls.host : undefined) || host || 'localhost'
 }
@@ -113,10 +114,13 @@ function optionsOfUrl(text: string): RedisOptions {
   }
 }
 
-/** How long live clients may take to reconnect after Redis was away, in ms. Their locks may have expired meanwhile. */
+/**
+ * How long live clients may take to reconnect after an outage of Redis, in ms. During the outage their locks may have expired, although the clients
+ * live.
+ */
 const OTHERS_BACK_MS = 2 * MAX_RECONNECT_MS
 
-/** Returns a function that reports whether all live clients have had the time to reconnect. */
+/** Returns a function that reports whether Redis has been connected for long enough that all live clients have reconnected, too. */
 export function othersAreBack(redis: Redis): () => boolean {
   let readyAt = performance.now()
   redis.on('ready', () => (readyAt = performance.now()))
@@ -129,20 +133,23 @@ export const reconnectDelay = (attempt: number): number =>
 
 /** The purpose of a connection. */
 export interface ConnectionUse {
-  /** Its name in the log, and in Redis' list of clients. */
+  /** The name of the connection in the log and in Redis' list of clients. */
   readonly use: string
   readonly log: (line: string) => void
-  /** Whether commands wait while Redis is away. If false they fail at once, so that no command is sent after its caller gave up. Default true. */
+  /**
+   * Whether commands wait while Redis cannot be reached. With false they fail at once, so that no command is sent after its caller gave up. Default
+   * true.
+   */
   readonly waits?: boolean
 }
 
-/** Opens a connection that reconnects until it is closed (`disconnect`). It logs once that Redis is away, and once that it is back. */
+/** Opens a connection that reconnects until `disconnect` is called. It logs one line when Redis becomes unreachable, and one line when Redis is back. */
 export function openConnection({ options, name }: RedisAddress, { use, log, waits = true }: ConnectionUse): Redis {
   const redis = new Redis({
     connectionName: `agent-tasks ${use}`.replaceAll(' ', '-'),
     ...options,
     lazyConnect: false,
-    // With 0, unanswered commands fail when the connection is lost.
+    // With 0, commands that Redis has not answered fail as soon as the connection is lost.
     maxRetriesPerRequest: waits ? null : 0,
     retryStrategy: reconnectDelay,
     maxLoadingRetryTime: LOADING_AGAIN_MS,
@@ -161,7 +168,7 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
   return redis
 }
 
-/** Connects once, to check the server. Rejects when there is no answer in time. */
+/** Connects once, without reconnecting. Rejects with `REDIS_UNUSABLE` when Redis does not answer within `timeoutMs`. */
 export async function connectBriefly(access: RedisAccess, timeoutMs: number): Promise<Redis> {
   const { options, name } = toRedisAddress(access)
   const redis = new Redis({

@@ -1,4 +1,4 @@
-/** Fails the jobs of dead workers, also when their hosts are dead. */
+/** Fails the jobs of dead workers. Workers and hosts both do this, so that a job also fails when its own host is dead. */
 import { UnrecoverableError, type Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { jobKeys, queueKey, RETENTION_SECONDS, type QueueName } from './job-keys.js'
@@ -6,7 +6,7 @@ import { FIND_SILENT, GIVE_UP } from './job-scripts.js'
 import { runScript } from './script.js'
 import { interruptedError, WORKER_DIED, writeFailure } from './wire.js'
 
-/** How long the lock for failing a job lasts, in ms. If its holder dies, another client tries again after that. */
+/** How long the lock for failing a job lasts, in ms. If the client that holds this lock dies, another client can fail the job after that time. */
 const GIVE_UP_MS = 5000
 
 /** Access to the queue. */
@@ -19,9 +19,9 @@ export interface QueueAccess {
 
 /** Options of `giveUpDead`. */
 export interface GiveUpOptions extends QueueAccess {
-  /** The interval between checks, in ms. A check is skipped when another worker has made one within this time. */
+  /** The interval between checks, in ms. All clients of the queue together make at most one check in this time. */
   readonly everyMs: number
-  /** Whether a job without a lock really has a dead worker. False while workers may still be reconnecting. */
+  /** Whether a job without a lock really has a dead worker. This is false while live workers may still be reconnecting to Redis. */
   readonly seesDead: () => boolean
 }
 
@@ -32,13 +32,13 @@ export async function giveUpDead({ everyMs, seesDead, ...access }: GiveUpOptions
   const queue = queueKey(name)
   if ((await redis.set(`${queue}:agent-sweep`, '1', 'PX', everyMs, 'NX')) !== 'OK') return
   for (const id of (await runScript(redis, FIND_SILENT, {}, { queue })) as string[]) {
-    // Redis may have been away before it answered.
+    // The connection to Redis may have been lost during the script. Then locks of live workers may have expired.
     if (!seesDead()) return
     await giveUp(access, id)
   }
 }
 
-/** Fails a job whose worker is dead. No-op when the worker is back, or another client has failed the job. */
+/** Fails a job whose worker is dead. Does nothing when the worker has taken its lock again, or when another client has failed the job. */
 export async function giveUp({ redis, name, findJob }: QueueAccess, id: string): Promise<void> {
   const { queue, agent } = jobKeys(name, id)
   const token = `given-up:${globalThis.crypto.randomUUID()}`

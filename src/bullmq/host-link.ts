@@ -1,7 +1,7 @@
 /**
- * The connections of a host to one queue. They open with its first run, and close a while after its last one.
+ * The connections of a host to one queue. They open with the first run, and close one second after the last run has ended.
  *
- * No command waits in a connection while Redis is away. Its caller sends it again, or gives it up.
+ * While Redis cannot be reached, commands fail at once instead of waiting in the connection. The caller then repeats the command or gives it up.
  */
 import { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
@@ -21,13 +21,13 @@ import { JOB_NAME, type JobData } from './wire.js'
 /** How long the connections stay open without a run, in ms. */
 const LINGER_MS = 1000
 
-/** The wait before an add that has failed is repeated, in ms. */
+/** The wait before a failed attempt to add a job is repeated, in ms. */
 const SEND_AGAIN_MS = 50
 
-/** How long the output of a run is kept after its host has read the end, in seconds. */
+/** How long Redis keeps the output of a run after the host has read how the run ended, in seconds. */
 const KEPT_SECONDS = 3600
 
-/** Adding the same id again is a no-op while the job is kept (one day). */
+/** BullMQ ignores a second add of the same id while it keeps the job: for one day after the job has ended. */
 const JOB_OPTIONS = { removeOnComplete: { age: RETENTION_SECONDS }, removeOnFail: { age: RETENTION_SECONDS } } as const
 
 /** The settings of a link. */
@@ -35,7 +35,7 @@ export interface HostLinkOptions {
   readonly address: RedisAddress
   readonly name: QueueName
   readonly sendTimeoutMs: number
-  /** How often each run polls for news that a hint did not announce, in ms. */
+  /** How often each run reads its state from Redis, in ms, because a pub/sub message can be missed. */
   readonly lookMs: number
   readonly log: (line: string) => void
 }
@@ -49,7 +49,7 @@ interface Connections {
   readonly stopLooking: () => void
 }
 
-/** Called when a job may have news, or with the output of a job that has completed without other news. */
+/** Called when a job may have updates. `output` is the output of a completed job that has no other updates to read. */
 export type Wake = (output?: string) => void
 
 export class HostLink {
@@ -65,7 +65,7 @@ export class HostLink {
     this.channel = hostChannel(options.name, globalThis.crypto.randomUUID())
   }
 
-  /** Keeps the connections open while the run is followed. */
+  /** Registers a run that this host follows. The connections stay open until `leave`. */
   join(id: string, wake: Wake): void {
     this.#use()
     this.#runs.set(id, wake)
@@ -75,12 +75,12 @@ export class HostLink {
     if (this.#runs.delete(id)) this.#release()
   }
 
-  /** Whether Redis answers, as far as this process knows. */
+  /** Whether the connection to Redis is open. */
   get isReady(): boolean {
     return this.#connections?.redis.status === 'ready'
   }
 
-  /** Whether a job without a lock really has a dead worker. False while workers may still be reconnecting. */
+  /** Whether a job without a lock really has a dead worker. This is false while live workers may still be reconnecting to Redis. */
   get seesDead(): boolean {
     return this.#connections?.othersAreBack() === true
   }
@@ -89,7 +89,7 @@ export class HostLink {
     return jobKeys(this.#options.name, id)
   }
 
-  /** Runs a script; rejects at once while Redis is away. */
+  /** Runs a script. Rejects at once while Redis cannot be reached. */
   run<Key extends string, Argument extends string>(
     script: Script<Key, Argument>,
     keys: Named<Key, string>,
@@ -99,8 +99,10 @@ export class HostLink {
   }
 
   /**
-   * Sends a run. If it cannot be sent in time, its id is blocked in Redis as soon as Redis answers, so that a late request has no effect.
-   * @throws AgentTasksError with the code `START_FAILED`; the signal's reason when it aborts
+   * Sends a run to the queue. If Redis does not accept the job in time, the job is cancelled as soon as Redis answers, because Redis may still
+   * receive the request.
+   * @throws AgentTasksError with the code `START_FAILED` when Redis did not accept the job within `sendTimeoutMs`
+   * @throws the reason of `signal` when it aborts
    */
   async send(id: string, data: JobData, signal: AbortSignal): Promise<void> {
     const { sendTimeoutMs, address, name } = this.#options
@@ -130,7 +132,7 @@ export class HostLink {
   }
 
   /**
-   * Cancels a job. No worker starts it after that, also when it is added later. Rejects while Redis is away.
+   * Cancels a job. No worker starts the job after that, even if a delayed request adds it later. Rejects while Redis cannot be reached.
    * @returns the state of the job
    */
   async cancel(id: string, reason: string): Promise<string> {
@@ -142,20 +144,21 @@ export class HostLink {
     return state
   }
 
-  /** Fails a job whose worker is dead, unless it is back. Rejects while Redis is away. */
+  /** Fails a job whose worker is dead. Does nothing when the worker has taken its lock again. Rejects while Redis cannot be reached. */
   giveUp(id: string): Promise<void> {
     const { redis, queue } = this.#open()
     return giveUp({ redis, name: this.#options.name, findJob: (jobId) => queue.getJob(jobId) }, id)
   }
 
   /**
-   * Shortens the life of keys that this host has read. They are kept for a while, for the next process if this one dies before it has stored the end.
+   * Lets the keys that this host has read expire after an hour. They are not deleted at once: if this process dies before it has stored how the run
+   * ended, the next process reads them again.
    */
   letGo(keys: readonly string[]): void {
     for (const key of keys) this.#connections?.redis.expire(key, KEPT_SECONDS).catch(() => undefined)
   }
 
-  /** Cancels a job that may still be added, as soon as Redis answers again. */
+  /** Cancels a job that could not be sent, as soon as Redis answers again. Redis may still receive the request that adds the job. */
   #giveUp(id: string): void {
     this.#use()
     const tryIt = async (): Promise<void> => {
@@ -192,7 +195,7 @@ export class HostLink {
     const redis = openConnection(address, { use: `host of ${name.queue}`, log, waits: false })
     const subscriber = openConnection(address, { use: `hints of ${name.queue}`, log })
     const queue = new Queue(name.queue, { connection: redis, prefix: name.prefix })
-    // The connections report that Redis is away.
+    // `openConnection` logs connection errors.
     queue.on('error', () => undefined)
     const wakeAll = (): void => {
       for (const wake of this.#runs.values()) wake()
@@ -207,7 +210,7 @@ export class HostLink {
     })
     subscriber.subscribe(this.channel).then(wakeAll, () => undefined)
     const ready = queue.waitUntilReady()
-    // The sender receives this error.
+    // `send` awaits `ready`, and receives this error there.
     ready.catch(() => undefined)
     this.#connections = {
       redis,

@@ -1,4 +1,6 @@
-/** `agent-tasks/bullmq`: runs subagents and task servers on many machines, with BullMQ on Redis or Valkey. It needs the packages `bullmq` and `ioredis`. */
+/**
+ * `agent-tasks/bullmq` runs subagents and task servers on many machines, with BullMQ on Redis or Valkey. It needs the packages `bullmq` and `ioredis`.
+ */
 
 // A cluster of task servers
 export { bullmqCluster, type BullmqCluster, type BullmqClusterOptions } from './cluster/bullmq-cluster.js'

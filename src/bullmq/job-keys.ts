@@ -1,4 +1,4 @@
-/** The Redis keys of a job: three keys of this package, and its channels. */
+/** The keys that this package adds to each BullMQ job in Redis, and the pub/sub channels of a queue. */
 
 /** The prefix and name of a BullMQ queue. */
 export interface QueueName {
@@ -6,34 +6,32 @@ export interface QueueName {
   readonly queue: string
 }
 
-/** The names that belong to one job. */
+/** The id of a job, and the names of its keys in Redis. */
 export interface JobKeys {
   readonly id: string
-  /** The prefix of BullMQ's keys of the queue. Only scripts use more of it (`bullmq-layout.ts`). */
+  /** The prefix of BullMQ's keys of the queue. Only Lua scripts use the keys under this prefix (`bullmq-layout.ts`). */
   readonly queue: string
-  /** State that the run and its host exchange: cancellation, questions, answers, sums. */
+  /** The hash through which the worker and the host exchange state: cancellation, questions, answers and spent amounts. */
   readonly agent: string
-  /** The stream of the run's output and progress. */
+  /** The stream of output and progress, from the worker to the host. */
   readonly up: string
-  /** The stream of the messages to its run. */
+  /** The stream of messages, from the host to the worker. */
   readonly down: string
 }
 
-/** How long the keys of a job are kept, in seconds. Adding its id again is a no-op for as long. */
+/** How long the keys of a job are kept, in seconds. During that time BullMQ ignores a second add of the same id. */
 export const RETENTION_SECONDS = 86_400
 
-/** The prefix of BullMQ's keys of a queue. */
 export const queueKey = ({ prefix, queue }: QueueName): string => `${prefix}:${queue}`
 
-/** The keys of a job. */
 export function jobKeys(name: QueueName, id: string): JobKeys {
   const queue = queueKey(name)
   const job = `${queue}:${id}`
   return { id, queue, agent: `${job}:agent`, up: `${job}:up`, down: `${job}:down` }
 }
 
-/** The channel that hints to the workers of a queue which jobs have news. */
+/** The pub/sub channel on which a host publishes the id of a job, so that its worker reads the host's messages at once. */
 export const workersChannel = (name: QueueName): string => `${queueKey(name)}:agent-workers`
 
-/** The channel that hints to one host which jobs have news. */
+/** The pub/sub channel on which workers publish the id of a job, so that its host reads the updates of the run at once. */
 export const hostChannel = (name: QueueName, host: string): string => `${queueKey(name)}:agent-host:${host}`

@@ -1,10 +1,11 @@
-/** The scripts of jobs and their runs. */
+/** The Lua scripts for jobs and their runs. */
 import { bullmqLayout } from './bullmq-layout.js'
 import { script } from './script.js'
 
 /**
- * Reads the host's messages to a run: the reason of a cancellation, why to conclude, answers as number and text, and the messages after a given one.
- * Earlier messages have arrived, so they are removed.
+ * Returns what the host has sent to a run: the reason of a cancellation, the reason to wrap up early, answers (number, text, number, text, …), and
+ * messages.
+ * The run has received all messages up to `after`, so the function deletes them.
  */
 const news = `
 local function news(agent, down, after)
@@ -27,8 +28,8 @@ end
 `
 
 /**
- * Publishes the end of a job to its host, with the output when it is small and the run has sent no other news, so that the host need not read again.
- * `host` is the channel of the host that sent the job.
+ * Publishes to the host that a job has ended. The message contains the output if it is small and the run has written no other updates. The host then
+ * does not have to read Redis again. `host` is the channel of the host that sent the job.
  */
 export const ANNOUNCE = script(
   ['agent'],
@@ -44,8 +45,8 @@ return 1
 )
 
 /**
- * Starts a run on a worker: renews the lock of its job, and reads the messages of its host.
- * @returns what `TAKE` returns, or an empty reply when another worker has the job.
+ * Starts a run on a worker: renews the lock of its job, and reads what the host has sent.
+ * @returns the same as `TAKE`; null when this worker does not hold the lock and cannot take it again
  */
 export const BEGIN_RUN = script(
   ['agent', 'down'],
@@ -57,9 +58,8 @@ return news(agent, down, '0-0')
 )
 
 /**
- * Stores the cancellation of a run, and then notifies the workers. No worker starts a run whose cancellation is stored, also when its job is added
- * later.
- * @returns the state of the job. A job that has ended is not cancelled.
+ * Stores the cancellation of a run and notifies the workers. No worker starts a run whose cancellation is stored, even if its job is added later.
+ * @returns the state of the job; a job that has ended is not cancelled
  */
 export const CANCEL = script(
   ['agent'],
@@ -75,8 +75,8 @@ return state
 )
 
 /**
- * Finds the jobs of a queue whose workers are dead: active jobs whose locks have expired.
- * @returns their ids.
+ * Finds the active jobs whose locks have expired. Their workers are dead.
+ * @returns the ids of these jobs
  */
 export const FIND_SILENT = script(
   [],
@@ -88,7 +88,7 @@ return bull.silent(queue)
 
 /**
  * Takes the lock of a job whose worker is dead, and stores why its run failed. The caller then fails the job under this lock (`Job.moveToFailed`).
- * @returns 1, or 0 when the job has a lock or has ended.
+ * @returns 1, or 0 when the job is locked or has ended
  */
 export const GIVE_UP = script(
   ['agent'],
@@ -102,8 +102,8 @@ return 1
 )
 
 /**
- * Takes back the lock of a job if it has expired.
- * @returns 1, or 0 when the token no longer owns the job.
+ * Takes the lock of a job again if it has expired.
+ * @returns 1; 0 when another worker holds the lock, or the job has ended or does not exist
  */
 export const KEEP_LOCK = script(
   [],
@@ -114,10 +114,13 @@ return bull.keep(queue, id, token, lockMs) and 1 or 0
 )
 
 /**
- * Reads the news of a run for its host. `after` is the last entry of `up` that the host has; `host` is its channel (empty: the one in the job), `seen`
- * the sums that it has applied since its last read (empty: none).
- * @returns the state of the job; its output or why it failed; the details of a failure; entries of `up`; open questions as number and text; the sums of the
- * run, and those that a host has applied.
+ * Reads the state and the updates of a run for its host.
+ *
+ * `after` is the last entry of the stream `up` that the host has read. `host` is the host's channel; empty for the host that sent the job. `seen` is the
+ * total of spent amounts that the host has counted, as JSON; empty when the total has not changed.
+ * @returns seven values: the state of the job, its output or its error, details of the failure as JSON, new entries of `up`, open questions (number,
+ * text, number,
+ * text, …), the spent amounts of the run, and the last stored `seen`; only the state when the job does not exist
  */
 export const LOOK = script(
   ['agent', 'up'],
@@ -143,8 +146,8 @@ return { state, ending, more[1] or '', entries, questions, more[2] or '', more[3
 )
 
 /**
- * Reads the messages of a host to a run. `after` is the last message that the run has.
- * @returns the reason of a cancellation, why to conclude, answers as number and text, and messages.
+ * Reads what the host has sent to a run. `after` is the last message that the run has received.
+ * @returns the reason of a cancellation, the reason to wrap up early, answers (number, text, number, text, …), and messages
  */
 export const TAKE = script(
   ['agent', 'down'],
@@ -155,9 +158,10 @@ return news(agent, down, after)
 )
 
 /**
- * Sends a message, an answer or a request to conclude to a run. `what` is `message`, `answer` or `wrapUp`; `number` is that of a question, or of a
- * message and its sender. A repeated request (because its reply was lost) is recognized by its number and changes nothing.
- * @returns 1 when it is stored, 0 when the question is not open, and -1 when there is no room.
+ * Sends a message, an answer or a request to wrap up early to a run. `what` is `message`, `answer` or `wrapUp`. For an answer, `number` is the number of
+ * the question. For a message it identifies the sender and the message. A host repeats a request when it received no reply; the repetition changes
+ * nothing.
+ * @returns 1 when the text is stored; 0 when the question is not open or the job has ended; -1 when too many messages are waiting
  */
 export const TELL = script(
   ['agent', 'down'],
@@ -186,10 +190,14 @@ return 1
 )
 
 /**
- * Writes the news of a run in order, while its worker holds the lock of its job. `write` is the number of this write; a repeated write (because its
- * reply was lost) changes nothing. `host` is the channel of the host that sent the job; an entry of `up` costs `entryBytes` besides its text. Further
- * arguments are the items: their kind (`output`, `progress`, `set`, `delete`), name and text.
- * @returns 1, or 0 when the token no longer owns the job.
+ * Writes the updates of a run in order, while its worker holds the lock of the job.
+ *
+ * `write` identifies this write. A worker repeats a write when it received no reply; the repetition changes nothing. `host` is the channel of the host
+ * that
+ * sent the job. `entryBytes` is the size that each entry of `up` counts in addition to its text. The items follow as further arguments, three for each:
+ * kind
+ * (`output`, `progress`, `set` or `delete`), name and text.
+ * @returns 1; 0 when another worker holds the lock, or the job has ended or does not exist
  */
 export const WRITE = script(
   ['agent', 'up'],

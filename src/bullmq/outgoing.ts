@@ -1,22 +1,22 @@
 /**
- * The news of a run that Redis does not have yet, in order. When Redis is away for long, the oldest output and progress is dropped. Items that are set
- * or deleted are kept, because their source limits their number.
+ * The updates of a run that the worker has not yet written to Redis, in order. While Redis cannot be reached, the oldest output and progress is dropped.
+ * Other updates (`set` and `delete`) are never dropped; the number of names limits them.
  */
 import { partsOf } from '../text/cut-text.js'
 
-/** The overhead of an entry of a stream, in bytes. */
+/** The size that a stream entry counts in addition to its text, in bytes. */
 export const ENTRY_BYTES = 64
 
 /** The maximum size of one entry of output, in bytes. */
 const PART_BYTES = 65_536
 
-/** The kinds of news that the host receives as entries of a stream. */
+/** The kinds of updates that are written as entries of a stream. */
 export type SaidText = 'output' | 'progress'
 
-/** One item of news. */
+/** One update. */
 export interface OutgoingItem {
   readonly what: SaidText | 'set' | 'delete'
-  /** The name of the item that is set or deleted. */
+  /** The field that is set or deleted; empty for output and progress. */
   readonly name: string
   readonly text: string
   readonly bytes: number
@@ -25,10 +25,10 @@ export interface OutgoingItem {
 export class Outgoing {
   readonly #maxBytes: number
   #items: OutgoingItem[] = []
-  /** The bytes of output and progress. */
+  /** The size of output and progress, in bytes. */
   #bytes = 0
 
-  /** @param maxBytes the limit for output and progress */
+  /** @param maxBytes the limit for output and progress, in bytes */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -47,14 +47,14 @@ export class Outgoing {
     this.#drop()
   }
 
-  /** Replaces a report that was not sent yet. */
+  /** Adds a progress report. Replaces the previous item if that is a progress report, too. */
   report(progress: string): void {
     if (this.#items.at(-1)?.what === 'progress') this.#replaceLast('progress', progress)
     else this.#push('progress', '', progress)
     this.#drop()
   }
 
-  /** Replaces the value of a name that was not sent yet, in its place. */
+  /** Sets a field. If an earlier value has not been written yet, the new value replaces it and keeps its place in the order. */
   set(name: string, text: string): void {
     const at = this.#items.findIndex((item) => item.what === 'set' && item.name === name)
     if (at === -1) this.#push('set', name, text)
@@ -65,7 +65,7 @@ export class Outgoing {
     this.#push('delete', name, '')
   }
 
-  /** Takes the oldest items: at least one, and more up to `maxBytes`. */
+  /** Removes and returns the oldest items: at least one, and at most `maxBytes` of output and progress. */
   take(maxBytes: number): OutgoingItem[] {
     let [count, bytes] = [0, 0]
     for (const item of this.#items) {

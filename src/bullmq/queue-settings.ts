@@ -1,10 +1,10 @@
 /** The settings that the hosts and workers of a queue must share. */
 import type { OptionType } from '../protocol/option-checks.js'
 
-/** The default of `lockMs`: the time after a worker's death until its tasks are given up, in ms. */
+/** The default of `lockMs`: how long after a worker's death its tasks fail, in ms. */
 export const DEFAULT_LOCK_MS = 15_000
 
-/** BullMQ's own default, which dashboards expect. */
+/** The default of BullMQ, which dashboards expect, too. */
 export const DEFAULT_PREFIX = 'bull'
 
 /** The name of a queue. */
@@ -13,15 +13,17 @@ export const aQueueName: OptionType = {
   accepts: (value) => typeof value === 'string' && value !== '' && !value.includes(':'),
 }
 
-/** Splits `lockMs` into its parts: the lock expires, the next check finds it, and the task has failed before `lockMs` is over. */
+/**
+ * Divides `lockMs` into time limits, so that the task of a dead worker fails within `lockMs`: first its lock expires, then the next check finds the job.
+ */
 export function lockTimes(lockMs: number) {
   const lockDuration = Math.ceil((lockMs * 2) / 3)
   return {
-    /** How long the lock of a silent worker lasts, in ms. */
+    /** How long the lock of a worker lasts after its last renewal, in ms. */
     lockDuration,
-    /** The interval at which workers and hosts check for jobs of dead workers, in ms. */
+    /** The interval at which workers and hosts look for jobs of dead workers, in ms. */
     stalledInterval: Math.ceil(lockMs / 6),
-    /** The interval at which a worker polls for news that a hint did not announce, such as a cancellation, in ms. */
+    /** The interval at which a worker reads what its hosts have sent, such as a cancellation, in ms. A pub/sub message normally announces it earlier. */
     pollMs: Math.ceil(lockDuration / 2),
   }
 }

@@ -1,10 +1,10 @@
-/** A bounded set of the ids that were added last. */
+/** A set of ids with a maximum size. The oldest ids are dropped first. */
 export class RecentIds {
   readonly #most: number
   /** In insertion order. */
   readonly #ids = new Set<string>()
 
-  /** @param most the size of the set; the oldest ids are dropped */
+  /** @param most the maximum number of ids */
   constructor(most: number) {
     this.#most = most
   }

@@ -1,4 +1,4 @@
-/** Checks whether a Redis keeps accepted data: its version, and three of its settings. */
+/** Checks whether a Redis keeps the data that it has accepted. The checks read its version and three of its settings. */
 import type { Redis } from 'ioredis'
 import { AgentTasksError } from '../errors.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -7,19 +7,19 @@ import { describeFailure } from '../protocol/outcomes.js'
 export interface RedisFinding {
   /** What was checked. */
   readonly check: 'access' | 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
-  /** `lossy`: accepted tasks can be lost, as `detail` explains. `note`: for information. `unusable`: Redis cannot be used. */
+  /** `lossy`: accepted tasks can be lost, as `detail` explains. `note`: for information. `unusable`: this package cannot use the Redis. */
   readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
-  /** The result as a sentence. */
+  /** The result as a sentence, or only the value when it is fine. */
   readonly detail: string
 }
 
-/** The oldest version that has all commands that this package uses. Valkey reports itself as Redis 7.2. */
+/** The oldest version of Redis that has all commands that this package uses. Valkey reports itself as Redis 7.2. */
 const LEAST_VERSION = [6, 2] as const
 
 /** The errors of Redis for a missing or wrong password, and for a user without permission for a command. */
 const REFUSAL = /^(?:NOAUTH|WRONGPASS|NOPERM)\b/
 
-/** Checks a connected Redis. Rejects when it does not answer. */
+/** Checks a connected Redis. Rejects when Redis does not answer. */
 export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
   let info: string
   try {
@@ -29,17 +29,17 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
     if (!REFUSAL.test(detail)) throw error
     return [{ check: 'access', state: 'unusable', detail: `It refuses this connection: ${detail}` }]
   }
-  // A hosted Redis may not allow it. Then only this setting is unknown.
+  // A hosted Redis may refuse `CONFIG`. Then the check of `appendfsync` is left out.
   const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
   return judgeRedis(info, Array.isArray(fsync) ? String(fsync[1] ?? '') : '')
 }
 
-/** The lines that were logged. There are few, because a process uses few servers. */
+/** The lines that this process has logged. Their number stays small, because a process connects to few Redis servers. */
 const logged = new Set<string>()
 
 /**
- * Checks a Redis before it is used, and logs each risk once in a process.
- * @throws AgentTasksError with the code `REDIS_UNUSABLE`
+ * Checks a Redis before it is used, and logs each risk once for each process.
+ * @throws AgentTasksError with the code `REDIS_UNUSABLE` when Redis refuses the connection or is too old
  */
 export async function reportFindings(
   redis: Redis,
@@ -49,14 +49,14 @@ export async function reportFindings(
     if (state === 'unusable') throw new AgentTasksError('REDIS_UNUSABLE', `Redis at ${name}: ${detail}`)
     if (state === 'ok') continue
     const line = `Redis at ${name}, ${check}: ${detail}`
-    // A process may have several connections to one Redis.
+    // A process may open several connections to the same Redis. The risk is logged only for the first one.
     if (!logged.has(line)) log(line)
     logged.add(line)
   }
 }
 
 /**
- * Judges the answers of a Redis.
+ * Evaluates the version and the settings of a Redis.
  * @param info the reply to `INFO`
  * @param fsync the setting `appendfsync`; empty when it is unknown
  */

@@ -1,4 +1,6 @@
-/** The host's side of a run on a worker. Polling reads everything from Redis; pub/sub is only a hint. */
+/**
+ * The host's side of a run on a worker. The host reads all updates from Redis at intervals. A pub/sub message only makes the next read happen earlier.
+ */
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
@@ -13,16 +15,16 @@ import type { SaidText } from './outgoing.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJobData, WORKER_DIED } from './wire.js'
 
-/** The maximum number of entries of one read. */
+/** The maximum number of stream entries in one read. */
 const ENTRIES = 64
 
-/** How long an aborted run is followed while Redis is away, in ms. */
+/** How long a host follows an aborted run while Redis cannot be reached, in ms. */
 const ABORTED_MS = 60_000
 
-/** The wait before a message that Redis did not accept is sent again, in ms. */
+/** The wait before the host repeats a message that Redis did not accept, in ms. */
 const TELL_AGAIN_MS = 200
 
-/** The result of one read. */
+/** The state and the updates of a run, as one read returns them. */
 interface Look {
   readonly state: string
   readonly end: string
@@ -37,7 +39,7 @@ interface Look {
 export interface RemoteRunOptions {
   readonly link: HostLink
   readonly jobId: string
-  /** The channel that hints to the workers of its queue. */
+  /** The pub/sub channel of the workers of this queue. */
   readonly workers: string
   readonly input: RunInput
   readonly context: RunContext
@@ -46,7 +48,7 @@ export interface RemoteRunOptions {
 
 type Tell = readonly [what: 'message' | 'answer' | 'wrapUp', number: string, text: string]
 
-/** Sends a run, unless an earlier process has sent it, and follows it to its end. */
+/** Sends a run to the workers and follows it until it ends. A run that an earlier process has sent is not sent again. */
 export async function followRun(options: RemoteRunOptions): Promise<OutputObject> {
   return new RemoteRun(options).toEnd()
 }
@@ -55,15 +57,15 @@ class RemoteRun {
   readonly #options: RemoteRunOptions
   readonly #asked = new Map<string, AbortController>()
   #cursor = '0-0'
-  /** The sums that were passed on to the task; undefined until it is known what an earlier process passed on. */
+  /** The spent amounts (such as tokens) that were added to the task. Undefined until Redis shows what an earlier process has added. */
   #seen: Record<string, number> | undefined
-  /** `#seen` as JSON, for the next process; empty when no sum was passed on. */
+  /** `#seen` as JSON, which the next read stores in Redis for the next process. Empty when nothing was added. */
   #toStore = ''
   #isCancelStored = false
   #cancelledAt: number | undefined
   #wake: (() => void) | undefined
   #isAwake = false
-  /** The output as JSON, when the hint that announced the completion carried it. */
+  /** The output as JSON, if the pub/sub message about the end contained it. */
   #output: string | undefined
   #lastError = ''
   #hasEnded = false
@@ -99,7 +101,7 @@ class RemoteRun {
       if (wrapUp.aborted) concludes()
       void this.#forwardMessages()
       for (;;) {
-        // A job that was just sent has no news yet.
+        // A job that was just sent has no updates yet.
         if (isNew) await this.#hint()
         isNew = false
         if (this.#output !== undefined) return this.#read({ state: 'completed', end: this.#output, failure: '' })
@@ -124,7 +126,10 @@ class RemoteRun {
     return link.send(jobId, data, signal)
   }
 
-  /** Reads once and applies the news; undefined when Redis does not answer. */
+  /**
+   * Reads the run once and applies its updates. Returns undefined when there is nothing to apply: Redis does not answer, or the job was failed or sent
+   * again.
+   */
   async #pass(): Promise<Look | undefined> {
     const { link, jobId, context, log } = this.#options
     try {
@@ -167,7 +172,7 @@ class RemoteRun {
       id: jobId,
       after: this.#cursor,
       seen: this.#toStore,
-      // A job that an earlier process sent has that process' channel.
+      // The job names the channel of the process that sent it. If that was an earlier process, this one stores its own channel.
       host: this.#options.context.durability?.isResumed === true ? link.channel : '',
       keptSeconds: RETENTION_SECONDS,
       mostEntries: ENTRIES,
@@ -185,7 +190,11 @@ class RemoteRun {
     return { state, end, failure, entries, questions, spent, seen: before }
   }
 
-  /** The job does not exist: its host died before it was sent, or it was deleted long ago. */
+  /**
+   * Handles a job that does not exist. If the previous host process died before it sent the job, the job is sent now. If Redis may have lost or deleted
+   * the
+   * job, the task fails, because its run may have had effects.
+   */
   async #sendAgain(): Promise<void> {
     const { durability } = this.#options.context
     const isOld = durability === undefined || systemClock.now() - durability.startedAt > RETENTION_SECONDS * 1000
@@ -238,7 +247,7 @@ class RemoteRun {
       const question = parseOrUndefined(json) as TaskQuestionInput
       this.#options.context.ask(question, { signal: controller.signal }).then(
         (answer: TaskAnswer) => this.#tell(['answer', number, JSON.stringify(answer)]),
-        // The question was withdrawn, or will not be answered.
+        // The question was withdrawn, or nobody will answer it.
         () => this.#tell(['answer', number, '']),
       )
     }
@@ -252,7 +261,7 @@ class RemoteRun {
     }
   }
 
-  /** Sends a message to the run. Repeats it until Redis accepts it or the run has ended. */
+  /** Sends a message to the run. Repeats it until Redis accepts the message, or the run has ended. */
   async #tell([what, number, text]: Tell): Promise<void> {
     const { link, jobId, workers } = this.#options
     const { queue, agent, down } = link.keysOf(jobId)
@@ -272,13 +281,13 @@ class RemoteRun {
         const told = await link.run(TELL, { agent, down }, args)
         if (told !== -1) return
       } catch {
-        // The connection reports that Redis is away.
+        // `openConnection` logs connection errors.
       }
       await pause(TELL_AGAIN_MS)
     }
   }
 
-  /** Waits for a hint, or until the next read is due. */
+  /** Waits for a pub/sub message, or until the next read is due. */
   async #hint(): Promise<void> {
     if (this.#isAwake) return
     await new Promise<void>((resolve) => (this.#wake = resolve))

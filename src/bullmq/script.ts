@@ -1,27 +1,26 @@
-/** Lua scripts, which Redis runs atomically on several keys. */
+/** Lua scripts. Redis runs each script atomically, also if it uses several keys. */
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 
 /** A script in Lua. */
 export interface Script<Key extends string = string, Argument extends string = string> {
   readonly lua: string
-  /** The digest by which Redis knows it. */
+  /** The SHA-1 digest by which Redis finds the script in its cache. */
   readonly sha: string
-  /** The names of its keys and of its arguments, in order. */
+  /** The names of the keys and of the arguments, in order. */
   readonly keys: readonly Key[]
   readonly args: readonly Argument[]
 }
 
-/** A value for each name. */
 export type Named<Name extends string, Value> = Readonly<Record<Name, Value>>
 
-/** The types of an argument. */
 export type ScriptValue = string | number
 
 /**
- * @param keys the names of its keys
- * @param args the names of its arguments; the script may take further values after them
- * @param body its text, in which keys and arguments are local variables of these names
+ * Defines a script.
+ * @param keys the names of the keys
+ * @param args the names of the arguments; a call may pass further arguments after them
+ * @param body the Lua code, which reads each key and each argument from a local variable of the same name
  */
 export function script<Key extends string, Argument extends string>(
   keys: readonly Key[],
@@ -36,9 +35,10 @@ const locals = (names: readonly string[], from: string): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${from}, 1, ${names.length})\n`
 
 /**
- * Runs a script. Scripts that must keep their order wait for each other, because one that Redis does not know yet is sent twice.
- * @param further values after the named ones, where the script takes any number
- * @returns the reply; rejects when Redis is away and the connection does not wait
+ * Runs a script. If Redis does not have the script in its cache yet, the script is sent a second time, with its text. Two scripts in a row can therefore
+ * overtake each other: await the first one if their order matters.
+ * @param further arguments after the named ones, for scripts that take any number of arguments
+ * @returns the reply; rejects when Redis cannot be reached and the connection does not let commands wait
  */
 export async function runScript<Key extends string, Argument extends string>(
   redis: Redis,

@@ -1,4 +1,4 @@
-/** A worker: runs the tasks that hosts send, on any machine. */
+/** Starts a worker, which runs tasks that hosts send through Redis. */
 import { Job, Worker } from 'bullmq'
 import { systemClock, clearLongTimeout, setLongTimeout } from '../clock.js'
 import { aRunnable, flatRunner } from '../engine/definition.js'
@@ -27,32 +27,32 @@ import { every } from './timing.js'
 import { interruptedError, readJobData } from './wire.js'
 import { WorkerRun, type WorkerInput } from './worker-run.js'
 
-/** How long a run may take to stop when its worker closes, in ms. */
+/** How long runs may take to stop when their worker closes, in ms. */
 const STOP_MS = 5000
 
-/** The maximum output that a hint carries, in bytes; the host reads a larger one. */
+/** The maximum size of an output that is published with the end of its job, in bytes. A host reads a larger output from Redis. */
 const MAX_TOLD_BYTES = 16_384
 
-/** The number of started runs that a worker remembers. */
+/** The number of started runs that a worker remembers, so that it starts none of them twice. */
 const KNOWN_RUNS = 10_000
 
 const STARTED_BEFORE =
   'The worker had started this run before, and Redis has lost its job since. It is not run twice: launch the task again if its result is still needed.'
 
-/** What runs the tasks of a subagent: a definition, or only its function. The host's settings for retries and budgets apply. */
+/** The subagent that runs the tasks: a definition, or only its function. Settings for retries and budgets belong to the host, not to the worker. */
 export type WorkerSubagent = Runner<WorkerInput>
 
 /** Options of `startWorker`. */
 export interface WorkerOptions extends RedisAccess {
-  /** The subagents, by the name of the queue. */
+  /** The subagents that this worker offers. The name of a subagent is also the name of its queue. */
   readonly subagents: Readonly<Record<string, WorkerSubagent>>
-  /** The maximum number of tasks that run at once, for each queue. Default 1. */
+  /** The maximum number of tasks of each subagent that run at the same time. Default 1. */
   readonly concurrency?: number
-  /** The time after the worker's death until its tasks are given up, in ms. Hosts must use the same value. Default 15000. */
+  /** How long after this worker's death its tasks fail or are run again, in ms. Hosts must use the same value. Default 15000. */
   readonly lockMs?: number
-  /** The time limit of `drain` for running tasks, in ms. After it they are stopped and fail with `INTERRUPTED`. Default Infinity. */
+  /** How long `drain` waits for running tasks, in ms. After that they are stopped and fail with `INTERRUPTED`. Default Infinity. */
   readonly drainMs?: number
-  /** The prefix of BullMQ's keys; the same at the hosts. Default `bull`. */
+  /** The prefix of BullMQ's keys in Redis. Hosts must use the same value. Default `bull`. */
   readonly prefix?: string
 }
 
@@ -67,20 +67,21 @@ const optionTypes: OptionTypes<WorkerOptions> = {
 
 /** A running worker. */
 export interface AgentWorker {
-  /** The number of tasks that run now. */
+  /** The number of tasks that are running now. */
   readonly running: number
-  /** Accepts no further tasks. Resolves when the running ones have ended and the connections are closed. */
+  /** Stops accepting tasks. Resolves when the running tasks have ended, or were stopped after `drainMs`, and the connections are closed. */
   drain(): Promise<void>
-  /** As `drain`, but stops the running tasks at once; they fail with `INTERRUPTED`. */
+  /** Stops accepting tasks, and stops the running ones at once; they fail with `INTERRUPTED`. Resolves when the connections are closed. */
   close(): Promise<void>
-  /** `close`, for `await using`. */
+  /** Calls `close`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /**
- * Starts a worker. Resolves when it is connected; waits for a Redis that is not reachable yet.
- * @throws InvalidInputError for an invalid option, or for a Redis without a password that other machines can reach; AgentTasksError for a Redis that is
- * too old (`REDIS_UNUSABLE`)
+ * Starts a worker. Resolves when the worker is connected. Waits without a time limit for a Redis that cannot be reached yet.
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidInputError for a Redis that has no password and that other machines can reach
+ * @throws AgentTasksError with the code `REDIS_UNUSABLE` for a Redis that is too old or refuses the connection
  */
 export async function startWorker(options: WorkerOptions): Promise<AgentWorker> {
   checkOptions(options, optionTypes)
@@ -128,12 +129,12 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         const run = new WorkerRun({ redis, keys: jobKeys(name, id), token, lockMs: lockDuration, data, log })
         const key = `${queue}:${id}`
         if (!known.add(key)) {
-          // Redis has lost the job, and the host has sent it again. The first run finds that it no longer holds the lock.
+          // Redis has lost the job, and the host has sent it again. The first run of this job stops when it finds that it does not hold the lock.
           run.abort(interruptedError(STARTED_BEFORE))
           return run.run(runner)
         }
         runs.set(key, run)
-        // The job was fetched while the worker began to close.
+        // The worker began to close while this job was being fetched.
         if (stopped !== undefined) run.abort(stopped)
         try {
           return await run.run(runner)
@@ -146,7 +147,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
         prefix,
         concurrency,
         lockDuration,
-        // BullMQ's own check would fail running jobs after Redis was away; `giveUpDead` does not.
+        // BullMQ's own check would fail jobs that are still running after an outage of Redis. `giveUpDead` waits until live workers have reconnected.
         skipStalledCheck: true,
         maxStalledCount: 0,
         maxStartedAttempts: 1,
@@ -160,7 +161,7 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     worker.on('completed', announce)
     worker.on('failed', announce)
     worker.on('error', (error) => {
-      // The connections report that Redis is away.
+      // While Redis cannot be reached, `openConnection` logs the error.
       if (redis.status === 'ready') log(`Queue ${queue}: ${describeFailure(error)}`)
     })
     return worker

@@ -1,13 +1,12 @@
 /** Waits and time limits. */
 import { systemClock, unrefTimer, withTimeLimit } from '../clock.js'
 
-/** Resolves after `ms` milliseconds. */
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     systemClock.setTimeout(resolve, ms)
   })
 
-/** Calls `run` at an interval, until the returned function is called. Does not keep the process alive. */
+/** Calls `run` every `ms` milliseconds, until the returned function is called. The timer does not keep the process alive. */
 export function every(ms: number, run: () => void): () => void {
   let timer: unknown
   const next = (): void => {
@@ -21,7 +20,7 @@ export function every(ms: number, run: () => void): () => void {
   return () => systemClock.clearTimeout(timer)
 }
 
-/** Settles as the promise does, or rejects after `ms` milliseconds. */
+/** Settles like `promise`, or rejects after `ms` milliseconds. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   const late = (): never => {
     throw new Error('Redis did not answer in time.')

@@ -1,4 +1,4 @@
-/** The data that a host and a worker exchange. */
+/** The data that hosts and workers exchange through Redis, with its limits. */
 import { z } from 'zod'
 import type { OutputObject } from '../../machines/records.js'
 import type { RunInput } from '../engine/runner.js'
@@ -8,16 +8,16 @@ import { lazily } from '../protocol/lazily.js'
 import { describeFailure, toOutput } from '../protocol/outcomes.js'
 import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
 
-/** The name of the jobs in dashboards. */
+/** The name of every job. Dashboards show it. */
 export const JOB_NAME = 'run'
 
-/** The largest input of a run, in bytes of JSON (1 MiB). */
+/** The maximum size of the input of a run, in bytes of JSON (1 MiB). */
 const MAX_INPUT_BYTES = 1024 * 1024
 
-/** The maximum output of a run, in bytes of JSON (64 MiB), which equals the limit of a store for one task. */
+/** The maximum size of the output of a run, in bytes of JSON (64 MiB). A store has the same limit for one task. */
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** The longest text of a failure, in characters. */
+/** The maximum length of an error message, in characters. */
 const MAX_ERROR_CHARS = 100_000
 
 const jobDataSchema = lazily(() =>
@@ -35,7 +35,7 @@ export type JobData = z.output<ReturnType<typeof jobDataSchema>>
 
 /**
  * Makes the data of a job from the input of a run.
- * @throws InvalidInputError for an input that is too large, or nested too deeply
+ * @throws InvalidInputError for an input that is larger than 1 MiB of JSON, or nested too deeply
  */
 export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
   const plain = toWholePlainData(input)
@@ -48,21 +48,27 @@ export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobDat
   return { input: { ...plain }, ...data }
 }
 
-/** Reads the data of a job. @throws for a job that was not sent by a host */
+/**
+ * Reads the data of a job.
+ * @throws Error for a job that no host of this package has sent, or a host with an incompatible version
+ */
 export function readJobData(data: unknown): JobData {
   const parsed = jobDataSchema().safeParse(data)
   if (parsed.success) return parsed.data
   throw new Error('This job was not sent by agent-tasks, or by a version that this worker does not know.')
 }
 
-/** Makes the return value of a job from the output of a run. @throws Error when it is too large */
+/**
+ * Makes the return value of a job from the output of a run.
+ * @throws Error for an output larger than 64 MiB of JSON
+ */
 export function toReturnValue(value: unknown): OutputObject {
   const output = toOutput(value)
   if (jsonBytes(output, MAX_OUTPUT_BYTES) <= MAX_OUTPUT_BYTES) return output
   throw new Error(`The output of the run was too large to be sent: more than ${MAX_OUTPUT_BYTES} bytes.`)
 }
 
-/** The parts of a failure that are sent: those that retry policies and records read. */
+/** The parts of an error that are sent to the host, because retry policies and task records use them. */
 const failureSchema = lazily(() =>
   z.object({
     error: z.string(),
@@ -77,7 +83,7 @@ const failureSchema = lazily(() =>
 
 const FAILURE_FIELDS = ['name', 'code', 'status', 'exitCode', 'signal', 'retryAfterMs'] as const
 
-/** Writes a failure of a run as JSON. Never throws. */
+/** Converts the error of a run to JSON. Never throws. */
 export function writeFailure(reason: unknown): string {
   const fields = Object.fromEntries(FAILURE_FIELDS.map((field) => [field, read(reason, field)]))
   const schema = failureSchema()
@@ -86,7 +92,7 @@ export function writeFailure(reason: unknown): string {
   return JSON.stringify(whole.success ? whole.data : { error })
 }
 
-/** Reads the failure of a run on a worker. */
+/** Reads the error of a run on a worker. If `json` is not valid, `end` becomes the message. */
 export function readFailure(json: string, end: string): Error {
   const parsed = failureSchema().safeParse(parseOrUndefined(json))
   if (!parsed.success) return new Error(describeFailure(end))
@@ -94,10 +100,12 @@ export function readFailure(json: string, end: string): Error {
   return Object.assign(new Error(error), fields)
 }
 
-/** Reads the return value of a job. @throws Error for invalid JSON */
+/**
+ * Reads the return value of a job.
+ * @throws SyntaxError for invalid JSON
+ */
 export const readReturnValue = (json: string): OutputObject => toOutput(JSON.parse(json))
 
-/** JSON, or undefined. */
 export function parseOrUndefined(json: string): unknown {
   try {
     return JSON.parse(json) as unknown
@@ -106,7 +114,7 @@ export function parseOrUndefined(json: string): unknown {
   }
 }
 
-/** The error of a run that ended with its worker, or whose outcome is unknown. */
+/** Makes the error of a run that was stopped from outside, or whose outcome is unknown. */
 export const interruptedError = (message: string): AgentTasksError => new AgentTasksError('INTERRUPTED', message)
 
 /** The error message of a task whose worker has died. */

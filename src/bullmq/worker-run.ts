@@ -1,4 +1,4 @@
-/** The worker's side of a run: writes its news to Redis in order, and reads the host's messages there. */
+/** The worker's side of a run. It writes the updates of the run to Redis in order, and reads there what the host has sent. */
 import type { Redis } from 'ioredis'
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { Inbox } from '../async-tasks/questions/inbox.js'
@@ -21,34 +21,34 @@ import { runScript } from './script.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
 
-/** The limit for unsent output on the worker, and for unread output in Redis, in bytes (1 MiB). */
+/** The limit for output that the worker has not written yet, and for output in Redis that the host has not read yet, in bytes (1 MiB each). */
 const MAX_UP_BYTES = 1024 * 1024
 
 /** The maximum size of one write, in bytes (256 KiB). */
 const WRITE_BYTES = 256 * 1024
 
-/** The maximum number of open questions of a run, and the maximum size of one, in bytes. */
+/** The maximum number of open questions of a run, and the maximum size of one question, in bytes of JSON. */
 const MAX_QUESTIONS = { open: 16, bytes: 65_536 } as const
 
-/** The wait before a refused write is repeated, in ms. Redis may be out of memory. */
+/** The wait before the worker repeats a write that Redis refused, in ms. Redis refuses writes when it is out of memory, for example. */
 const WRITE_AGAIN_MS = 1000
 
-/** The input of a run on a worker, in the shape of `launch` and of the tool `task`. */
+/** The input of a run on a worker. It has the fields of `launch` and those of the tool `task`. */
 export type WorkerInput = RunInput & SubagentRequest
 
 /** Options of a run. */
 export interface WorkerRunOptions {
   readonly redis: Redis
   readonly keys: JobKeys
-  /** The token of the lock of its job. */
+  /** The token with which the worker holds the lock of the job. */
   readonly token: string
-  /** How long that lock lasts, in ms. */
+  /** How long the lock lasts after each renewal, in ms. */
   readonly lockMs: number
   readonly data: JobData
   readonly log: (line: string) => void
 }
 
-/** The messages of a host: why to cancel, why to conclude, answers as number and text, and messages. */
+/** What the host has sent: the reason of a cancellation, the reason to wrap up early, answers (number, text, number, text, …), and messages. */
 type News = readonly [
   cancel: string | null,
   wrapUp: string | null,
@@ -69,14 +69,14 @@ export class WorkerRun {
   readonly #inbox = new Inbox()
   readonly #questions = new Map<number, OpenQuestion>()
   #asked = 0
-  /** The lock was valid for its whole duration from this time. */
+  /** When the lock was last known to be fresh: right before it was renewed. */
   #begunAt = performance.now()
   #spent: Record<string, number> = {}
   #lastMessage = '0-0'
   #isInboxFull = false
   #hasBegun = false
   #hasEnded = false
-  /** Whether the worker still holds the lock, as far as it knows. */
+  /** Whether the worker still holds the lock of the job, as far as it knows. */
   #isCurrent = true
   #writing: Promise<void> | undefined
   #writes = 0
@@ -90,7 +90,7 @@ export class WorkerRun {
     isolateAbortListeners(this.#wrapUp.signal, report)
   }
 
-  /** Runs the task to its end. Rejects with the text of its failure, after the details are stored. */
+  /** Runs the task until it ends. When the task fails, writes the details of the failure to Redis and rejects with its message. */
   async run(runner: FlatRunner<WorkerInput>): Promise<OutputObject> {
     try {
       const input = toInput(this.#options.data)
@@ -108,24 +108,23 @@ export class WorkerRun {
     }
   }
 
-  /** Asks the run to stop. */
   abort(reason: unknown): void {
     this.#abort.abort(reason)
   }
 
-  /** Takes back the lock if it has expired, for example while Redis was away, unless the job was given up. Never rejects. */
+  /** Takes the lock again if it has expired, for example during an outage of Redis. If the job was failed meanwhile, stops the run. Never rejects. */
   async keepLock(): Promise<void> {
     const { redis, keys, token, lockMs, log } = this.#options
     const { queue, id } = keys
     try {
       if ((await runScript(redis, KEEP_LOCK, {}, { queue, id, token, lockMs })) !== 1) this.#loseLock()
     } catch (error) {
-      // The next write, and the end, try it again.
+      // The next write takes the lock again, or the end of the run does.
       log(`Redis: ${describeFailure(error)}`)
     }
   }
 
-  /** The worker no longer owns the job. Its later news is dropped. */
+  /** Stops the run, because the job belongs to another worker, has ended, or does not exist. Later updates of the run are dropped. */
   #loseLock(): void {
     if (!this.#isCurrent || this.#hasEnded) return
     this.#isCurrent = false
@@ -136,7 +135,7 @@ export class WorkerRun {
     this.abort(interruptedError('The worker was away for longer than its lock, or Redis has lost the job.'))
   }
 
-  /** The host may have cancelled the task, or given it up, before this worker fetched it. Then it does not start. */
+  /** Reads what the host has sent. If the task was cancelled, or the job was failed, before this worker fetched it, the run does not start. */
   async #begin(): Promise<void> {
     const { redis, keys, token, lockMs } = this.#options
     const { queue, id, agent, down } = keys
@@ -149,7 +148,7 @@ export class WorkerRun {
     if (this.#takeAgain) this.wake()
   }
 
-  /** Reads the host's messages. Never rejects. */
+  /** Reads what the host has sent. Never rejects. */
   wake(): void {
     if (this.#hasEnded) return
     if (!this.#hasBegun || this.#taking !== undefined) {
@@ -213,7 +212,7 @@ export class WorkerRun {
       owner: data.owner,
       attempt: data.attempt,
       ...defined({ trace: data.trace }),
-      // No store records its programs, but they are ended when this process dies.
+      // A worker has no store that records the programs of a run. They are ended when this process dies.
       durability: {
         folder: undefined,
         key: undefined,
@@ -242,7 +241,7 @@ export class WorkerRun {
   #messages(): AsyncIterable<string> {
     const iterator = this.#inbox.open()[Symbol.asyncIterator]()
     const next = (): Promise<IteratorResult<string>> => {
-      // There is room again for messages that did not fit.
+      // The run has taken a message, so messages that did not fit before can be read now.
       if (this.#isInboxFull) this.wake()
       return iterator.next()
     }
@@ -295,7 +294,7 @@ export class WorkerRun {
       signal?.addEventListener('abort', withdraw, { once: true })
       this.#send(() => this.#outgoing.set(`q:${number}`, JSON.stringify(question)))
     })
-    // A run that does not await the answer must not end the process when the question is withdrawn.
+    // Without this handler, a withdrawn question would end the process if the run does not await its answer.
     asked.catch(() => undefined)
     return asked
   }
@@ -317,7 +316,7 @@ export class WorkerRun {
   async #writeAll(): Promise<void> {
     const { redis, keys, token, lockMs, data, log } = this.#options
     while (!this.#outgoing.isEmpty && this.#isCurrent) {
-      // Yields once, so that all news of this tick is one write.
+      // Waits for the end of the tick, so that all updates of this tick become one write.
       await Promise.resolve()
       const items = this.#outgoing.take(WRITE_BYTES)
       const said = items.flatMap(({ what, name, text }) => [what, name, text])
@@ -346,13 +345,13 @@ export class WorkerRun {
     }
   }
 
-  /** Writes the remaining news, and accepts no more. */
+  /** Writes the remaining updates. Later ones are dropped. */
   async #end(): Promise<void> {
     while (this.#hasUnwritten && this.#isCurrent && this.#options.redis.status !== 'end') {
       this.#write()
       await this.#writing
     }
-    // Only a lock that was due to be renewed may have expired.
+    // BullMQ renews the lock at half of its duration. An earlier end needs no check, because the lock cannot have expired.
     if (performance.now() - this.#begunAt > this.#options.lockMs / 2) await this.keepLock()
     this.#hasEnded = true
     this.#inbox.close()
