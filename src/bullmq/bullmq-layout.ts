@@ -24,8 +24,8 @@
 export const bullmqLayout = `
 local bull = {}
 
--- How a job stands, and how it ended: its output as JSON, or why it failed.
--- missing, waiting, active, silent (a worker had it and its lock has expired), completed, failed, interrupted (failed by BullMQ's own check)
+-- Returns the state of a job, and its output as JSON or its error.
+-- States: missing, waiting, active, silent (a worker fetched the job and its lock has expired), completed, failed, interrupted (BullMQ's own check failed it).
 function bull.read(queue, id)
   local job = redis.call('HMGET', queue .. ':' .. id, 'name', 'processedOn', 'finishedOn', 'returnvalue', 'failedReason', 'stc')
   if not job[1] then return 'missing', '' end
@@ -37,39 +37,39 @@ function bull.read(queue, id)
   return bull.holder(queue, id) and 'active' or 'silent', ''
 end
 
--- The token of the worker that has a job, or false.
+-- The token that holds the lock of a job, or false.
 function bull.holder(queue, id)
   return redis.call('GET', queue .. ':' .. id .. ':lock')
 end
 
--- Gives the lock of a job to a token, for so many ms.
+-- Gives the lock of a job to a token, for a number of ms.
 local function lock(queue, id, token, ms)
   redis.call('SET', queue .. ':' .. id .. ':lock', token, 'PX', ms)
   return true
 end
 
--- Takes the lock of a silent job.
+-- Takes the lock of a job if that has expired. Returns whether the token now holds it.
 function bull.seize(queue, id, token, ms)
   return bull.read(queue, id) == 'silent' and lock(queue, id, token, ms)
 end
 
--- Takes the lock of a job that has not ended from whatever token has it.
+-- Takes the lock of a job even from a token that still holds it. Fails when the job has ended.
 function bull.replace(queue, id, token, ms)
   local state = bull.read(queue, id)
   return (state == 'silent' or state == 'active') and lock(queue, id, token, ms)
 end
 
--- Whether a token has the lock of a job. A lock that has expired is given back, unless the job has ended meanwhile.
+-- Whether a token holds the lock of a job. If the lock has expired and the job has not ended, the token gets it again.
 function bull.keep(queue, id, token, ms)
   local holder = bull.holder(queue, id)
   if holder then return holder == token end
   return bull.seize(queue, id, token, ms)
 end
 
--- Renews the lock of a job, if the token has it.
+-- Renews the lock of a job if the token holds it.
 function bull.extend(queue, id, token, ms)
   if bull.holder(queue, id) ~= token then return false end
-  -- Unlike SET, it is not refused when the memory of Redis is full.
+  -- Redis accepts PEXPIRE when its memory is full. It would refuse SET.
   redis.call('PEXPIRE', queue .. ':' .. id .. ':lock', ms)
   return true
 end
@@ -82,7 +82,7 @@ function bull.isIdle(queue)
   return redis.call('LLEN', queue .. ':active') == 0
 end
 
--- The jobs that are active and whose locks have expired.
+-- The active jobs whose locks have expired.
 function bull.silent(queue)
   local found = {}
   for _, id in ipairs(redis.call('LRANGE', queue .. ':active', 0, -1)) do
@@ -91,7 +91,7 @@ function bull.silent(queue)
   return found
 end
 
--- Deletes a queue that has no active job. \`Queue.obliterate\` takes several steps, between which jobs may be added.
+-- Deletes a queue that has no active job. \`Queue.obliterate\` is not atomic: it would lose a job that is added between two of its steps.
 function bull.obliterate(queue)
   local jobs = redis.call('LRANGE', queue .. ':wait', 0, -1)
   for _, set in ipairs({ 'completed', 'failed' }) do

@@ -57,13 +57,15 @@ export function bullmqRunner(options: BullmqRunnerOptions): OutputRunner {
       const { durability } = context
       const key = durability?.key ?? (durability?.isResumed === true ? undefined : globalThis.crypto.randomUUID())
       if (key === undefined) {
-        throw interruptedError('Another kind of runner had started this task, and its end is not known.')
+        throw interruptedError(
+          'A runner of another kind started this task in an earlier process. Whether the run has ended is unknown. It may have had effects, so it is not run again.',
+        )
       }
       const jobId = `${key}-${context.attempt}`
       return followRun({ link, jobId, workers: workersChannel(name), input, context, log })
     },
     survivesHost: true,
     takesMessages,
-    whyNotContinue: () => 'its run was on a worker, which keeps no session',
+    whyNotContinue: () => 'it ran on a worker, and workers keep no sessions',
   }
 }

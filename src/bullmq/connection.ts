@@ -65,15 +65,15 @@ export function toRedisAddress({ connection, allowNoPassword = false }: RedisAcc
     throw new InvalidInputError(
       `${FIELD}.keyPrefix`,
       keyPrefix,
-      "none: BullMQ does not support it, use the option 'prefix'",
+      "no key prefix of ioredis, because BullMQ does not support it (set the option 'prefix' instead)",
     )
   }
   // ioredis treats undefined, null and the empty string alike: the option is not set.
   const isLocal = !sentinels && (Boolean(path) || isLoopback(host))
   if (!isLocal && !allowNoPassword && !password) {
     const expected =
-      'a Redis with a password, or one on a loopback address: who reaches it can run programs on the workers ' +
-      "(the option 'allowNoPassword' accepts that, or '--redis-without-password' of serve)"
+      'a Redis with a password or on a loopback address, because every client of this Redis can run programs on the workers ' +
+      "(to accept a Redis without a password, set the option 'allowNoPassword' or, on the command line of serve, '--redis-without-password')"
     throw new InvalidInputError(FIELD, sentinels ? 'sentinels' : host, expected)
   }
   const name = sentinels ? `sentinel ${options.name ?? ''}` : path || `${host}:${port ?? 6379}`
@@ -91,12 +91,12 @@ function optionsOfUrl(text: string): RedisOptions {
   }
   const expected =
     'redis://[[user]:password@]host[:port][/database], or the same with rediss:// for TLS ' +
-    '(in the password, write / as %2F, # as %23, ? as %3F, @ as %40, % as %25)'
+    '(in user and password, write / as %2F, # as %23, ? as %3F, @ as %40, % as %25)'
   const url = URL.canParse(text) ? new URL(text) : refuse(expected)
   const { protocol, hostname, port, username, password, pathname, search, hash } = url
   if (!['redis:', 'rediss:'].includes(protocol) || hostname === '' || search !== '' || hash !== '') refuse(expected)
   const database = pathname.replace(/^\//, '')
-  if (!/^\d*$/.test(database)) refuse(`${expected}; the database is a number`)
+  if (!/^\d*$/.test(database)) refuse(`${expected}, with a number as the database`)
   const decoded = (part: string): string => {
     try {
       return decodeURIComponent(part)
@@ -159,7 +159,7 @@ export function openConnection({ options, name }: RedisAddress, { use, log, wait
   redis.on('error', (error: unknown) => {
     if (isAway) return
     isAway = true
-    log(`Redis at ${name} (${use}): ${describeFailure(error).replace(/\.$/, '')}. It is tried again until it is back.`)
+    log(`Redis at ${name} (${use}): ${describeFailure(error).replace(/\.$/, '')}. Reconnecting until Redis is back.`)
   })
   redis.on('ready', () => {
     if (isAway) log(`Redis at ${name} (${use}) is back.`)

@@ -165,7 +165,7 @@ export class HostLink {
       for (;;) {
         try {
           if (this.isReady) {
-            await this.cancel(id, 'It was not sent in time.')
+            await this.cancel(id, 'The host could not send this task in time.')
             return
           }
         } catch (error) {

@@ -27,7 +27,7 @@ export async function checkRedis(redis: Redis): Promise<RedisFinding[]> {
   } catch (error) {
     const detail = describeFailure(error)
     if (!REFUSAL.test(detail)) throw error
-    return [{ check: 'access', state: 'unusable', detail: `It refuses this connection: ${detail}` }]
+    return [{ check: 'access', state: 'unusable', detail: `Redis refuses this connection: ${detail}` }]
   }
   // A hosted Redis may refuse `CONFIG`. Then the check of `appendfsync` is left out.
   const fsync = await redis.config('GET', 'appendfsync').catch(() => [])
@@ -78,28 +78,29 @@ function judgeVersion(version: string, valkey: string | undefined): RedisFinding
     : {
         check: 'version',
         state: 'unusable',
-        detail: `${name} is too old: ${LEAST_VERSION.join('.')} or newer is needed.`,
+        detail: `${name} is too old. Use version ${LEAST_VERSION.join('.')} or newer.`,
       }
 }
 
 function judgePolicy(policy: string | undefined): RedisFinding {
   const check = 'maxmemory-policy'
-  if (policy === undefined) return { check, state: 'note', detail: 'It is not known; it must be noeviction.' }
+  if (policy === undefined)
+    return { check, state: 'note', detail: 'The setting cannot be read. It must be noeviction.' }
   return policy === 'noeviction'
     ? { check, state: 'ok', detail: policy }
     : {
         check,
         state: 'lossy',
-        detail: `It is ${policy}: when its memory is full, Redis drops tasks that it has accepted. Set maxmemory-policy noeviction.`,
+        detail: `The policy is ${policy}: when the memory of Redis is full, it deletes tasks that it has accepted. Set maxmemory-policy noeviction.`,
       }
 }
 
 function judgeFile(enabled: string | undefined, fsync: string): RedisFinding[] {
   const check = 'appendonly'
-  if (enabled === undefined) return [{ check, state: 'note', detail: 'It is not known; it must be yes.' }]
+  if (enabled === undefined) return [{ check, state: 'note', detail: 'The setting cannot be read. It must be yes.' }]
   if (enabled !== '1') {
     const detail =
-      'There is no append-only file: when Redis ends, the tasks since its last snapshot are lost. Set appendonly yes.'
+      'There is no append-only file: when Redis ends, it loses all tasks since its last snapshot. Set appendonly yes.'
     return [{ check, state: 'lossy', detail }]
   }
   return [{ check, state: 'ok', detail: 'yes' }, ...judgeSync(fsync)]
@@ -110,10 +111,10 @@ function judgeSync(fsync: string): RedisFinding[] {
   if (fsync === 'always') return [{ check, state: 'ok', detail: fsync }]
   if (fsync === 'everysec') {
     const detail =
-      'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.'
+      'everysec: the writes of up to two seconds are lost when the machine fails, or when Redis is killed while its disk is busy.'
     return [{ check, state: 'note', detail }]
   }
   if (fsync === '') return []
-  const detail = `It is ${fsync}: when its machine ends, what the system has not written yet is lost. Set appendfsync everysec, or always.`
+  const detail = `The setting is ${fsync}: when the machine fails, everything that the operating system has not yet written to disk is lost. Set appendfsync everysec or always.`
   return [{ check, state: 'lossy', detail }]
 }

@@ -133,7 +133,7 @@ class RemoteRun {
   async #pass(): Promise<Look | undefined> {
     const { link, jobId, context, log } = this.#options
     try {
-      if (!link.isReady) throw new Error('Redis is away.')
+      if (!link.isReady) throw new Error('Redis cannot be reached.')
       if (context.signal.aborted && !this.#isCancelStored) {
         await link.cancel(jobId, messageOf(context.signal.reason) ?? '')
         this.#isCancelStored = true
@@ -200,7 +200,7 @@ class RemoteRun {
     const isOld = durability === undefined || systemClock.now() - durability.startedAt > RETENTION_SECONDS * 1000
     if (durability?.isResumed !== true || isOld) {
       throw interruptedError(
-        'The job of this task is no longer in Redis. Launch it again if its result is still needed.',
+        'Redis does not have the job of this task any more, so the result is lost. A worker may have run the task, or may still be running it. Launch the task again only if a second execution does no harm.',
       )
     }
     await this.#send()

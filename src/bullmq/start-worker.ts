@@ -37,7 +37,7 @@ const MAX_TOLD_BYTES = 16_384
 const KNOWN_RUNS = 10_000
 
 const STARTED_BEFORE =
-  'The worker had started this run before, and Redis has lost its job since. It is not run twice: launch the task again if its result is still needed.'
+  'The worker started this run before, and then Redis lost the job. The worker does not start it a second time, because the first execution may have had effects. Launch the task again if its result is still needed.'
 
 /** The subagent that runs the tasks: a definition, or only its function. Settings for retries and budgets belong to the host, not to the worker. */
 export type WorkerSubagent = Runner<WorkerInput>
@@ -196,12 +196,17 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     for (const timer of timers) clearLongTimeout(systemClock, timer)
     stopPolling()
     stopSweeping()
-    if (runs.size > 0) log(`${runs.size} tasks did not stop: they are given up, and may still be running.`)
+    if (runs.size > 0)
+      log(
+        `${runs.size} tasks did not stop within ${STOP_MS} ms. The worker has closed without them, and they may still be running.`,
+      )
     redis.disconnect()
     subscriber.disconnect()
   }
   await Promise.all(workers.map((worker) => worker.waitUntilReady()))
-  log(`Worker of ${names.join(', ')}: connected to Redis at ${address.name}, ${concurrency} tasks of each at once.`)
+  log(
+    `Worker of ${names.join(', ')}: connected to Redis at ${address.name}, runs up to ${concurrency} tasks of each subagent at once.`,
+  )
   const close = (): Promise<void> => {
     stop()
     return (ending ??= end(0))

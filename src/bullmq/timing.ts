@@ -22,8 +22,9 @@ export function every(ms: number, run: () => void): () => void {
 
 /** Settles like `promise`, or rejects after `ms` milliseconds. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const limitMs = Math.max(0, ms)
   const late = (): never => {
-    throw new Error('Redis did not answer in time.')
+    throw new Error(`Redis did not answer within ${Math.round(limitMs)} ms.`)
   }
-  return withTimeLimit(promise, { clock: systemClock, ms: Math.max(0, ms), late })
+  return withTimeLimit(promise, { clock: systemClock, ms: limitMs, late })
 }

@@ -55,7 +55,9 @@ export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobDat
 export function readJobData(data: unknown): JobData {
   const parsed = jobDataSchema().safeParse(data)
   if (parsed.success) return parsed.data
-  throw new Error('This job was not sent by agent-tasks, or by a version that this worker does not know.')
+  throw new Error(
+    'The worker cannot read this job: it was not sent by agent-tasks, or it was sent by an incompatible version. Use the same version for hosts and workers.',
+  )
 }
 
 /**
@@ -65,7 +67,7 @@ export function readJobData(data: unknown): JobData {
 export function toReturnValue(value: unknown): OutputObject {
   const output = toOutput(value)
   if (jsonBytes(output, MAX_OUTPUT_BYTES) <= MAX_OUTPUT_BYTES) return output
-  throw new Error(`The output of the run was too large to be sent: more than ${MAX_OUTPUT_BYTES} bytes.`)
+  throw new Error(`The output of the run is too large to be sent: more than ${MAX_OUTPUT_BYTES} bytes of JSON.`)
 }
 
 /** The parts of an error that are sent to the host, because retry policies and task records use them. */

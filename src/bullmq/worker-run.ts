@@ -85,7 +85,8 @@ export class WorkerRun {
 
   constructor(options: WorkerRunOptions) {
     this.#options = options
-    const report = (error: unknown): void => options.log(`A listener of a signal has thrown: ${describeFailure(error)}`)
+    const report = (error: unknown): void =>
+      options.log(`A listener of an AbortSignal threw an error: ${describeFailure(error)}`)
     isolateAbortListeners(this.#abort.signal, report)
     isolateAbortListeners(this.#wrapUp.signal, report)
   }
@@ -130,9 +131,13 @@ export class WorkerRun {
     this.#isCurrent = false
     const { data, log } = this.#options
     log(
-      `Task ${data.input.id}: this worker was away for longer than its lock, or Redis has lost the job. The run is stopped, and its end does not count.`,
+      `Task ${data.input.id}: the worker lost the lock of this job, because it had no connection to Redis for too long, or because Redis has lost the job. The run is stopped, and its result is discarded.`,
     )
-    this.abort(interruptedError('The worker was away for longer than its lock, or Redis has lost the job.'))
+    this.abort(
+      interruptedError(
+        'The worker lost the lock of this job: it had no connection to Redis for too long, or Redis has lost the job.',
+      ),
+    )
   }
 
   /** Reads what the host has sent. If the task was cancelled, or the job was failed, before this worker fetched it, the run does not start. */
@@ -201,10 +206,12 @@ export class WorkerRun {
     const { data } = this.#options
     const { id } = data.input
     const noFamily = (): never => {
-      throw new FamilyError('PARENT_ENDED', id, `Task ${id} runs on a worker: its run launches no tasks.`)
+      throw new FamilyError('PARENT_ENDED', id, `Task ${id} runs on a worker, and runs on workers cannot launch tasks.`)
     }
     const noSteps = (): Promise<never> =>
-      Promise.reject(new AgentTasksError('NO_STEPS', `Task ${id} runs on a worker: its run has no steps.`))
+      Promise.reject(
+        new AgentTasksError('NO_STEPS', `Task ${id} runs on a worker, and runs on workers cannot use durable steps.`),
+      )
     return {
       signal: this.#abort.signal,
       wrapUp: this.#wrapUp.signal,
@@ -270,7 +277,10 @@ export class WorkerRun {
         )
       }
       if (this.#questions.size >= MAX_QUESTIONS.open) {
-        throw new AgentTasksError('TOO_MANY_QUESTIONS', `At most ${MAX_QUESTIONS.open} questions can be open.`)
+        throw new AgentTasksError(
+          'TOO_MANY_QUESTIONS',
+          `This run already has ${MAX_QUESTIONS.open} open questions, which is the maximum. Wait for an answer before you ask again.`,
+        )
       }
       const { id } = this.#options.data.input
       if (this.#hasEnded || !this.#isCurrent) throw new QuestionWithdrawnError(id)
@@ -338,7 +348,7 @@ export class WorkerRun {
           if (isCurrent !== 1) this.#loseLock()
         } catch (error) {
           if (redis.status === 'end') return
-          log(`Task ${data.input.id}: what its run says cannot be written: ${describeFailure(error)}`)
+          log(`Task ${data.input.id}: output or progress cannot be written to Redis: ${describeFailure(error)}`)
           await pause(WRITE_AGAIN_MS)
         }
       }

@@ -95,7 +95,7 @@ describe('agent-tasks worker', () => {
     expect(await doctor(file)).not.toContain('Redis, version')
     const found = await doctor(file, { AGENT_TASKS_CONNECTION: redis.url })
     expect(found).toMatch(/ok {7}Redis, version: Redis \d/)
-    expect(found).toMatch(/note {5}Redis, appendfsync: everysec: up to two seconds are lost/)
+    expect(found).toMatch(/note {5}Redis, appendfsync: everysec: the writes of up to two seconds are lost/)
     const refused = await doctor(file, { AGENT_TASKS_CONNECTION: redis.url.replace('secret', 'other-secret') })
     expect(refused).toMatch(/missing {2}Redis: Redis at 127\.0\.0\.1:\d+: WRONGPASS/)
     expect(refused).not.toContain('other-secret')

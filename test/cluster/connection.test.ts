@@ -34,7 +34,7 @@ describe('a connection', () => {
     await back
     expect(await answer).toBe('value')
     expect(lines).toEqual([
-      expect.stringMatching(/^Redis at 127\.0\.0\.1:\d+ \(test\): .* It is tried again until it is back\.$/),
+      expect.stringMatching(/^Redis at 127\.0\.0\.1:\d+ \(test\): .* Reconnecting until Redis is back\.$/),
       `Redis at 127.0.0.1:${server.port} (test) is back.`,
     ])
   })
@@ -63,7 +63,7 @@ describe('the checks of a Redis', () => {
     const redis = new Redis(server.url.replace(':secret@', ':wrong@'), { maxRetriesPerRequest: 0 })
     onTestFinished(() => redis.disconnect())
     redis.on('error', () => undefined)
-    const detail = expect.stringMatching(/^It refuses this connection: (NOAUTH|WRONGPASS)/) as string
+    const detail = expect.stringMatching(/^Redis refuses this connection: (NOAUTH|WRONGPASS)/) as string
     expect(await checkRedis(redis)).toEqual([{ check: 'access', state: 'unusable', detail }])
   })
 

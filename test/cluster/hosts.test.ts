@@ -173,7 +173,7 @@ describe('a host that dies', () => {
       if (concurrency === 1) finish()
       const { settled } = await ended
       expect(settled).toMatchObject([{ status: 'failed', errorCode: 'INTERRUPTED' }])
-      expect(settled[0]?.error).toMatch(/^The worker had started this run before, and Redis has lost its job since\./)
+      expect(settled[0]?.error).toMatch(/^The worker started this run before, and then Redis lost the job\./)
       expect(started).toEqual(['task-0'])
       finish()
       // The worker goes on, with other runs.

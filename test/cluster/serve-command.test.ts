@@ -43,7 +43,7 @@ describe('serve --connection', () => {
     const redis = await startRedis({ appendfsync: 'everysec' })
     onTestFinished(() => redis.close())
     const { log } = await serve('--connection', redis.url)
-    expect(log.join('\n')).toContain('appendfsync: everysec: up to two seconds are lost')
+    expect(log.join('\n')).toContain('appendfsync: everysec: the writes of up to two seconds are lost')
   })
 
   it('is refused without a Redis that it may use, and options of a cluster without one', async () => {

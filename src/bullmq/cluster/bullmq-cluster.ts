@@ -1,4 +1,7 @@
-/** `startTaskServer({ cluster: bullmqCluster({ … }) })`: several servers behind one address, with their tasks in Redis. */
+/**
+ * Joins several task servers to a cluster: `startTaskServer({ cluster: bullmqCluster({ … }) })`. The servers share one address, and keep their tasks in
+ * Redis.
+ */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { ClusterTasks } from '../../command-tasks/cluster-tasks.js'
@@ -22,20 +25,21 @@ import { withLimit } from './time-limit.js'
 
 /** Options of `bullmqCluster`. */
 export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
-  /** The name of the cluster. All nodes use the same name; several clusters may share a Redis. Default `agent-tasks`. */
+  /** The name of the cluster. All servers of a cluster use the same name. Several clusters may share a Redis. Default `agent-tasks`. */
   readonly name?: string
   /**
-   * The address of the load balancer in front of all nodes, such as `https://tasks.example`. Clients and workers connect to it. Default: each node gives
-   * its own address.
+   * The address of the load balancer in front of all servers, such as `https://tasks.example`. Clients and workers connect to this address. Default:
+   * each
+   * server gives clients its own address.
    */
   readonly publicUrl?: string
-  /** The time after a node's death until its running commands have failed and its instances can connect elsewhere, in ms. Default 15000. */
+  /** How long after a server's death its running commands fail and its instances can connect to another server, in ms. Default 15000. */
   readonly lockMs?: number
-  /** The time limit of a submission while Redis is away, in ms. After it the submission is refused and does not run. Default 5000. */
+  /** How long a submission may wait for Redis, in ms. After that it is refused, and the task does not run. Default 5000. */
   readonly sendTimeoutMs?: number
 }
 
-/** The server's log reports connection changes, so the option `log` is left out. */
+/** The option `log` is left out, because the log of the task server reports when a connection is lost or restored. */
 const { log: _log, ...accessTypes } = redisAccessTypes
 
 const optionTypes: OptionTypes<BullmqClusterOptions> = {
@@ -47,14 +51,19 @@ const optionTypes: OptionTypes<BullmqClusterOptions> = {
 }
 
 /**
- * Creates a cluster of task servers, for `startTaskServer({ cluster })` and for hosts that use the cluster (`tasks()`).
- * @throws InvalidInputError for an unknown or invalid option, and for a Redis without a password that other machines can reach
+ * Creates a cluster of task servers. Pass it to `startTaskServer({ cluster })`. A process that only uses the cluster calls its `tasks()`.
+ * @throws InvalidInputError for an unknown or invalid option
+ * @throws InvalidInputError for a Redis that has no password and that other machines can reach
  */
 export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
   checkOptions(options, optionTypes)
   const { name = 'agent-tasks', publicUrl, sendTimeoutMs = DEFAULT_SEND_TIMEOUT_MS } = options
   if (!/^[\w.-]+$/.test(name)) {
-    throw new InvalidInputError('options.name', name, 'letters, digits, dots, dashes and underscores')
+    throw new InvalidInputError(
+      'options.name',
+      name,
+      'at least 1 character: letters, digits, dots, dashes and underscores',
+    )
   }
   if (publicUrl !== undefined && !httpUrl.safeParse(publicUrl).success) {
     throw new InvalidInputError('options.publicUrl', publicUrl, 'a URL that begins with http:// or https://')
@@ -69,11 +78,12 @@ export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
 /** A cluster of task servers. */
 export interface BullmqCluster extends TaskCluster {
   /**
-   * The tasks of the cluster, for a process that is not a cluster node. Use it as the `taskManager` of `createAgentTasks`, of the tool
-   * `submit_commands`, and of the MCP servers. It connects on first use; `close` ends it.
+   * Returns the tasks of the cluster, for a process that is not one of its servers. `createAgentTasks`, the tool `submit_commands` and the MCP servers
+   * accept
+   * the result as `taskManager`. It connects to Redis on first use, and disconnects on `close`.
    */
   tasks(options?: {
-    /** Called with one line for each change of a connection. Default: `console.error`. */
+    /** Receives one line each time a connection is lost or restored. Default: `console.error`. */
     readonly log?: ((line: string) => void) | undefined
   }): ClusterTasks
 }
@@ -98,7 +108,7 @@ async function joinCluster(
   const say = (line: string): void => log('warn', line)
   const connection = openConnection(address, { use: 'cluster', log: say })
   const reading = openConnection(address, { use: 'cluster feed', log: say })
-  // BullMQ adds listeners for each queue.
+  // BullMQ adds listeners for each queue, so Node would warn of a leak.
   connection.setMaxListeners(0)
   const onError = (error: unknown): void => log('error', 'The cluster', error)
   const inTime = withLimit(clock, sendTimeoutMs)
@@ -155,7 +165,9 @@ async function joinCluster(
     onEntry,
     log: say,
     onGap: () => {
-      say('This node has missed events of the cluster: subscribers of tasks read them, those of instances begin anew.')
+      say(
+        'This node has missed events of the cluster. Subscribers of tasks now read them from Redis. Subscribers of instances are notified that events are missing.',
+      )
       hub.catchUpAll()
     },
   })

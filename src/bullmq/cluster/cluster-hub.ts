@@ -1,23 +1,26 @@
 /**
- * The hub of a node (promise N3). A subscription starts at a place in the event log. Live events are held back while older ones are read from Redis, so
- * that each subscriber gets each event once and in order, on any node.
+ * Delivers the events of tasks to the subscribers on one server (promise N3). A subscription starts at a sequence number of the task's event log. Live
+ * events wait while older ones are read from Redis. So each subscriber receives each event once and in order, on any server.
  */
 import type { TaskEvent } from '../../task-backend/event-log.js'
 import { createHub, type Deliver, type EventSource, type Hub } from '../../task-backend/hub.js'
 
 export interface ClusterHubOptions {
   readonly source: EventSource
-  /** Reads the events of a task after a place. */
+  /** Reads the events of a task whose sequence numbers are greater than `after`. */
   readonly read: (taskId: string, after: number) => Promise<readonly TaskEvent[]>
   readonly onError: (error: unknown) => void
 }
 
 export interface ClusterHub extends Hub {
-  /** Handles a possible gap: subscribers of tasks read on from their last place, subscribers of instances are notified of it. */
+  /**
+   * Handles a possible gap in the events. Subscribers of tasks read the missing events from Redis. Subscribers of instances are only notified of the
+   * gap.
+   */
   catchUpAll(): void
 }
 
-/** How many ended tasks a subscriber of instances remembers. An end can arrive live, and again with the events that are read from Redis; it is delivered once. */
+/** How many ended tasks a subscriber remembers. The end of a task can arrive twice, live and from Redis; a remembered end is not delivered again. */
 const ENDED_SEEN = 256
 
 export function createClusterHub({ source, read, onError }: ClusterHubOptions): ClusterHub {
@@ -35,7 +38,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
     join: (deliver, maxSubscriptions, onMissed = () => undefined) => {
       /** Live events of tasks whose older events are being read. */
       const waiting = new Map<string, TaskEvent[]>()
-      /** The place of the last delivered event, for tasks that run and for the most recently ended ones. */
+      /** The sequence number of the last delivered event, for running tasks and for the most recently ended ones. */
       const seen = new Map<string, number>()
       const ended = new Set<string>()
       const followed = new Set<string>()
@@ -92,7 +95,9 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
           if (followed.has(taskId)) return true
           if (!subscriptions.addTask(taskId, after)) return false
           followed.add(taskId)
-          // A subscriber of the instance gets all of its events, and `seen` may be ahead of what it received.
+          // This subscriber already receives all events of the instance, so older events need not be read. `seen` does not show what was delivered,
+          // because
+          // `hasSeen` changes it, too.
           if (instanceId !== undefined && instances.has(instanceId)) return true
           seen.set(taskId, Math.max(after, seen.get(taskId) ?? 0))
           catchUp(taskId)

@@ -1,19 +1,18 @@
-/** The names of the cluster's keys in Redis. All have one hash tag, so that a script may use several. */
+/** The names of the cluster's keys in Redis. All names contain the same hash tag, so that one script may use several keys on a Redis Cluster. */
 
 export interface ClusterKeys {
-  /** The prefix of BullMQ's keys. */
   readonly prefix: string
-  /** The prefix of the cluster's own keys. */
+  /** The prefix of the keys that belong to this package. */
   readonly own: string
-  /** The stream of cluster events: events of tasks, requests to cancel, new work, changes of instances. */
+  /** The stream of cluster events: events of tasks, requests to cancel a task, new work, and changes of instances. */
   readonly feed: string
-  /** The record of a task. */
+  /** The hash with the record of a task. */
   task(taskId: string): string
-  /** The events of a task. */
+  /** The stream with the events of a task. */
   log(taskId: string): string
-  /** The name of the queue of an instance. */
+  /** The name of the BullMQ queue of an instance. */
   queue(instanceId: string): string
-  /** The prefix of BullMQ's keys of that queue. Only scripts use more of it (`bullmq-layout.ts`). */
+  /** The prefix of BullMQ's keys of that queue. Only Lua scripts use the keys under this prefix (`bullmq-layout.ts`). */
   queueKey(instanceId: string): string
 }
 

@@ -1,4 +1,7 @@
-/** One node of a cluster: connects its instances, runs their tasks, and cleans up after dead nodes (promises N1 and N4). */
+/**
+ * One server (node) of a cluster. It claims the instances that are connected to it, runs their tasks, and cleans up after dead nodes (promises N1 and
+ * N4).
+ */
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { clearLongTimeout, setLongTimeout, withTimeLimit, type Clock, type LongTimer } from '../../clock.js'
@@ -38,30 +41,33 @@ export interface ClusterNodeOptions {
   readonly limits: ServerConfig['tasks']
   readonly clock: Clock
   readonly log: Log
-  /** The time after a node's death until its running commands fail, in ms. */
+  /** How long after this node's death its running commands fail, in ms. */
   readonly lockMs: number
 }
 
-/** The time after which an unconfirmed submission is given up, in ms. */
+/** How long a submission may stay unconfirmed, in ms. After that the task is dropped and never runs. */
 const JOIN_MS = 10_000
-/** The time limit for claiming an instance before it is welcomed, in ms. Redis may be away. */
+/**
+ * How long a connecting worker waits until the node has claimed its instance in Redis, in ms. The worker is accepted even if Redis does not answer in
+ * time.
+ */
 const ANNOUNCE_MS = 1000
-/** The time limit for a new instance to list its tools, in ms. */
+/** How long a newly connected instance may take to list its tools, in ms. */
 const TOOLS_MS = 10_000
 
 export class ClusterNode {
   readonly id = randomUUID()
   readonly #options: ClusterNodeOptions
-  /** How long a lock and a node's heartbeat last, in ms. */
+  /** How long a job lock and a heartbeat last, in ms. */
   readonly #lifeMs: number
   readonly #tickMs: number
   readonly #queues = new Map<string, InstanceQueue>()
-  /** The lanes of the instances that are connected here. */
+  /** The lanes of the instances that are connected to this node. A lane runs the tasks of one instance. */
   readonly #lanes = new Map<string, InstanceLane>()
-  /** Lanes of closed connections whose last task is still being written. */
+  /** Lanes whose instance has disconnected, while the end of their last task is still being written. */
   readonly #closing = new Set<InstanceLane>()
   readonly #pending = new Set<Promise<unknown>>()
-  /** The pending claims of newly connected instances. */
+  /** The claims of newly connected instances that Redis has not answered yet. */
   readonly #connecting = new Map<string, Promise<unknown>>()
   readonly #stopListening: readonly (() => void)[]
   #timer: LongTimer | undefined
@@ -76,7 +82,7 @@ export class ClusterNode {
     this.#tickMs = stalledInterval
     const { instances } = options
     this.#stopListening = [
-      // A worker that connects has already proved its secret.
+      // A worker has sent its secret before this event, so its instance is claimed without another check.
       instances.onConnect((id) => this.#connected(id)),
       instances.onDisconnect((id) => void this.#track(this.#release(id))),
     ]
@@ -103,23 +109,23 @@ export class ClusterNode {
     return queue
   }
 
-  /** Looks for work for an instance. */
+  /** Fetches the next task of an instance, if the instance is connected to this node. */
   wake(instanceId: string): void {
     this.#lanes.get(instanceId)?.wake()
   }
 
-  /** Cancels a task that runs here. */
+  /** Cancels a task if it runs on this node. */
   cancel(taskId: string, why: string): void {
     const run = this.#runs().find((one) => one.taskId === taskId)
     if (run !== undefined) this.#options.tasks.cancelTask(taskId, why === '' ? undefined : why)
   }
 
-  /** Notes that a node has claimed or lost an instance. */
+  /** Handles the event that a node has claimed or lost an instance. If another node now has an instance of this node, checks the heartbeat at once. */
   noteInstance(instanceId: string, node: string): void {
     if (this.#lanes.has(instanceId) && node !== this.id) void this.#tick()
   }
 
-  /** Drops an instance that no task or connection needs any longer. */
+  /** Closes the queue of an instance that was deleted in Redis, because it has no connection and no tasks. */
   forget(instanceId: string): void {
     if (this.#lanes.has(instanceId)) return
     const queue = this.#queues.get(instanceId)
@@ -143,22 +149,28 @@ export class ClusterNode {
     const answer = await redis.register(instanceId, digest, registration, limits.instanceGraceMs, MAX_WAITING_WORKERS)
     if (answer === 'OK') return { instanceId, secret, websocketUrl }
     if (typeof answer === 'number') throw tooMany(`${answer} registered workers are not connected`)
-    const why = answer === 'AWAITED' ? 'tasks wait for the instance that had it' : 'it is connected, or about to be'
+    const why =
+      answer === 'AWAITED'
+        ? 'tasks wait for the worker that used it before'
+        : 'a worker with this id is connected, or is about to connect'
     const message = `Instance id ${preview(instanceId)} is in use: ${why}. ${RESTARTED_WORKER}`
     throw new InstanceError('INSTANCE_ID_IN_USE', instanceId, message)
   }
 
-  /** Looks up a worker that reconnects. Its registration is in Redis, and its previous connection may be on any node. */
+  /**
+   * Restores the registration of a worker that reconnects to this node. Redis has the registration, because the worker may have been connected to
+   * another node.
+   */
   async find(instanceId: string, secret: string): Promise<void> {
-    // A draining node accepts no workers; another node will.
-    if (this.#isHeld) throw new Error('This node is about to end.')
+    // This node is shutting down. The worker tries again, and the load balancer sends it to another node.
+    if (this.#isHeld) throw new Error('This node is shutting down and accepts no workers.')
     const { redis, instances, clock, limits } = this.#options
     const { secret: digest, registration, epoch } = await redis.instance(instanceId)
     if (digest === undefined || !isDigestOf(secret, digest)) return
     if (instances.get(instanceId) !== undefined) {
       if (this.#lanes.get(instanceId)?.epoch === Number(epoch)) return
-      // The worker has connected to another node since.
-      await instances.disconnect(instanceId, 'It has connected to another node since.')
+      // The worker has been connected to another node in the meantime, so the old connection to this node is obsolete.
+      await instances.disconnect(instanceId, 'The worker has connected to another node since.')
     }
     const worker = { id: instanceId, secretSha256: digest, registration: toRegistration(registration) }
     restoreWorker(instances, worker, {
@@ -168,13 +180,13 @@ export class ClusterNode {
     })
   }
 
-  /** Resolves when the other nodes know the instance, or after `ANNOUNCE_MS`. */
+  /** Resolves when the other nodes know that the instance is connected here, or after `ANNOUNCE_MS`. */
   async announced(instanceId: string): Promise<void> {
     const claim = this.#connecting.get(instanceId)
     if (claim !== undefined) await settledWithin(claim, this.#options.clock, ANNOUNCE_MS)
   }
 
-  /** Starts no further task. Resolves when no task runs here; tasks that exceed `drainMs` are cancelled. */
+  /** Starts no further tasks. Resolves when no task runs on this node. Tasks that still run after `drainMs` are cancelled. */
   async drain(drainMs: number): Promise<void> {
     const { clock, tasks } = this.#options
     this.#isHeld = true
@@ -183,11 +195,11 @@ export class ClusterNode {
     const idle = Promise.all(lanes.map((lane) => lane.idle))
     if (drainMs > 0) await settledWithin(idle, clock, drainMs)
     for (const { taskId } of this.#runs()) tasks.cancelTask(taskId, 'the server is shutting down')
-    // The node writes the ends of its tasks before it leaves. While Redis is away, the other nodes do it later.
+    // Gives the node time to write how its tasks ended. If Redis cannot be reached, other nodes settle these tasks later.
     await settledWithin(idle, clock, this.#lifeMs)
   }
 
-  /** Leaves the cluster. Other nodes take over its remaining tasks. */
+  /** Leaves the cluster. Other nodes then settle the remaining tasks of this node. */
   async close(): Promise<void> {
     const { clock, redis } = this.#options
     this.#isHeld = true
@@ -213,7 +225,9 @@ export class ClusterNode {
 
   #track(change: Promise<unknown>): Promise<unknown> {
     const done = change
-      .catch((error: unknown) => this.#options.log('error', 'An instance could not be noted in Redis', error))
+      .catch((error: unknown) =>
+        this.#options.log('error', 'The state of an instance could not be written to Redis', error),
+      )
       .finally(() => this.#pending.delete(done))
     this.#pending.add(done)
     return done
@@ -223,16 +237,19 @@ export class ClusterNode {
     return [...this.#lanes.values(), ...this.#closing].flatMap(({ run }) => run ?? [])
   }
 
-  /** Claims the instance for this node. With `isTaken` false, an instance that is connected to another node stays there. */
+  /**
+   * Claims the instance for this node. With `isTaken`, the node takes the instance over from another node. Without it, an instance of a live node stays
+   * there.
+   */
   async #claim(instanceId: string, isTaken: boolean): Promise<void> {
     const { redis, keys, instances, tasks, clock, log } = this.#options
     const entry = instances.get(instanceId)
     if (entry === undefined || !this.#mayHave(entry)) return
     const { kind, instance } = entry
-    // Redis may have been away, and the instance may have connected elsewhere since.
+    // Redis may take long to answer. Meanwhile the instance may disconnect from this node, so the check is repeated.
     const epoch = await redis.nextEpoch()
     if (!this.#mayHave(entry)) return
-    // Empty fields replace those of an earlier connection.
+    // If the instance sent no port or user agent, empty values overwrite those of its earlier connection.
     const { port, userAgent = '' } = instance.peer ?? {}
     const claimed = await redis.claim(instanceId, this.id, epoch, isTaken, clock.now(), {
       kind,
@@ -244,7 +261,7 @@ export class ClusterNode {
       return
     }
     if ('holder' in claimed) {
-      log('debug', `instance ${instanceId} is connected to node ${claimed.holder}; this one stands by`)
+      log('debug', `instance ${instanceId} belongs to node ${claimed.holder}; this node waits until it is released`)
       return
     }
     this.#retire(instanceId)
@@ -265,7 +282,7 @@ export class ClusterNode {
     try {
       await lane.open()
     } catch (error) {
-      // The next tick claims it again.
+      // The next heartbeat claims the instance again.
       if (this.#lanes.get(instanceId) === lane) this.#retire(instanceId)
       throw error
     }
@@ -274,7 +291,7 @@ export class ClusterNode {
     if (tools !== undefined) await redis.describe(instanceId, claimed.epoch, toJson(toPlainData(tools)))
   }
 
-  /** Whether this node may own the instance: it is connected here, and the node is not closing. */
+  /** Whether this node may claim the instance: the instance is connected to this node, and the node is not shutting down. */
   #mayHave(entry: InstanceEntry): boolean {
     return this.#options.instances.get(entry.id) === entry && entry.isConnected && !this.#isHeld
   }
@@ -284,7 +301,7 @@ export class ClusterNode {
     if (lane !== undefined) await this.#options.redis.lose(instanceId, this.id, lane.epoch)
   }
 
-  /** Ends the lane of a connection; its last task is still written. */
+  /** Ends the lane of a disconnected instance. The end of its last task is still written. */
   #retire(instanceId: string): InstanceLane | undefined {
     const lane = this.#lanes.get(instanceId)
     if (lane === undefined) return undefined
@@ -321,15 +338,19 @@ export class ClusterNode {
     const held = lanes.map(({ instanceId: id, epoch }) => ({ id, epoch }))
     const answers = await redis.renew(this.id, this.#lifeMs, held, runs)
     for (const [index, lane] of lanes.entries()) {
-      // This node may have missed the hint about new work.
+      // This node may have missed the event about new work.
       if (answers[index] === 'work') lane.wake()
       if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       const { instanceId } = lane
-      // This node was silent for too long. If another node owns the instance now, it keeps it.
+      // This node has lost the instance, because its heartbeat was late. It claims the instance again. If another node has claimed it meanwhile, this
+      // node
+      // disconnects its own connection instead.
       const isFree = answers[index] === 'lost'
       void this.#track(
-        isFree ? this.#claim(instanceId, false) : instances.disconnect(instanceId, 'It is connected to another node.'),
+        isFree
+          ? this.#claim(instanceId, false)
+          : instances.disconnect(instanceId, 'The instance is connected to another node now.'),
       )
     }
     for (const [index, run] of runs.entries()) {
@@ -339,7 +360,7 @@ export class ClusterNode {
     }
   }
 
-  /** Claims instances of this process whose previous node has released them. */
+  /** Claims instances that are connected to this node, but belonged to another node until now. */
   async #standBy(): Promise<void> {
     const { instances } = this.#options
     for (const { id, isConnected } of instances.list()) {
@@ -349,7 +370,7 @@ export class ClusterNode {
 
   async #sweep(): Promise<void> {
     const { redis, limits } = this.#options
-    // One node surveys for all of them. Half the waiting time lets another node take over if this one dies.
+    // Only one node surveys at a time: the other nodes skip their surveys for half an interval. If the surveying node dies, another one surveys next.
     const againMs = Math.floor(this.#tickMs / 2)
     for (const stray of await redis.survey(limits.instanceGraceMs, JOIN_MS, limits.retentionMs, againMs)) {
       if (stray.kind === 'stalled') await this.#settleStalled(stray)
@@ -364,7 +385,13 @@ export class ClusterNode {
     if (!(await redis.seize(instanceId, jobId, token, this.#lifeMs))) return
     const job = await this.queueOf(instanceId).job(jobId)
     const options = { redis, queueKey: keys.queueKey(instanceId), now: () => clock.now(), instanceId }
-    if (job !== undefined) await settleStray(job, options, token, 'the node that it was connected to is gone')
+    if (job !== undefined)
+      await settleStray(
+        job,
+        options,
+        token,
+        'the server that it was connected to has stopped, or lost its connection to Redis',
+      )
   }
 
   async #failWaiting({ instanceId, ids }: Stray): Promise<void> {
@@ -380,13 +407,16 @@ export class ClusterNode {
     }
   }
 
-  /** Gives up submissions whose node died before it answered. The client received no answer, and the jobs find no task. */
+  /**
+   * Drops submissions that were never confirmed, because the node that accepted them died. The client received no answer. If the job exists, it finds no
+   * task and ends.
+   */
   async #settleJoining({ ids }: Stray): Promise<void> {
     for (const id of ids) await this.#options.redis.abandon(id, JOIN_MS)
   }
 }
 
-/** How long leaving may take, in ms: Redis may be away. */
+/** How long `close` waits for Redis, in ms. */
 const CLOSE_MS = 2000
 
 const isDigestOf = (secret: string, digest: string | undefined): boolean =>

@@ -1,4 +1,4 @@
-/** The scripts of a cluster as functions, on one connection. */
+/** The Lua scripts of a cluster as functions, on one connection. */
 import type { Redis } from 'ioredis'
 import type { ServerConfig } from '../../protocol/server-config.js'
 import { runScript, type Named, type Script, type ScriptValue } from '../script.js'
@@ -9,30 +9,30 @@ import { SUMMARY_FIELDS, toSummary, toTask, type ClusterTask, type Fields } from
 /** How long the events of an ended task are kept, in ms. */
 const LOG_MS = 300_000
 
-/** What one write of a running task changes. */
+/** The changes that one write makes to a running task. */
 export interface TaskWrite {
   readonly fields: Fields
-  /** The places of dropped reports. */
+  /** The sequence numbers of the progress reports that are deleted. */
   readonly dropped: readonly number[]
-  /** The events, each with its place. */
+  /** The new events, each with its sequence number. */
   readonly events: readonly { readonly seq: number; readonly json: string }[]
   readonly isEnd: boolean
-  /** The number of bytes that it adds. */
+  /** The number of bytes by which the task grows. */
   readonly bytes: number
 }
 
-/** Work without an owner, found by a survey. */
+/** Work that no live node takes care of. */
 export interface Stray {
   readonly kind: 'stalled' | 'awaited' | 'joining'
   readonly instanceId: string
-  /** The id of one job, or the ids of tasks. */
+  /** The id of one job for `stalled`, otherwise the ids of tasks. */
   readonly ids: readonly string[]
 }
 
-/** The limits of the servers that hosts have to respect. */
+/** The limits of the servers. A host that submits tasks must respect them, too. */
 export type TaskLimits = Pick<ServerConfig['tasks'], 'maxQueueSize' | 'maxTaskBytes' | 'maxBytes' | 'maxRetained'>
 
-/** The outcome of starting a fetched job. */
+/** The result of the attempt to start a fetched job. `cluster-scripts.ts` explains the values (`BEGIN`). */
 type Beginning = 'run' | 'gone' | 'over' | 'stale' | 'unlocked' | 'begun' | 'joining'
 
 /** An instance in a list. */
@@ -41,7 +41,7 @@ export interface ListedInstance {
   readonly kind: string
   readonly isConnected: boolean
   readonly queued: number
-  /** As JSON. */
+  /** The tools of the instance as JSON. */
   readonly tools: string | undefined
   readonly connectedAt?: number
   readonly port?: number
@@ -62,7 +62,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     read: async (taskId: string): Promise<ClusterTask | undefined> =>
       toTask(taskId, await redis.hgetall(keys.task(taskId))),
 
-    /** Reads a task and its events after a place, atomically. */
+    /** Atomically reads a task and the events whose sequence numbers are greater than `after`. */
     readWithLog: async (taskId: string, after: number) => {
       const [record, log] = (await redis
         .multi()
@@ -91,11 +91,11 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     abandon: async (taskId: string, leastAgeMs = 0): Promise<boolean> =>
       (await run(scripts.ABANDON, { task: taskId, leastAgeMs })) === 1,
 
-    /** @param queue the BullMQ queue of the job */
+    /** @param queue the prefix of BullMQ's keys of the queue */
     begin: (taskId: string, queue: string, token: string, epoch: number, at: number) =>
       run(scripts.BEGIN, { id: taskId, queue, token, epoch, at }) as Promise<Beginning>,
 
-    /** @param queue the BullMQ queue of the job */
+    /** @param queue the prefix of BullMQ's keys of the queue */
     record: (taskId: string, queue: string, token: string, write: TaskWrite) => {
       const { isEnd, bytes, dropped } = write
       const fields = flat(write.fields)
@@ -124,10 +124,13 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
     askCancel: async (taskId: string, why: string): Promise<boolean> =>
       (await run(scripts.ASK_CANCEL, { task: taskId, reason: why })) === 1,
 
-    /** Returns the epoch for a new connection. Epochs only grow. */
+    /** Returns the epoch for a new connection. Each epoch is greater than all earlier ones, so that a script recognizes an outdated connection. */
     nextEpoch: () => redis.incr(`${keys.own}epoch`),
 
-    /** Resolves with the epoch, or with the node that owns the instance or owned it later. */
+    /**
+     * Makes a node the owner of an instance. Resolves with the epoch on success. Otherwise resolves with the node that owns the instance, or owned it
+     * last.
+     */
     claim: async (instanceId: string, node: string, epoch: number, isForced: boolean, at: number, fields: Fields) => {
       const args = { inst: instanceId, node, epoch, force: isForced ? 1 : 0, at }
       const [isClaimed, holder] = (await run(scripts.CLAIM, args, flat(fields))) as [number, string]
@@ -167,7 +170,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       return rows.map(({ node, ...row }) => ({ ...row, isConnected: alive.has(node) }))
     },
 
-    /** Summaries of tasks before a place, newest first, with their places. */
+    /** Reads summaries of tasks that were submitted before the task with the number `before`, newest first. */
     page: async (instanceId: string | undefined, before: number, count: number) => {
       const set = instanceId === undefined ? `${keys.own}tasks` : `${keys.own}of:${instanceId}`
       const most = before === Infinity ? '+inf' : `(${before}`
@@ -182,17 +185,17 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       }))
     },
 
-    /** Reads a setting that all nodes share. The first node that starts sets it. */
+    /** Reads a value that all nodes share. If no node has stored it yet, stores `value`. */
     shared: async (name: string, value: string): Promise<string> => {
       await redis.set(`${keys.own}${name}`, value, 'NX')
       return (await redis.get(`${keys.own}${name}`)) ?? value
     },
 
-    /** Publishes the limits of the servers for hosts. The server that started last sets them. */
+    /** Stores the limits of the servers, so that hosts can read them. The server that starts last determines them. */
     setLimits: ({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained }: TaskLimits) =>
       redis.set(`${keys.own}limits`, JSON.stringify({ maxQueueSize, maxTaskBytes, maxBytes, maxRetained })),
 
-    /** Reads those limits; undefined until a server has started. */
+    /** Reads the limits of the servers. Resolves with undefined if no server has ever started. */
     limits: async (): Promise<TaskLimits | undefined> => {
       const json = await redis.get(`${keys.own}limits`)
       return json === null ? undefined : (JSON.parse(json) as TaskLimits)
@@ -218,7 +221,7 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
 
     leave: (node: string) => run(scripts.LEAVE, { node }),
 
-    /** @param againMs how long other surveys are suppressed, in ms; 0 surveys in any case */
+    /** @param againMs for how long the surveys of other nodes return nothing, in ms; with 0, this survey runs even if another one ran just before */
     survey: async (graceMs: number, joinMs: number, retentionMs: number, againMs = 0): Promise<Stray[]> => {
       const args = { prefix: keys.prefix, graceMs, joinMs, retentionMs, againMs }
       const found = (await run(scripts.SURVEY, args)) as string[]
@@ -229,11 +232,11 @@ export function createClusterRedis(redis: Redis, keys: ClusterKeys, limits: { re
       }))
     },
 
-    /** Takes the lock of a running job whose instance has no connection. */
+    /** Takes the expired lock of a job whose node is dead. */
     seize: async (instanceId: string, jobId: string, token: string, lifeMs: number): Promise<boolean> =>
       (await runScript(redis, scripts.SEIZE, {}, { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs })) === 1,
 
-    /** Takes the lock of a running job from an earlier connection of its instance. */
+    /** Takes the lock of a running job from an earlier connection of the same instance. */
     seizeFromEarlier: async (instanceId: string, jobId: string, token: string, lifeMs: number, epoch: number) => {
       const args = { queue: keys.queueKey(instanceId), id: jobId, token, lifeMs, inst: instanceId, epoch }
       return (await run(scripts.SEIZE_FROM_EARLIER, args)) === 1

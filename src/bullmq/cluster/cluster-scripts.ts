@@ -1,11 +1,11 @@
-/** The scripts of a cluster. */
+/** The Lua scripts of a cluster. */
 import { bullmqLayout } from '../bullmq-layout.js'
 import { script } from '../script.js'
 
-/** Code that the scripts of a cluster share. They use the time of Redis, so that clock differences between nodes do not matter. */
+/** Code that the scripts share. They read the time from Redis, because the clocks of the nodes may differ. */
 const cluster = `
 local function now() local t = redis.call('TIME'); return t[1] * 1000 + math.floor(t[2] / 1000) end
--- The same name as in cluster-keys.ts.
+-- Encodes the instance id as cluster-keys.ts does.
 local function queueOf(prefix, inst)
   return prefix..':i-'..inst:gsub("[^%w%-_.!~*'()]", function(c) return string.format('%%%02X', c:byte()) end)
 end
@@ -49,8 +49,8 @@ end
 `
 
 /**
- * Gives up a task that has no job yet and whose submission was not answered.
- * @returns 1, or 0 when it is confirmed, begun, or younger than `leastAgeMs`.
+ * Drops a submission that was accepted, but not confirmed. Its client has received no task id.
+ * @returns 1; 0 when the submission is confirmed, running, or younger than `leastAgeMs`
  */
 export const ABANDON = script(
   ['own'],
@@ -64,10 +64,11 @@ return 1
 )
 
 /**
- * Accepts a task if there is room; the caller adds its job next. `asked` is the instance that the client named (empty: any), `key` its idempotency key
- * (empty: none).
- * @returns a code, and then the task, its instance and its position. KNOWN: the key was used for this task; JOINING: as KNOWN, but not confirmed yet; REUSED:
- * the key was used for another task.
+ * Accepts a task if there is room. The caller then adds the job and confirms the task (`CONFIRM`). `asked` is the instance that the client named; empty
+ * for any instance. `key` is the idempotency key; empty for none.
+ * @returns a code, the id of the task, its instance and its position. `OK`: a new task. `KNOWN`: the key belongs to this earlier task. `JOINING`: the
+ * same, but the
+ * earlier task is not confirmed yet. `REUSED`: the key belongs to a different task. Other codes say why the task was refused.
  */
 export const ACCEPT = script(
   ['own'],
@@ -113,7 +114,7 @@ return {'OK', id, inst, depth + 1}
 `,
 )
 
-/** Publishes that a job left an instance's queue without ending, so that the next one can start. */
+/** Publishes that a job has left the queue of an instance without running to its end, so that the instance fetches the next job. */
 export const ANNOUNCE_WORK = script(
   ['own'],
   ['inst'],
@@ -125,7 +126,7 @@ return 1
 
 /**
  * Asks the node that runs a task to cancel it.
- * @returns 1, or 0 when the task does not run.
+ * @returns 1, or 0 when the task is not running
  */
 export const ASK_CANCEL = script(
   ['own'],
@@ -140,9 +141,10 @@ return 1
 )
 
 /**
- * Starts a fetched task. Unless it returns `run`, no command of the task has started.
- * @returns `run`; `joining` when its submission is not confirmed yet; `stale` when the instance has another connection; `unlocked` when the token does not hold
- * the lock of the job; `begun` when it was started under another token; `over` or `gone` when there is no task to start.
+ * Starts a fetched task. With any result except `run`, no command of the task has been started by this call.
+ * @returns `run`: start the commands. `joining`: the submission is not confirmed yet. `stale`: the instance has a newer connection. `unlocked`: the
+ * token does not
+ * hold the lock of the job. `begun`: another token has started the task. `over`: the task has ended. `gone`: the task does not exist.
  */
 export const BEGIN = script(
   ['own'],
@@ -161,9 +163,9 @@ return 'run'
 )
 
 /**
- * Makes a node the owner of an instance, unless a later connection exists. `force` is 1 to take it from another node. Further arguments are fields and
- * values.
- * @returns 1, or 0 and the node that owns it.
+ * Makes a node the owner of an instance, unless the instance has a newer connection. With `force` 1, it takes the instance from another live node.
+ * Further arguments are fields of the instance and their values.
+ * @returns `{1, ''}`; `{0, node}` with the node that owns the instance, or owned it last
  */
 export const CLAIM = script(
   ['own'],
@@ -185,8 +187,8 @@ return {1, ''}
 )
 
 /**
- * Confirms a submission: the task is a job now, and the client may receive its id.
- * @returns 1, or 0 when it was given up meanwhile.
+ * Confirms a submission: its job exists, so the task may run, and the client may receive its id.
+ * @returns 1, or 0 when the submission was dropped meanwhile
  */
 export const CONFIRM = script(
   ['own'],
@@ -200,7 +202,7 @@ return 1
 `,
 )
 
-/** Stores the tools of an instance, under the epoch of its connection. */
+/** Stores the tools of an instance, unless the instance has a newer connection. */
 export const DESCRIBE = script(
   ['own'],
   ['inst', 'epoch', 'tools'],
@@ -211,8 +213,8 @@ return redis.call('HSET', own..'inst:'..inst, 'tools', tools)
 )
 
 /**
- * Ends a task that has not begun. Further arguments are fields and values.
- * @returns 1, or 0 when it has begun or ended.
+ * Ends a task that has not started. Further arguments are fields of the task and their values.
+ * @returns 1, or 0 when the task has started or ended
  */
 export const END_QUEUED = script(
   ['own'],
@@ -230,7 +232,7 @@ return 1
 `,
 )
 
-/** Removes a node that closes. */
+/** Removes the heartbeat of a node that closes. */
 export const LEAVE = script(
   ['own'],
   ['node'],
@@ -240,8 +242,8 @@ return redis.call('DEL', own..'node:'..node)
 )
 
 /**
- * Records that an instance lost its connection to a node.
- * @returns 1, or 0 when it has another connection.
+ * Records that an instance has lost its connection to a node.
+ * @returns 1, or 0 when the instance has another connection
  */
 export const LOSE = script(
   ['own'],
@@ -256,9 +258,10 @@ return 1
 )
 
 /**
- * Writes events of a running task and the changes to its record. Further arguments are the fields and values (`fieldParts` in all), the places of
- * reports to drop (`drops`), and then the place and the message of each event.
- * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job.
+ * Appends events to the log of a running task, and changes its record. Further arguments are fields and their values (`fieldParts` arguments), the
+ * sequence
+ * numbers of progress reports to delete (`drops` arguments), and the sequence number and message of each new event.
+ * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job
  */
 export const RECORD = script(
   ['own'],
@@ -270,7 +273,7 @@ local events = dropped + drops
 local task = redis.call('HMGET', own..'task:'..id, 'status', 'instanceId', 'seq')
 if not task[1] then return 'over' end
 local isMine = bull.holder(queue, id) == token
--- A connection that was lost sends again what it got no answer to.
+-- A node repeats a write when it received no answer. A repeated end counts as written.
 if isOver(task[1]) then return isMine and isEnd == '1' and tonumber(task[3]) >= tonumber(ARGV[#ARGV - 1]) and 'ok' or 'over' end
 if not isMine then return 'stale' end
 for i = fields, dropped - 1, 2 do redis.call('HSET', own..'task:'..id, ARGV[i], ARGV[i + 1]) end
@@ -291,9 +294,10 @@ return 'ok'
 )
 
 /**
- * Registers a worker, which connects later. `secret` is the digest of its secret. `most` limits how many may be registered without a connection, unless
- * more are connected.
- * @returns `OK`, `IN_USE`, `AWAITED`, or the number of unconnected registrations when there is no room.
+ * Registers a worker that will connect later. `secret` is the digest of the worker's secret. `most` limits the number of registered workers that are not
+ * connected; if more instances than that are connected, their number is the limit.
+ * @returns `OK`; `IN_USE` when a worker with this id is connected or was registered just before; `AWAITED` when tasks wait for the worker that used this id; the
+ * number of unconnected workers when the limit is reached
  */
 export const REGISTER = script(
   ['own'],
@@ -314,10 +318,11 @@ return 'OK'
 )
 
 /**
- * Renews a node's heartbeat, its instances and its locks. Further arguments are the id, the epoch and the queue of each instance (`instances` in all),
- * and then the task, its queue and the token of each run.
- * @returns for each instance `ok`, `work` when tasks wait for it, `lost`, or `taken` by another node; for each run `+` and the reason to cancel it, `ok`, or
- * `lost`.
+ * Renews the heartbeat of a node, its ownership of instances, and the locks of its running jobs. Further arguments are id, epoch and queue of each
+ * instance (`instances` triples), and then task, queue and token of each run.
+ * @returns one answer for each instance: `ok`, `work` (tasks are waiting), `lost` (no owner), or `taken` (another node has a newer connection); and one
+ * answer for
+ * each run: `ok`, `lost` (the lock is gone), or `+` followed by the reason to cancel the run
  */
 export const RENEW = script(
   ['own'],
@@ -347,7 +352,7 @@ return answers
 
 /**
  * Takes the lock of a job from an earlier connection of its instance.
- * @returns 1, or 0 when the instance has a later connection, or the job has ended.
+ * @returns 1; 0 when the instance has a newer connection, the token already holds the lock, or the job has ended
  */
 export const SEIZE_FROM_EARLIER = script(
   ['own'],
@@ -359,8 +364,8 @@ return bull.replace(queue, id, token, lifeMs) and 1 or 0
 )
 
 /**
- * Takes the lock of a job whose connection is dead.
- * @returns 1, or 0 when it has ended or is locked.
+ * Takes the lock of a job whose node is dead.
+ * @returns 1, or 0 when the job is locked or has ended
  */
 export const SEIZE = script(
   [],
@@ -371,9 +376,10 @@ return bull.seize(queue, id, token, lifeMs) and 1 or 0
 )
 
 /**
- * Finds work without an owner, and deletes instances that did not come back and tasks that ended long ago. A survey within `againMs` of the last one
- * finds none (0: it does). `prefix` is the prefix of the queues.
- * @returns for each finding `stalled`, the instance and the job; `awaited`, the instance and its tasks; `joining`, an empty text and the tasks.
+ * Finds work that no live node takes care of. Also deletes instances that stayed disconnected, and tasks that ended long ago. If another survey ran
+ * within
+ * `againMs`, returns nothing; with 0, always surveys. `prefix` is the prefix of the queues.
+ * @returns three values for each finding: `stalled`, the instance and the job; `awaited`, the instance and its tasks; or `joining`, an empty text and the tasks
  */
 export const SURVEY = script(
   ['own'],

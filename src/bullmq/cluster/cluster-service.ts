@@ -1,4 +1,4 @@
-/** The tasks of the whole cluster, for the REST routes and the sockets of a node. */
+/** Answers requests about all tasks of the cluster, for the REST routes and sockets of one server. */
 import { NOT_STORED, refusal, readSubmission } from '../../command-tasks/submission.js'
 import type { TaskStatus, TaskSubmitMessage } from '../../protocol/command-tasks.js'
 import { DEFAULT_LIST_LIMIT } from '../../protocol/client-messages.js'
@@ -30,30 +30,33 @@ export interface ClusterServiceOptions {
   readonly queueOf: (instanceId: string) => InstanceQueue
   readonly isDraining: () => boolean
   readonly now: () => number
-  /** Starts waiting for the end of a task. Call it before the request that ends the task. */
+  /** Starts waiting for the end of a task. Call this function before the request that ends the task, or the event can be missed. */
   readonly expectEnd: (taskId: string) => ExpectedEnd
-  /** Rejects a promise that takes longer than the time limit for Redis. */
+  /** Rejects when Redis takes longer than its time limit to settle `promise`. */
   readonly inTime: <T>(promise: Promise<T>) => Promise<T>
   readonly onError: (error: unknown) => void
 }
 
-/** The end of a task that is expected. */
+/** The result of `expectEnd`. */
 export interface ExpectedEnd {
-  /** Resolves when this node has notified its subscribers of the end, or when the end does not come. */
+  /** Resolves when the subscribers on this server were notified of the end, or after twice `lockMs`. */
   readonly told: Promise<void>
   /** Stops waiting. */
   stop(): void
 }
 
-/** The number of tasks that a list reads at once. */
+/** The number of tasks that a list reads from Redis at once. */
 const BATCH = 200
 
 export function createClusterService(options: ClusterServiceOptions): TaskService {
   const { redis, limits, cursors, queueOf, now, expectEnd, inTime, onError } = options
-  /** The last submission to each instance. The next one waits for it, so that the tasks of one client keep the order of its requests. */
+  /** The last submission to each instance. The next one waits for it, so that tasks run in the order in which a client submitted them. */
   const last = new Map<string, Promise<unknown>>()
 
-  /** The task becomes a record, then a job, and counts once both exist. A crash in between leaves only an unacknowledged task. */
+  /**
+   * Stores the record of the task, then adds its job, and then confirms both. After a crash in between, the client has no answer, and the task does not
+   * run.
+   */
   async function accept(message: TaskSubmitMessage, idempotencyKey: string | undefined): Promise<Submitted> {
     const read = readSubmission(message)
     if ('error' in read) return read
@@ -73,7 +76,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       { queue: limits.maxQueueSize, bytes: limits.maxBytes },
     )
     const giveUp = (error: unknown): never => {
-      // Redis may still accept it. The client received no answer, and an unconfirmed task does not run.
+      // Redis may still accept the task later. The task is then dropped, because the client received no answer. Unconfirmed tasks do not run.
       void accepting.then(([late, id]) => late === 'OK' && redis.abandon(id)).catch(() => undefined)
       throw error
     }
@@ -84,9 +87,9 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
       return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, known))
     }
     if (code !== 'OK' && code !== 'JOINING') return refusals[code]?.(instanceId ?? '', limits) ?? NOT_STORED
-    // Adds the job also when the first node died before it confirmed the task. Adding the same id again is a no-op.
+    // A repeated request adds the job, too, because the first node may have died before it did. BullMQ ignores a second add of the same id.
     await inTime(queueOf(accepted).add(taskId, submission.name)).catch(giveUp)
-    // Without a time limit: only the answer of Redis shows whether the task counts.
+    // This call has no time limit: only the answer of Redis shows whether the task will run.
     return (await redis.confirm(taskId)) ? { taskId, queuePosition: position } : NOT_STORED
   }
 
@@ -127,7 +130,7 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
   async function cancelQueued(found: ClusterTask): Promise<boolean> {
     const { task, message } = endTask(found, (ended) => void ended.cancel(undefined), now())
     if (!(await redis.endQueued(task.id, toJson(eventWithInlineResults(message)), endFields(task)))) return false
-    // If the job was fetched meanwhile, its node finds that the task has ended.
+    // If a node has fetched the job meanwhile, that node finds that the task has ended.
     await queueOf(task.instanceId)
       .remove(task.id)
       .catch(() => undefined)
@@ -174,7 +177,8 @@ const isWanted = (status: TaskStatus, wanted: TaskStatus | 'all'): boolean => wa
 
 const NOT_CANCELLED: Cancelled = {
   success: false,
-  error: 'The task is to be cancelled, and the node that runs it has not answered yet.',
+  error:
+    'The cancellation is stored, but the server that runs the task has not confirmed it yet. Read the task again later.',
   code: 'NOT_STORED',
 }
 
@@ -185,5 +189,8 @@ const refusals: Readonly<Record<string, (instanceId: string, limits: ServerConfi
   NOT_CONNECTED: (id) => refusal('NOT_CONNECTED', `Instance not connected: ${id}`),
   QUEUE_FULL: (_id, { maxQueueSize }) => refusal('QUEUE_FULL', `Task queue is full (max ${maxQueueSize})`),
   NO_ROOM: (_id, { maxBytes }) =>
-    refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`),
+    refusal(
+      'QUEUE_FULL',
+      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON`,
+    ),
 }

@@ -1,8 +1,8 @@
-/** Events as the cluster keeps them, for the sockets and streams of a node. */
+/** Converts stored events of the cluster for the sockets and streams of a server. */
 import type { TaskEvent } from '../../task-backend/event-log.js'
 import type { KeptEvent } from './cluster-redis.js'
 
-/** An event is JSON already; it is parsed when its subscribers are looked up. */
+/** An event that is stored as JSON. It is parsed only if a subscriber needs its message. */
 class FeedEvent implements TaskEvent {
   readonly seq: number
   readonly #json: string

@@ -1,4 +1,8 @@
-/** The events of the cluster, read by each node from one stream. No event is missed while Redis is away, and no event is delivered twice. */
+/**
+ * Reads the events of the cluster from one Redis stream. After an outage of Redis, a node continues after the last event that it has read. If the stream
+ * was
+ * trimmed meanwhile, `onGap` is called.
+ */
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
 import { pause } from '../timing.js'
@@ -10,26 +14,26 @@ export interface FeedEntry {
 }
 
 export interface FeedOptions {
-  /** A connection for the feed alone, because its reads block. */
+  /** A connection that only the feed uses, because its reads block. */
   readonly redis: Redis
   readonly stream: string
-  /** Called with each entry; the next one waits for the promise. Must not reject. */
+  /** Called with each entry. The next entry waits until the promise resolves. Must not reject. */
   readonly onEntry: (entry: FeedEntry) => Promise<void> | void
-  /** Called when entries were trimmed before this node read them. */
+  /** Called when Redis has deleted entries before this node could read them. */
   readonly onGap: () => void
   readonly log: (line: string) => void
 }
 
 export interface Feed {
-  /** Starts reading at the end of the stream. */
+  /** Starts to read. Entries that already exist are skipped. */
   start(): Promise<void>
   close(): void
 }
 
-/** How long one read waits, in ms. */
+/** How long Redis waits for new entries in one read, in ms. */
 const BLOCK_MS = 5000
 const BATCH = 500
-/** How long to wait after a failure, in ms. */
+/** How long the feed waits after a failed read, in ms. */
 const RETRY_MS = 100
 
 export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions): Feed {
@@ -58,9 +62,7 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
         await read()
       } catch (error) {
         if (isClosed()) return
-        log(
-          `The feed of the cluster could not be read: ${describeFailure(error).replace(/\.$/, '')}. It is read again.`,
-        )
+        log(`The feed of the cluster could not be read: ${describeFailure(error).replace(/\.$/, '')}. Trying again.`)
         await pause(RETRY_MS)
       }
     }
@@ -74,7 +76,7 @@ export function createFeed({ redis, stream, onEntry, onGap, log }: FeedOptions):
     },
     close: () => {
       closing.abort()
-      // A blocked read is never answered while Redis is away.
+      // Without this call, a blocked read would never settle while Redis cannot be reached.
       redis.disconnect()
     },
   }

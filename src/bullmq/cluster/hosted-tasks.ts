@@ -1,5 +1,5 @@
 /**
- * The tasks of a cluster, for a process that is not a cluster node (promises N3 and N7). It reads from Redis, and leaves running tasks to the servers.
+ * The tasks of a cluster, for a process that is not one of its servers (promises N3 and N7). The process submits and reads tasks; the servers run them.
  */
 import type { Redis } from 'ioredis'
 import { systemClock } from '../../clock.js'
@@ -35,15 +35,18 @@ export interface HostedTasksOptions {
   readonly log: ((line: string) => void) | undefined
 }
 
-/** How often a followed task is read without a hint, in ms, because its record may be deleted before its end was read. */
+/**
+ * How often the record of a followed task is read, in ms. An event normally announces the end earlier, but the task may be deleted before that event is
+ * read.
+ */
 const LOOK_MS = 5000
-/** The wait before Redis is tried again, in ms. */
+/** The wait before a failed request to Redis is repeated, in ms. */
 const RETRY_MS = 200
-/** The time limit of `close` for pending cancellations, in ms. */
+/** How long `close` waits for pending cancellations, and then for its queues to close, in ms. */
 const CLOSE_MS = 2000
 /** The maximum number of open queues, one for each instance. */
 const MAX_QUEUES = 100
-/** The limits of the ended tasks that are kept: their number, and their bytes of JSON. */
+/** The maximum number of ended tasks that are kept, and their maximum size in bytes of JSON (32 MiB). */
 const MAX_ENDED = 50
 const MAX_ENDED_BYTES = 32 * 1024 * 1024
 
@@ -62,7 +65,7 @@ export class HostedTasks implements ClusterTasks {
   readonly #closing = new AbortController()
   readonly #cancelling = new Map<string, Promise<boolean>>()
   readonly #limits = { ...resolveServerConfig({ options: {}, env: {} }).tasks }
-  /** In order of their ends, oldest first. */
+  /** The followed tasks that have ended, in the order in which they ended. */
   readonly #ended = new Map<string, { readonly task: EndedTask; readonly bytes: number }>()
   #parts: Parts | undefined
   #isChecked: Promise<void> | undefined
@@ -74,7 +77,7 @@ export class HostedTasks implements ClusterTasks {
   }
 
   async submitTask(message: TaskSubmitMessage): Promise<SubmitResult> {
-    if (this.#isClosed) return refusal('NO_INSTANCE', 'The tasks of the cluster were closed.')
+    if (this.#isClosed) return refusal('NO_INSTANCE', 'The connection to the cluster was closed.')
     try {
       const { redis, service } = await this.#open()
       Object.assign(this.#limits, await this.#inTime(redis.limits()))
@@ -127,7 +130,7 @@ export class HostedTasks implements ClusterTasks {
   async close(): Promise<void> {
     if (this.#isClosed) return
     await within(CLOSE_MS, Promise.all(this.#cancelling.values())).catch(() => undefined)
-    this.#closing.abort(new AgentTasksError('DISPOSED', 'The tasks of the cluster were closed.'))
+    this.#closing.abort(new AgentTasksError('DISPOSED', 'The connection to the cluster was closed.'))
     const { reader, connection, queues } = this.#parts ?? {}
     reader?.close()
     const closed = Promise.allSettled(Array.from(queues?.values() ?? [], (queue) => queue.close()))
@@ -181,11 +184,11 @@ export class HostedTasks implements ClusterTasks {
     try {
       const { service } = await this.#openAtLast()
       const cancelled = await service.cancel(taskId)
-      // The server that runs it has received the request.
+      // With `NOT_STORED`, the cancellation is stored, but the server that runs the task has not confirmed it yet.
       return cancelled.success || cancelled.code === 'NOT_STORED'
     } catch {
       if (this.#isClosed) return false
-      // The connection reports that Redis is away.
+      // `openConnection` logs connection errors.
       await pause(RETRY_MS)
       return this.#cancel(taskId)
     }
@@ -203,7 +206,7 @@ export class HostedTasks implements ClusterTasks {
     }
   }
 
-  /** Opens the connections. Rejects when Redis does not answer in time; the next call tries again. */
+  /** Opens the connections and checks Redis once. Rejects when Redis does not answer in time; the next call then tries again. */
   async #open(): Promise<Parts> {
     this.#closing.signal.throwIfAborted()
     const parts = (this.#parts ??= this.#connect())
@@ -218,7 +221,7 @@ export class HostedTasks implements ClusterTasks {
     return parts
   }
 
-  /** Opens the connections, without a time limit. */
+  /** Opens the connections like `#open`, but tries again until Redis answers. Rejects only after `close`, or when Redis is unusable. */
   async #openAtLast(): Promise<Parts> {
     for (;;) {
       try {
@@ -235,7 +238,7 @@ export class HostedTasks implements ClusterTasks {
     const log = this.#log
     const keys = clusterKeys(name)
     const connection = openConnection(address, { use: 'cluster host', log })
-    // BullMQ adds listeners for each queue.
+    // BullMQ adds listeners for each queue, so Node would warn of a leak.
     connection.setMaxListeners(0)
     const reading = openConnection(address, { use: 'cluster host, events', log })
     const redis = createClusterRedis(connection, keys, this.#limits)
@@ -270,7 +273,7 @@ export class HostedTasks implements ClusterTasks {
         inTime: this.#inTime,
         cursors: createCursors(),
         isDraining: () => this.#isClosed,
-        // The host is notified of an end where it follows the task.
+        // A host has no subscribers to wait for. `#follow` notices the end of a task.
         expectEnd: () => ({ told: Promise.resolve(), stop: () => undefined }),
         now: () => systemClock.now(),
         onError: (error) => log(`The cluster: ${describeFailure(error)}`),

@@ -1,6 +1,8 @@
 /**
- * The tasks of an instance that is connected to this node, under one epoch. It fetches one job at a time from the instance's queue and runs it here
- * (promise N1). The local lane starts a command when the previous call has settled, or its grace period is over (promise S5).
+ * Runs the tasks of one instance that is connected to this node, for the time of that connection. It fetches one job at a time from the queue of the
+ * instance, and runs it in the local task manager (promise N1). A command starts only after the previous call has settled, or its grace period has
+ * passed
+ * (promise S5).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'
@@ -14,7 +16,7 @@ import { TaskRun } from './task-run.js'
 import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import { toJson } from '../../http/json.js'
 
-/** The wait before an unconfirmed submission is checked again, in ms. */
+/** The wait before the node checks again whether a submission was confirmed, in ms. */
 const JOIN_PAUSE_MS = 5
 
 export interface InstanceLaneOptions {
@@ -23,7 +25,7 @@ export interface InstanceLaneOptions {
   readonly node: string
   readonly queue: InstanceQueue
   readonly redis: ClusterRedis
-  /** The prefix of BullMQ's keys of that queue. */
+  /** The prefix of BullMQ's keys of the queue. */
   readonly queueKey: string
   readonly lockMs: number
   readonly tasks: TaskManager
@@ -57,12 +59,12 @@ export class InstanceLane {
     return this.#run
   }
 
-  /** Resolves when no task runs and no fetch is pending; call `hold` or `close` first. */
+  /** Resolves when no task runs and no fetch is pending. Call `hold` or `close` first, or the lane fetches again. */
   get idle(): Promise<void> {
     return this.#idle
   }
 
-  /** Fails the running task of an earlier connection, and starts fetching. */
+  /** Fails the task that an earlier connection of the instance was running, and then starts to fetch jobs. */
   async open(): Promise<void> {
     const { queue, redis, lockMs } = this.#options
     await queue.prepare()
@@ -76,7 +78,7 @@ export class InstanceLane {
     this.wake()
   }
 
-  /** Looks for work. */
+  /** Fetches the next job, if the lane is open and not busy. */
   wake(): void {
     this.#hasNews = true
     if (this.#isFetching || this.#isClosed || this.#isHeld || !this.#isOpen) return
@@ -91,12 +93,12 @@ export class InstanceLane {
       })
   }
 
-  /** Stops fetching. A running task continues. */
+  /** Stops fetching jobs. The running task continues. */
   hold(): void {
     this.#isHeld = true
   }
 
-  /** Closes the lane because the instance has disconnected. */
+  /** Closes the lane, because the instance has disconnected or the node is closing. */
   close(): void {
     this.#isClosed = true
   }
@@ -115,11 +117,11 @@ export class InstanceLane {
     const { redis } = this.#options
     const id = job.id ?? ''
     const state = await this.#begin(id)
-    // Redis was away, or the confirmation took long. A survey puts the job back.
+    // The lock has expired: Redis could not be reached, or the confirmation took too long. A survey puts the job back into the queue.
     if (state === 'unlocked') return
     if (state === 'stale') {
       this.#isClosed ||= !this.#isHeld
-      // Back to the head of the queue, for the next connection of the instance.
+      // Puts the job back to the head of the queue, for the next connection of the instance.
       await job.moveToWait(this.token).catch(() => undefined)
       await redis.announceWork(this.instanceId)
       return
@@ -138,7 +140,7 @@ export class InstanceLane {
     while (!this.#isClosed && !this.#isHeld) {
       const state = await redis.begin(id, queueKey, this.token, this.epoch, now())
       if (state !== 'joining') return state
-      // Its submission is about to be confirmed, or given up.
+      // The submission is not confirmed yet. Soon it is either confirmed or dropped.
       await pause(JOIN_PAUSE_MS)
     }
     return 'stale'
@@ -152,7 +154,7 @@ export class InstanceLane {
       await endStray(
         found,
         { redis, queue, token: this.token, now: this.#options.now },
-        'it was not connected any more',
+        'its connection was lost before the first command',
       )
       await finishJob(job, this.token)
       return
@@ -163,7 +165,7 @@ export class InstanceLane {
         queue,
         token: this.token,
         write: (write) => redis.record(task.id, queue, this.token, write),
-        onLost: () => void tasks.cancelTask(task.id, 'another connection of the instance has it'),
+        onLost: () => void tasks.cancelTask(task.id, 'this connection of the instance does not run the task any more'),
       },
       seq,
     )
@@ -202,7 +204,7 @@ interface Fence {
   readonly now: () => number
 }
 
-/** Ends a task whose connection was lost while it ran, as cancelled if a cancellation was requested. */
+/** Ends a task whose connection was lost while it ran. It ends as cancelled if someone has asked to cancel it, and otherwise as failed. */
 async function endStray(found: ClusterTask, { redis, queue, token, now }: Fence, why: string): Promise<void> {
   const { task, message } = endTask(
     found,
@@ -217,8 +219,8 @@ async function endStray(found: ClusterTask, { redis, queue, token, now }: Fence,
 }
 
 /**
- * Settles an active job whose connection is gone; `token` holds its lock. A task that has begun fails, because it may have had effects (promise N4). One
- * that has not begun goes back to the head of its queue.
+ * Settles an active job whose connection was lost. A task that has started fails, because it may have had effects (promise N4). A task that has not
+ * started goes back to the head of its queue. `token` must hold the lock of the job.
  */
 export async function settleStray(
   job: Job<TaskJob>,
@@ -236,7 +238,7 @@ export async function settleStray(
   await redis.announceWork(instanceId)
 }
 
-/** Removes a job from the queue. If another token holds its lock, its owner removes it. */
+/** Removes a job from the queue. If another token holds its lock, the holder of that token removes the job. */
 async function finishJob(job: Job<TaskJob>, token: string): Promise<void> {
   await job.moveToCompleted(null, token, false).catch(() => undefined)
 }

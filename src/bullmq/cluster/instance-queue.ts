@@ -1,8 +1,8 @@
-/** The BullMQ queue of an instance. Jobs are fetched by hand, so that all queues of a node share one connection. */
+/** The BullMQ queue of one instance. The node fetches jobs itself instead of letting BullMQ run them, so that all queues share one connection. */
 import { createRedisBackend, Queue, Worker, type Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 
-/** The data of a job. The task itself is a record of the cluster. */
+/** The data of a job: only the id of the task. The task itself is a hash in Redis. */
 export interface TaskJob {
   readonly task: string
 }
@@ -10,24 +10,24 @@ export interface TaskJob {
 export interface InstanceQueue {
   /** Limits the queue to one active job. */
   prepare(): Promise<unknown>
-  /** Adds a task to the end of the queue. Adding the same id again is a no-op. */
+  /** Adds a task to the end of the queue. BullMQ ignores a second add of the same id. */
   add(taskId: string, name: string): Promise<unknown>
-  /** Fetches and locks the next job. Undefined when there is none, or one is active. */
+  /** Fetches and locks the next job. Resolves with undefined when no job waits, or when a job is active. */
   next(token: string): Promise<Job<TaskJob> | undefined>
-  /** The active jobs: at most one. */
+  /** The active jobs. There is at most one. */
   active(): Promise<Job<TaskJob>[]>
   job(taskId: string): Promise<Job<TaskJob> | undefined>
-  /** Removes a waiting job. An active one stays. */
+  /** Removes a waiting job. An active job stays. */
   remove(taskId: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Ended jobs are kept for a day, for dashboards. */
+/** How long BullMQ keeps ended jobs (one day) and how many. Only dashboards show them. */
 const KEEP = { age: 86_400, count: 100 }
-/** BullMQ's own events are only for dashboards; the cluster has its feed. */
+/** The maximum number of BullMQ's own events. Only dashboards use these events. */
 const MAX_EVENTS = 100
 
-/** @param lockMs how long a lock lasts, in ms */
+/** @param lockMs how long the lock of a fetched job lasts, in ms */
 export function createInstanceQueue(
   name: string,
   { redis, prefix, lockMs, onError }: { redis: Redis; prefix: string; lockMs: number; onError: (error: Error) => void },
@@ -41,7 +41,7 @@ export function createInstanceQueue(
   const worker = new Worker<TaskJob>(
     name,
     null,
-    // It shares a connection, because it never uses a blocking command.
+    // The worker shares the connection of the queue. This is safe, because the worker never sends a blocking command.
     { ...options, autorun: false, lockDuration: lockMs },
     (queueName, backendOptions) => createRedisBackend(queueName, backendOptions, {}),
   )

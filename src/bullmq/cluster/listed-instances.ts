@@ -1,8 +1,8 @@
-/** The list of a cluster's instances. */
+/** Lists the instances of a cluster. */
 import type { InstanceSummary } from '../../protocol/rest.js'
 import type { ClusterRedis } from './cluster-redis.js'
 
-/** The limit for the tools in one response, in bytes of JSON. */
+/** The maximum size of all tools in one list, in bytes of JSON (16 MiB). Further instances are listed without their tools. */
 const MAX_TOOLS_BYTES = 16 * 1024 * 1024
 
 export async function listInstances(redis: ClusterRedis): Promise<InstanceSummary[]> {

@@ -1,4 +1,4 @@
-/** Reads the events of followed tasks as they are written, for a host. One blocking connection serves all of them. */
+/** Reads the events of followed tasks as soon as they are written. One blocking connection serves all followed tasks of a process. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'
@@ -6,27 +6,27 @@ import { pause } from '../timing.js'
 import type { ClusterKeys } from './cluster-keys.js'
 import { toEvents, type KeptEvent } from './cluster-redis.js'
 
-/** How long one read waits, in ms. */
+/** How long Redis waits for new events in one read, in ms. */
 const BLOCK_MS = 5000
 /** The maximum number of events of a task that one read returns. */
 const BATCH = 200
-/** How long to wait after a failure, in ms. */
+/** How long the reader waits after a failed read, in ms. */
 const RETRY_MS = 100
 /** How long an entry of the wake-up stream is kept, in ms. */
 const BELL_MS = 60_000
 
 interface Reading {
-  /** The place of the last delivered event. */
+  /** The sequence number of the last delivered event. */
   last: number
   readonly tell: (event: KeptEvent) => void
 }
 
 export interface LogReaderOptions {
-  /** For commands that do not block. */
+  /** A connection for commands that do not block. */
   readonly connection: Redis
-  /** For blocking reads. */
+  /** A connection for blocking reads. */
   readonly reading: Redis
-  /** Reads the events of a task after a place. */
+  /** Reads the events of a task whose sequence numbers are greater than `after`. */
   readonly read: (taskId: string, after: number) => Promise<readonly KeptEvent[]>
   readonly keys: ClusterKeys
   readonly log: (line: string) => void
@@ -34,7 +34,7 @@ export interface LogReaderOptions {
 
 export class LogReader {
   readonly #options: LogReaderOptions
-  /** A stream that interrupts the blocking read, so that it can include another task. */
+  /** The name of a stream that only interrupts the blocking read, so that the next read includes a newly followed task. */
   readonly #bell: string
   #rung = '0-0'
   readonly #tasks = new Map<string, Set<Reading>>()
@@ -46,7 +46,7 @@ export class LogReader {
     this.#bell = `${options.keys.own}bell:${randomUUID()}`
   }
 
-  /** Calls `tell` with each event of a task in order, from the first stored one. Returns a function that stops it. */
+  /** Calls `tell` with each event of a task in order, starting with the oldest stored event. Returns a function that stops the calls. */
   follow(taskId: string, tell: (event: KeptEvent) => void): () => void {
     const one: Reading = { last: 0, tell }
     const all = this.#tasks.get(taskId) ?? new Set()
@@ -59,7 +59,7 @@ export class LogReader {
     }
   }
 
-  /** Delivers the events that are stored by now. */
+  /** Delivers all events that are already stored. */
   async catchUp(taskId: string): Promise<void> {
     this.#tell(taskId, await this.#options.read(taskId, this.#placeOf(taskId)))
   }
@@ -89,7 +89,7 @@ export class LogReader {
       } catch (error) {
         if (this.#tasks.size === 0) break
         this.#options.log(
-          `The events of tasks could not be read: ${describeFailure(error).replace(/\.$/, '')}. They are read again.`,
+          `The events of tasks could not be read: ${describeFailure(error).replace(/\.$/, '')}. Trying again.`,
         )
         await pause(RETRY_MS)
       }
@@ -109,7 +109,7 @@ export class LogReader {
     }
   }
 
-  /** Every follower of the task has received the events before this place. */
+  /** The sequence number up to which all followers of the task have received its events. */
   #placeOf(taskId: string): number {
     return Math.min(...Array.from(this.#tasks.get(taskId) ?? [], ({ last }) => last))
   }

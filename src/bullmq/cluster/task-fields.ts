@@ -1,4 +1,4 @@
-/** Command tasks as fields of a hash in Redis, and back. A command that starts or ends writes one field, not the whole task. */
+/** Converts command tasks to fields of a hash in Redis, and back. The start or end of a command writes one field instead of the whole task. */
 import { createActor } from 'xstate'
 import { commandTaskMachine } from '../../../machines/command-task.js'
 import { CommandTask, type SubmittedTask } from '../../command-tasks/command-task.js'
@@ -13,18 +13,18 @@ import {
 } from '../../protocol/command-tasks.js'
 import { toPlainData } from '../../json/plain-data.js'
 
-/** The fields of a hash. */
+/** The fields of a Redis hash. */
 export type Fields = Readonly<Record<string, string>>
 
-/** A task as a cluster keeps it. */
+/** A task as Redis stores it. */
 export interface ClusterTask {
   readonly task: Task
   readonly submitted: SubmittedTask
-  /** Its place in the order of submission, from 1. */
+  /** The number of the task in the order of submission, from 1. */
   readonly place: number
-  /** The place of its last event. */
+  /** The sequence number of the last event. */
   readonly seq: number
-  /** The reason of a requested cancellation. */
+  /** The reason of a requested cancellation, or undefined if nobody has asked to cancel the task. */
   readonly cancel: string | undefined
 }
 
@@ -37,7 +37,7 @@ export const submissionField = ({
 }: Omit<SubmittedTask, 'id' | 'createdAt'>): string =>
   JSON.stringify({ name, intention, commands, ...defined({ metadata }) })
 
-/** The part of a submission that lists show. */
+/** The part of a submission that lists of tasks show, as JSON. */
 export const summaryField = ({
   name,
   intention,
@@ -45,7 +45,7 @@ export const summaryField = ({
 }: Pick<SubmittedTask, 'name' | 'intention' | 'commands'>): string =>
   JSON.stringify({ name, intention, totalCommands: commands.length })
 
-/** The fields that `toSummary` needs. */
+/** The fields that `toSummary` reads, in this order. */
 export const SUMMARY_FIELDS = [
   'summary',
   'status',
@@ -58,7 +58,7 @@ export const SUMMARY_FIELDS = [
   'finished',
 ]
 
-/** A task without its commands; undefined when there is none. */
+/** Reads the summary of a task, without its commands. Returns undefined when the task does not exist. */
 export function toSummary(id: string, values: readonly (string | null)[]): TaskSummary | undefined {
   const [summary, status, instanceId, index, createdAt, startedAt, completedAt, , finished] = values
   if (summary === null || summary === undefined) return undefined
@@ -75,7 +75,7 @@ export function toSummary(id: string, values: readonly (string | null)[]): TaskS
   }
 }
 
-/** Reads a task; undefined when there is no such task. */
+/** Reads a task from its hash. Returns undefined when the task does not exist. */
 export function toTask(id: string, fields: Fields): ClusterTask | undefined {
   const { record, instanceId = '', status, startedAt, completedAt, duration, error, cancel } = fields
   if (record === undefined) return undefined
@@ -102,13 +102,13 @@ export function toTask(id: string, fields: Fields): ClusterTask | undefined {
   return { task, submitted, place: Number(fields['place']), seq: Number(fields['seq']), cancel }
 }
 
-/** The stored state of one command. */
+/** The field with the state of one command. */
 export function commandField({ commands }: Task, index: number): Fields {
   const { status, startedAt, completedAt, result, error } = commands[index] ?? {}
   return { [`c${index}`]: JSON.stringify({ status, startedAt, completedAt, result, error }) }
 }
 
-/** The stored state of a task, without its commands. */
+/** The fields with the state of a task, without its commands. */
 export const statusFields = ({
   status,
   startedAt,
@@ -126,7 +126,7 @@ export const statusFields = ({
   ...(error !== undefined && { error: JSON.stringify(error) }),
 })
 
-/** The fields of a task that has ended, including the running commands that its end has skipped. */
+/** The fields of a task that has ended. They include the commands that were running when the task ended, because their status has changed to skipped. */
 export const endFields = (task: Task): Fields => ({
   ...statusFields(task),
   ...Object.fromEntries(
@@ -136,13 +136,13 @@ export const endFields = (task: Task): Fields => ({
   ),
 })
 
-/** Ends a task that does not run, with the same state machine as a running one. */
+/** Ends a task that is not running. It uses the same state machine as a running task. */
 export function endTask(
   { task, submitted, place }: ClusterTask,
   end: (task: CommandTask) => void,
   now: number,
 ): { readonly task: Task; readonly message: TaskCompleteMessage } {
-  // The clock of the node that started it may be ahead of this one's.
+  // The task may have been started by another node whose clock is ahead. The end must not be earlier than the start.
   const at = Math.max(now, task.startedAt ?? task.createdAt)
   const ref = createActor(commandTaskMachine, { input: { totalCommands: submitted.commands.length } }).start()
   let message: TaskCompleteMessage | undefined

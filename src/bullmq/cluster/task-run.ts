@@ -1,4 +1,4 @@
-/** A task that runs on this node: writes its events in order, while this node holds the lock (promise N1). */
+/** Records a task that runs on this node: writes its events to Redis in order, while this node holds the lock of the job (promise N1). */
 import type { Task, TaskCompleteMessage, TaskProgressMessage } from '../../protocol/command-tasks.js'
 import { isReport, KeptReports } from '../../command-tasks/kept-reports.js'
 import { resultBytes } from '../../command-tasks/task-bytes.js'
@@ -7,27 +7,29 @@ import { eventWithInlineResults } from '../../task-backend/inline-results.js'
 import type { TaskWrite } from './cluster-redis.js'
 import { commandField, endFields, statusFields, type Fields } from './task-fields.js'
 
-/** The maximum number of events that wait to be written, besides starts and ends of commands. */
+/** The maximum number of progress reports that wait to be written. Starts and ends of commands do not count. */
 const MAX_WAITING_REPORTS = 100
 
 export interface TaskRunOptions {
   readonly taskId: string
-  /** The prefix of BullMQ's keys of its queue. */
+  /** The prefix of BullMQ's keys of the queue. */
   readonly queue: string
   readonly token: string
   readonly write: (write: TaskWrite) => Promise<'ok' | 'over' | 'stale'>
-  /** Called when another connection has the task, or it has ended. Later events of this run are dropped. */
+  /**
+   * Called when this node has lost the task: another connection has it, it has ended, or Redis refused a write. Later events of this run are dropped.
+   */
   readonly onLost: () => void
 }
 
-/** How a run ended on this node. */
+/** How the run ended: its end was written, or this node has lost the task. */
 export type RunEnd = 'ended' | 'lost'
 
 export class TaskRun {
   readonly taskId: string
   readonly queue: string
   readonly token: string
-  /** Resolves when the end is written, or when another connection has the task. */
+  /** Resolves when the end is written, or when this node has lost the task. */
   readonly settled: Promise<RunEnd>
   readonly #options: TaskRunOptions
   #settle: (end: RunEnd) => void = () => undefined
@@ -38,12 +40,12 @@ export class TaskRun {
   #isEnd = false
   #isWriting = false
   #isOver = false
-  /** The stored reports, by place. */
+  /** The reports that Redis keeps. When there are too many, the oldest are deleted with the next write. */
   readonly #reports = new KeptReports<{ readonly seq: number }>(({ seq }) => this.#dropped.push(seq))
   #dropped: number[] = []
   #waitingReports = 0
 
-  /** @param seq the place of the last event of the task */
+  /** @param seq the sequence number of the last event of the task */
   constructor(options: TaskRunOptions, seq: number) {
     const { taskId, queue, token } = options
     this.taskId = taskId
@@ -58,7 +60,7 @@ export class TaskRun {
   progress(message: TaskProgressMessage, task: Task | undefined): void {
     if (this.#isOver) return
     if (isReport(message)) {
-      // When Redis falls behind, reports are dropped, but never a start or an end.
+      // When Redis is slow, reports are dropped. Starts and ends of commands are never dropped.
       if (this.#waitingReports >= MAX_WAITING_REPORTS) return
       this.#waitingReports += 1
       this.#reports.add({ seq: this.#seq + 1 }, message)
@@ -77,7 +79,7 @@ export class TaskRun {
     this.#append(message)
   }
 
-  /** Another connection has the task. */
+  /** Stops recording, because this node has lost the task. */
   lose(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -96,7 +98,7 @@ export class TaskRun {
 
   async #write(): Promise<void> {
     this.#isWriting = true
-    // Yields once, so that all events of one change become one write.
+    // Waits for the end of the tick, so that all events of one change become one write.
     await Promise.resolve()
     while (this.#events.length > 0 && !this.#isOver) {
       const write: TaskWrite = {

@@ -1,8 +1,8 @@
-/** The time limit of requests while Redis is away. */
+/** The time limit of requests to Redis. */
 import { elapsedMs, withTimeLimit, type Clock } from '../../clock.js'
 import { AgentTasksError } from '../../errors.js'
 
-/** Returns a function that rejects a promise which takes longer, because Redis is away. */
+/** Returns a function that rejects with `UNAVAILABLE` when a promise has not settled after `ms` milliseconds. */
 export function withLimit(clock: Clock, ms: number) {
   return <T>(promise: Promise<T>): Promise<T> => {
     const since = elapsedMs(clock)

@@ -37,18 +37,18 @@ describe('what a Redis says about itself', () => {
     expect(judge({}, 'everysec')['appendfsync']).toEqual({
       state: 'note',
       detail:
-        'everysec: up to two seconds are lost when its machine ends, or when Redis is killed while its disk is busy.',
+        'everysec: the writes of up to two seconds are lost when the machine fails, or when Redis is killed while its disk is busy.',
     })
   })
 
   it('says what is lost without each setting', () => {
     expect(judge({ policy: 'allkeys-lru' })['maxmemory-policy']).toMatchObject({
       state: 'lossy',
-      detail: expect.stringContaining('Redis drops tasks that it has accepted') as string,
+      detail: expect.stringContaining('it deletes tasks that it has accepted') as string,
     })
     expect(judge({ aof: '0' })['appendonly']).toMatchObject({
       state: 'lossy',
-      detail: expect.stringContaining('the tasks since its last snapshot are lost') as string,
+      detail: expect.stringContaining('it loses all tasks since its last snapshot') as string,
     })
     expect(judge({}, 'no')['appendfsync']).toMatchObject({ state: 'lossy' })
   })

@@ -8,7 +8,7 @@ describe('a time limit', () => {
   })
 
   it('rejects when the time has passed', async () => {
-    await expect(within(-1, new Promise(() => undefined))).rejects.toThrow('Redis did not answer in time.')
+    await expect(within(-1, new Promise(() => undefined))).rejects.toThrow('Redis did not answer within 0 ms.')
   })
 })
 

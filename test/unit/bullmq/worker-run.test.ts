@@ -78,7 +78,7 @@ describe('a run on a worker', () => {
   it.each([
     ['was cancelled before', () => ['not needed', null, [], []], 'not needed'],
     ['was cancelled without a reason', () => ['', null, [], []], /aborted/],
-    ['is no longer its own', () => null, /^The worker was away for longer than its lock, or Redis has lost the job\.$/],
+    ['is no longer its own', () => null, /^The worker lost the lock of this job: /],
   ])('W3: does not start when it %s', async (_what, answer, message) => {
     const { run } = open({ BEGIN_RUN: answer })
     await expect(runOn(run, never)).rejects.toThrow(message)
@@ -144,7 +144,7 @@ describe('a run on a worker', () => {
     await vi.advanceTimersByTimeAsync(1)
     await ended
     expect(of('WRITE').map(({ values }) => values['write'])).toEqual(['mine:1', 'mine:1'])
-    expect(lines).toEqual(['Task t: what its run says cannot be written: OOM'])
+    expect(lines).toEqual(['Task t: output or progress cannot be written to Redis: OOM'])
   })
 
   it('W1: that has lost its lock is stopped, says so once, and writes nothing more', async () => {
@@ -158,7 +158,7 @@ describe('a run on a worker', () => {
     })
     expect(of('WRITE')).toHaveLength(1)
     expect(lines).toEqual([
-      'Task t: this worker was away for longer than its lock, or Redis has lost the job. The run is stopped, and its end does not count.',
+      'Task t: the worker lost the lock of this job, because it had no connection to Redis for too long, or because Redis has lost the job. The run is stopped, and its result is discarded.',
     ])
   })
 

@@ -36,7 +36,7 @@ describe('agent-tasks worker', () => {
   it('refuses a Redis of others without a password, and does not show one', async () => {
     const { exitCode, stderr } = await worker({ subagents: [subagent] }, '--connection', 'redis://redis.example')
     expect(exitCode).toBe(2)
-    expect(stderr).toContain('expected a Redis with a password, or one on a loopback address')
+    expect(stderr).toContain('expected a Redis with a password or on a loopback address')
     const hidden = await worker({ subagents: [subagent] }, '--connection', 'http://:secret@redis.example')
     expect(hidden.exitCode).toBe(2)
     expect(hidden.stderr).not.toContain('secret')

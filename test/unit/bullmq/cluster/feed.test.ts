@@ -115,7 +115,7 @@ it('N3: reads again from where it was when a read has failed, and says why; not 
   await vi.advanceTimersByTimeAsync(100)
   const second = await read()
   expect(second.from).toBe('7-0')
-  expect(lines).toEqual(['The feed of the cluster could not be read: It was reset. It is read again.'])
+  expect(lines).toEqual(['The feed of the cluster could not be read: It was reset. Trying again.'])
   feed.close()
   second.answer(new Error('It was closed.'))
   await new Promise((resolve) => setImmediate(resolve))
