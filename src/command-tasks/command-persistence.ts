@@ -1,8 +1,9 @@
 /**
- * Keeps a store in step with one task manager (promise K12): its tasks, and the remote workers that may reconnect.
+ * Stores the state of one task manager (promise K12): its tasks, and the remote workers that may reconnect.
  *
- * The changes of a tick are one write, which precedes their events, the start of commands, and the answers to submissions. A task and the outcomes
- * of its commands are separate rows, so that the end of a command does not rewrite its whole task.
+ * All changes of a tick are one write. Events, the start of commands and answers to submissions wait for this write. A task and the outcome of each of
+ * its
+ * commands are separate rows, so that the end of a command does not rewrite the whole task.
  */
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
@@ -28,19 +29,19 @@ export interface CommandPersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: (error: unknown) => void
-  /** Holds events back until their change is stored. */
+  /** Holds back the events of a change until the change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
 }
 
 export class CommandPersistence {
-  /** Receives tasks that are no longer retained. */
+  /** Writes deleted tasks to the history of the store. */
   readonly past: PastTasks
-  /** The instances that an earlier process paused, and since when, in ms since the epoch. */
+  /** The instances that an earlier process paused, and when, in ms since the epoch. */
   readonly paused: ReadonlyMap<string, number>
   #workers: readonly StoredInstance[]
   readonly #writer: StoreWriter
   readonly #close: () => void | Promise<void>
-  /** The name of the store in errors. */
+  /** The name of the store in error messages. */
   readonly #name: string
   readonly #rows = new StoreSync<StoredItems>({
     commandTasks: { rowOf: (item) => (item instanceof CommandTask ? taskRow(item) : item) },
@@ -48,17 +49,21 @@ export class CommandPersistence {
     instances: { rowOf: (worker) => worker },
     featureStates: { rowOf: (state) => state },
   })
-  /** Tasks that could not be stored. */
+  /** Submitted tasks that could not be stored. */
   readonly #withdrawn = new WeakSet<CommandTask>()
   /** The size of each stored worker, in bytes of JSON. */
   readonly #workerBytes = new Map<string, number>()
   #contents: ContentsOf<'command tasks'> | undefined
-  /** The last assigned place in the order of submission. */
+  /** The number of the task that was submitted last, in this process or an earlier one. */
   #lastPlace = 0
-  /** The row that keeps the last place after its task was deleted, because ids must not repeat. */
+  /** The id of the row that stores `#lastPlace` when its task was deleted. Without this row, the next process would use the same task ids again. */
   #placeholder: string | undefined
 
-  /** Opens the store. @throws StoreInUseError, StoreError */
+  /**
+   * Opens the store.
+   * @throws StoreInUseError when another process has the store
+   * @throws StoreError when the store cannot be read
+   */
   constructor({ store, clock, report, outbox }: CommandPersistenceOptions) {
     const { contents, close } = useStore(store, 'command tasks')
     this.#name = store.name ?? 'the store'
@@ -71,7 +76,10 @@ export class CommandPersistence {
     this.#writer = new StoreWriter({ store, clock, report, outbox, pending: this.#rows })
   }
 
-  /** The tasks of an earlier process, in the order of submission; they are released afterwards. @throws StoreError for an invalid row */
+  /**
+   * Returns the tasks of an earlier process, in the order of submission. A second call returns no tasks.
+   * @throws StoreError for an invalid row
+   */
   takeTasks(): readonly RestoredTask[] {
     const { commandTasks = [], commands = [] } = this.#contents ?? {}
     for (const { id, seq, status } of commandTasks) {
@@ -86,7 +94,7 @@ export class CommandPersistence {
     )
   }
 
-  /** The last assigned place in the order of submission, in this process or before. */
+  /** The number of the task that was submitted last, in this process or an earlier one. */
   get lastPlace(): number {
     return this.#lastPlace
   }
@@ -96,7 +104,7 @@ export class CommandPersistence {
     return this.#writer.isFailing
   }
 
-  /** Stores a submitted task. It is accepted when it is stored; otherwise no part of it may be written. */
+  /** Stores a submitted task. Calls `onStored` when the task is stored. If the write fails, calls `onRefused`, which must `withdraw` the task. */
   submit(task: CommandTask, { onStored, onRefused }: Required<Pick<StoreWait, 'onStored' | 'onRefused'>>): void {
     this.note(task)
     this.#writer.after({
@@ -111,41 +119,41 @@ export class CommandPersistence {
     })
   }
 
-  /** Removes a submission that could not be stored. */
+  /** Removes the rows of a submitted task that could not be stored. */
   withdraw(task: CommandTask): void {
     this.#withdrawn.add(task)
     this.#rows.prune('commandTasks', task.id)
     task.commands.forEach((_, index) => this.#rows.prune('commands', commandRowId(task.id, index)))
   }
 
-  /** Resolves when the changes so far are stored. Rejects with StoreError when they cannot be stored now. */
+  /** Resolves when all changes until now are stored. Rejects with StoreError when they cannot be stored at present. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
 
-  /** A task has changed, or one of its commands has ended. */
+  /** Notes that a task has changed, or that its command with this index has ended. The change is stored at the end of the tick. */
   note(task: CommandTask, index?: number): void {
     if (this.#withdrawn.has(task)) return
     if (index === undefined) this.#rows.put('commandTasks', task.id, task)
     else this.#rows.put('commands', commandRowId(task.id, index), { task, index })
   }
 
-  /**
-   * Deletes a task that is no longer retained. Its end was delivered, so it is stored completely. Its rows stay until the history has it, so that a
-   * crash does not lose it.
-   */
+  /** Moves an ended task to the history of the store. Its rows are deleted only after the history has the task, so that a crash does not lose it. */
   forget(task: CommandTask): void {
     if (this.#withdrawn.has(task)) return
     const { id } = task
     const row = forgottenRow(task)
-    // V8 would keep the task alive for the callback.
+    // The ids are computed here, because a callback that uses `task` would keep the whole task in memory until the history has it.
     const commands = task.commands.flatMap(({ completedAt }, index) =>
       completedAt === undefined ? [] : [commandRowId(id, index)],
     )
     this.past.add(pastCommandTask(task.record), () => this.#removeRows(row, commands))
   }
 
-  /** @param row replaces the task if it has the last place */
+  /**
+   * Deletes the rows of a task.
+   * @param row a row without content; it replaces the task if that was submitted last
+   */
   #removeRows(row: StoredCommandTask, commands: readonly string[]): void {
     for (const id of commands) this.#rows.prune('commands', id)
     if (row.seq === this.#lastPlace) {
@@ -162,7 +170,7 @@ export class CommandPersistence {
     this.#writer.flush()
   }
 
-  /** The workers that an earlier process registered; they are released afterwards. */
+  /** Returns the workers that an earlier process registered. A second call returns no workers. */
   takeWorkers(): readonly StoredInstance[] {
     const workers = this.#workers
     this.#workers = []
@@ -170,10 +178,11 @@ export class CommandPersistence {
   }
 
   /**
-   * Stores the registration of a worker before it is answered. Above the byte limit it is stored without its tools, which a worker can send
-   * again in its `hello`.
-   * @returns false, without a change, when too many workers are stored
-   * @throws StoreError when it cannot be stored now
+   * Stores the registration of a worker. If all registrations together would exceed 16 MiB, the list of tools is left out. The worker can send the list
+   * again
+   * when it connects.
+   * @returns true; false, without a change, when 10,000 workers are stored already
+   * @throws StoreError when the registration cannot be stored at present
    */
   async addWorker(row: StoredInstance): Promise<boolean> {
     if (this.#workerBytes.size >= MAX_WORKERS) return false
@@ -194,37 +203,37 @@ export class CommandPersistence {
     return true
   }
 
-  /** Deletes the registration of an instance that is gone, if it was a worker. */
+  /** Deletes the registration of a worker that is gone. Does nothing for other instances. */
   removeWorker(id: string): void {
     if (!this.#workerBytes.delete(id)) return
     this.#rows.remove('instances', id)
     this.#writer.flush()
   }
 
-  /** Whether everything is stored. Otherwise a write is under way or follows at the end of this tick. */
+  /** Whether everything is stored. If not, a write is under way, or follows at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Calls `run` after the attempt to store the changes so far. */
+  /** Calls `run` when the changes until now are stored, or could not be stored. */
   afterWrite(run: (isStored: boolean) => void): void {
     this.#writer.after({ onStored: () => run(true), onRefused: () => run(false) })
   }
 
-  /** Writes what can be written, also to the history, and releases the store. Other changes are lost. */
+  /** Makes a last attempt to write all changes, also to the history, and then closes the store. */
   async close(): Promise<void> {
     await this.past.flush()
     await this.#writer.close()
     await this.#close()
   }
 
-  /** Releases the store without a write. */
+  /** Closes the store without a write. */
   abandon(): void {
     void this.#close()
   }
 }
 
-/** The sources of the rows. Every text and result of a command task is limited in bytes of JSON. */
+/** The objects from which the rows of each table are made. */
 interface StoredItems {
   readonly commandTasks: CommandTask | StoredCommandTask
   readonly commands: { readonly task: CommandTask; readonly index: number }
@@ -234,12 +243,12 @@ interface StoredItems {
 
 const PAUSES = 'paused-instances'
 
-/** The instance that a row pauses, and since when; an empty list for another row. */
+/** Reads the row of a paused instance. Returns an empty list for a row of another feature. */
 function readPause({ id, feature, data }: StoredFeatureState): [string, number][] {
   const { since } = Object(data) as { readonly since?: unknown }
   return feature === PAUSES && typeof since === 'number' ? [[id.slice(PAUSES.length + 1), since]] : []
 }
 
-/** The limits for stored workers: their number, and the size of their registrations in bytes of JSON (16 MiB). */
+/** The maximum number of stored workers, and the maximum size of all their registrations in bytes of JSON (16 MiB). */
 const MAX_WORKERS = 10_000
 const MAX_WORKER_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-/** A command in flight: it is started through the engine, has a time limit, and may be aborted (promises S4 and S5). */
+/** Runs one command: starts it through the engine, limits its time, and aborts it if its task ends early (promises S4 and S5). */
 import type { CommandFailure } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { clearLongTimeout, setLongTimeout, type Clock, type LongTimer } from '../clock.js'
@@ -16,34 +16,34 @@ import type { OperationEnd, Telemetry, TraceContext } from '../protocol/telemetr
 import { describeFailure } from '../protocol/outcomes.js'
 import type { CommandTask } from './command-task.js'
 
-/** What follows a change: a message is emitted, or a late result is reported. */
+/** What is delivered after a change: a message for listeners, or the fact that a result came too late. */
 export type OutboxItem =
   | TaskProgressMessage
   | TaskCompleteMessage
   | InstancePauseMessage
   | { readonly type: 'late_result'; readonly taskId: string }
 
-/** The settings that all commands of a task manager share. Durations in ms. */
+/** The settings that all commands of a task manager share. Durations are in ms. */
 export interface CommandSettings {
   readonly clock: Clock
   readonly engine: Engine
   readonly outbox: ManagerOutbox<OutboxItem>
-  /** Calls `run` when the changes are stored; immediately without a store. Inside a batch. */
+  /** Calls `run` when all changes until now are stored; without a store, at once. */
   readonly whenStored: (run: () => void) => void
   readonly telemetry?: Telemetry | undefined
-  /** The span that submitted each task; with telemetry. */
+  /** The span in which each task was submitted. Undefined without telemetry. */
   readonly traces?: WeakMap<CommandTask, TraceContext> | undefined
-  /** How long an aborted command may take to settle. */
+  /** How long the lane waits until an aborted command settles. */
   readonly abortGraceMs: number
-  /** The time limit of a command. A command may have a shorter one. */
+  /** The time limit of a command. A command may set a shorter limit. */
   readonly commandTimeout: number
 }
 
-/** Called inside a change of the outbox. */
+/** Receives the end of a command. The methods run inside `outbox.batch`, so events follow after the change. */
 export interface CommandRunListener {
-  /** The command has settled, or was abandoned after its grace period. */
+  /** The command has settled, or its grace period after an abort has passed. */
   onSettled(): void
-  /** The time limit has passed. */
+  /** The time limit of the command has passed. */
   onTimedOut(): void
 }
 
@@ -59,7 +59,9 @@ export class CommandRun {
   #isGivenUp = false
   #hasSettled = false
 
-  /** Starts the next command of a task, after its start was stored and its instance has ended the calls of an earlier connection. */
+  /**
+   * Starts the next command of a task. The call begins when the start is stored, and when calls over an earlier connection of the instance have ended.
+   */
   constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
     this.task = task
     this.#settings = settings
@@ -71,7 +73,7 @@ export class CommandRun {
     this.#startWhenFree()
   }
 
-  /** Resolves when the command has settled, or was abandoned after its grace period. */
+  /** Resolves when the command has settled, or its grace period after an abort has passed. */
   get settled(): Promise<unknown> {
     return this.#run?.settled ?? Promise.resolve()
   }
@@ -84,15 +86,16 @@ export class CommandRun {
     })
   }
 
-  /** Aborts the command, because its task has ended and its result is not used. */
+  /** Aborts the command, because its task has ended. A result that arrives later is dropped. */
   giveUp(): void {
     this.#isGivenUp = true
     const run = this.#run
     clearLongTimeout(this.#settings.clock, this.#timer)
     if (run === undefined) queueMicrotask(() => this.#settle({ type: 'skipped' }))
-    // Abort listeners are code of the host, so they run isolated.
+    // Abort listeners are code of the host. They run after the change, where their errors cannot interrupt it.
     else {
-      const abort = (): void => run.abort(new DOMException('The command was given up.', 'AbortError'))
+      const abort = (): void =>
+        run.abort(new DOMException('The command was aborted, because its task has ended.', 'AbortError'))
       this.#settings.outbox.callAfterWrite(abort, 'runner')
     }
   }
@@ -168,13 +171,17 @@ export class CommandRun {
     return outcome.type === 'returned' ? { output: outcome.value } : { errorType: 'cancelled' }
   }
 
-  /** An error of an aborted command is expected. */
+  /** Reports a result that arrived after the command was aborted. Errors are not reported, because aborted commands normally throw. */
   #reportLate(outcome: Outcome): void {
     if (outcome.type === 'returned') this.#settings.outbox.push({ type: 'late_result', taskId: this.task.id })
   }
 }
 
-/** An instance of the host without this method must not block the lane. */
+/**
+ * Returns a promise for the end of all calls over an earlier connection, if there may be such calls. If the instance is implemented by the host and
+ * throws
+ * here, the command starts at once.
+ */
 function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
   try {
     return entry?.instance.connection?.freed?.()
@@ -183,7 +190,7 @@ function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
   }
 }
 
-/** An engine that refuses work must not block the lane. */
+/** Starts a run. If the engine throws, the command fails with this error, so that the lane continues. */
 function startRun(engine: Engine, work: Work): Run {
   try {
     return engine.start(work)
@@ -192,7 +199,7 @@ function startRun(engine: Engine, work: Work): Run {
   }
 }
 
-/** The maximum length of a failed command's message, and of its code, in characters. */
+/** The maximum length of the message and of the code of a failed command, in characters. */
 const MAX_MESSAGE = 10_000
 const MAX_CODE = 256
 

@@ -1,4 +1,4 @@
-/** One command task: its record, its actor (`machines/command-task.ts`) and the messages about it (promises S1 and S2). */
+/** One command task: its record, its state machine (`machines/command-task.ts`) and the messages about it (promises S1 and S2). */
 import type { TraceContext } from '../protocol/telemetry.js'
 import type { CommandFailure, CommandTaskEvent, CommandTaskRef } from '../../machines/command-task.js'
 import type { TaskProgress } from '../../machines/records.js'
@@ -11,41 +11,41 @@ import { completeMessage, progressMessage, type LiveTask, type TaskEnd } from '.
 /** The fields of a task that its submission sets. */
 export type SubmittedTask = Pick<LiveTask, 'id' | 'name' | 'intention' | 'commands' | 'createdAt' | 'metadata'>
 
-/** A request that returns the same answer when it is repeated. */
+/** A submission with an idempotency key. A repeated request receives the same answer. */
 export interface SubmitRequest {
-  /** The client, and its idempotency key. */
+  /** The client together with its idempotency key. */
   readonly key: string
-  /** The requested instance. */
+  /** The instance that the client named. */
   readonly instanceId?: string | undefined
-  /** The answer. */
+  /** The position in the queue that the client received as answer. */
   readonly queuePosition: number
 }
 
-/** The origin of a task, and its instance. */
+/** Where a task comes from, and the instance that runs it. */
 export interface CommandTaskOrigin {
-  /** Its place in the order of submission, from 1. */
+  /** The number of the task in the order of submission, from 1. */
   readonly place: number
   /** The id of the instance that runs it. */
   readonly instanceId: string
-  /** The instance that it was submitted to, because another one may have the same id later. Undefined for a task of an earlier process. */
+  /** The connection of the instance at submission, because another instance may use the same id later. Undefined for a task of an earlier process. */
   readonly instance?: InstanceEntry | undefined
-  /** The state from an earlier process. */
+  /** The state that an earlier process has stored. */
   readonly restored?: Task | undefined
-  /** The request that submitted it, if it may be repeated. */
+  /** The request that submitted the task, if it has an idempotency key. */
   readonly request?: SubmitRequest | undefined
-  /** The size of the submission, which is part of the byte budget. */
+  /** The size of the submission in bytes of JSON. It counts toward the byte limits. */
   readonly bytes: number
 }
 
 /** The services that all tasks of a manager share. */
 export interface CommandTaskHost {
   readonly budget: TaskBudget
-  /** The time of day. */
+  /** The time of day, in ms since the epoch. */
   now(): number
   /** A monotonic time, in ms. */
   elapsed(): number
   emit(message: TaskProgressMessage | TaskCompleteMessage): void
-  /** Called after a change of the task. With `index`, that command has ended. */
+  /** Called after a change of the task. If `index` is given, the command with this index has ended. */
   onChange(task: CommandTask, index?: number): void
 }
 
@@ -53,15 +53,15 @@ export class CommandTask {
   readonly id: string
   readonly instanceId: string
   readonly place: number
-  /** The submission, with pending commands. */
+  /** The task at its submission, when all commands were pending. */
   readonly submitted: SubmittedTask
   readonly request: SubmitRequest | undefined
-  /** The span of its first command. */
+  /** The span of the first command. */
   trace: TraceContext | undefined
   readonly #host: CommandTaskHost
-  /** Frozen, and replaced on a change. */
+  /** Each command is frozen. A change replaces it with a new object. */
   readonly #commands: TaskCommand[]
-  /** Undefined after the end, because an actor is larger than the rest of the task, which is kept for a while. */
+  /** Undefined after the end of the task. Ended tasks are kept for a while, and the actor would need more memory than the rest of the task. */
   #ref: CommandTaskRef | undefined
   #bytes: number
   #instance: InstanceEntry | undefined
@@ -71,7 +71,7 @@ export class CommandTask {
   #currentCommandIndex = 0
   #record: Task | undefined
 
-  /** @param ref its actor; undefined for a task that ended in an earlier process */
+  /** @param ref the actor of the task; undefined for a task that ended in an earlier process */
   constructor(
     submitted: SubmittedTask,
     origin: CommandTaskOrigin,
@@ -92,22 +92,22 @@ export class CommandTask {
     if (restored !== undefined) this.#restore(restored)
   }
 
-  /** The instance that runs it; undefined while it waits for one. */
+  /** The instance that runs the task. Undefined while a task of an earlier process waits for its instance to connect. */
   get instance(): InstanceEntry | undefined {
     return this.#instance
   }
 
-  /** Whether a command of it has started. */
+  /** Whether a command of the task has started. */
   get hasStarted(): boolean {
     return this.#startedAt !== undefined
   }
 
-  /** The commands as they are now. */
+  /** The current state of the commands. */
   get commands(): readonly TaskCommand[] {
     return this.#commands
   }
 
-  /** Its size, in bytes of JSON. */
+  /** The size of the task with its results, in bytes of JSON. */
   get bytes(): number {
     return this.#bytes
   }
@@ -116,7 +116,7 @@ export class CommandTask {
     return this.#end !== undefined
   }
 
-  /** A frozen snapshot, which is made on first use. */
+  /** A frozen snapshot of the task. */
   get record(): Task {
     this.#record ??= Object.freeze({
       ...this.submitted,
@@ -145,12 +145,12 @@ export class CommandTask {
     return { index, command }
   }
 
-  /** Emits the progress of a running command. */
+  /** Emits a progress report of a running command. */
   report(index: number, progress: TaskProgress): void {
     this.#host.emit(progressMessage(this, index, this.#host.now(), progress))
   }
 
-  /** A result that is too large to be kept fails the command. */
+  /** Ends a command with its result. If the result is too large to be kept, the command fails instead. */
   succeed(index: number, result: unknown): void {
     const problem = this.#keep(result)
     if (problem !== undefined) this.fail(index, { code: 'RESULT_TOO_LARGE', message: problem })
@@ -161,23 +161,23 @@ export class CommandTask {
     this.#endCommand(index, { status: 'error', error }, { type: 'command.failed', error })
   }
 
-  /** Returns false when the task has already ended. */
+  /** Cancels the task. Returns false when the task has already ended. */
   cancel(why: string | undefined): boolean {
     const message = why === undefined ? 'Task cancelled' : `Task cancelled: ${why}`
     return this.#send({ type: 'task.cancel', error: { code: 'CANCELLED', message } })
   }
 
-  /** The instance that it was waiting for has connected. */
+  /** Assigns the instance that has connected. Only a task of an earlier process waits for its instance. */
   adopt(instance: InstanceEntry): void {
     this.#instance ??= instance
   }
 
-  /** The instance was lost, or did not come back. */
+  /** Fails the task, because its instance was lost or did not connect in time. */
   lose(message = `${this.#instanceName()} disconnected`): void {
     this.#send({ type: 'instance.lost', error: { code: 'INSTANCE_DISCONNECTED', message } })
   }
 
-  /** Fails the command that was in flight when the process ended. */
+  /** Fails the command that was running when the earlier process ended. */
   interrupt(): void {
     this.fail(this.#nextIndex(), { code: 'INTERRUPTED', message: INTERRUPTED })
   }
@@ -190,7 +190,7 @@ export class CommandTask {
       const { status, duration, error } = task
       this.#end = { status, completedAt, duration, ...defined({ error }) } as TaskEnd
     } else if (startedAt !== undefined) {
-      // The time between its last activity and the crash is unknown.
+      // The time between the last stored change and the crash is unknown, so it does not count toward the duration.
       const last = Math.max(startedAt, ...task.commands.map((command) => command.completedAt ?? 0))
       this.#startedElapsed = this.#host.elapsed() - (last - startedAt)
       this.#ref?.send({ type: 'task.start' })
@@ -199,7 +199,7 @@ export class CommandTask {
     }
   }
 
-  /** The index of the current or next command. */
+  /** The index of the running command, or else of the next one. */
   #nextIndex(): number {
     return this.#ref?.getSnapshot().context.index ?? 0
   }
@@ -210,16 +210,16 @@ export class CommandTask {
     return instance.isBrowser === false ? 'Remote worker' : instanceNames[kind]
   }
 
-  /** Returns why a result cannot be kept. */
+  /** Counts the size of a result toward the limits. Returns an error message if the result is too large to be kept. */
   #keep(result: unknown): string | undefined {
     const { maxResultBytes, maxTaskBytes, maxBytes } = this.#host.budget.limits
     const bytes = resultBytes(result, maxResultBytes)
     if (bytes > maxResultBytes) return `The result has more than ${maxResultBytes} bytes of JSON.`
     if (this.#bytes + bytes > maxTaskBytes) {
-      return `The result has ${bytes} bytes of JSON: with it, the task would hold more than ${maxTaskBytes}.`
+      return `The result has ${bytes} bytes of JSON. With this result, the task would hold more than ${maxTaskBytes} bytes.`
     }
     if (!this.#host.budget.take(bytes)) {
-      return `The result has ${bytes} bytes of JSON: with it, all tasks would hold more than ${maxBytes}.`
+      return `The result has ${bytes} bytes of JSON. With this result, all tasks together would hold more than ${maxBytes} bytes.`
     }
     this.#bytes += bytes
     return undefined
@@ -240,7 +240,7 @@ export class CommandTask {
     return (this.#commands[index] = Object.freeze({ ...before, ...change }))
   }
 
-  /** Sends an event to the actor. Returns whether it has ended the task. */
+  /** Sends an event to the state machine. Returns whether the event has ended the task. */
   #send(event: CommandTaskEvent): boolean {
     if (this.#end !== undefined) return false
     this.#ref?.send(event)
@@ -262,13 +262,13 @@ export class CommandTask {
     return true
   }
 
-  /** Skips the remaining commands, and returns the error of the task. */
+  /** Marks the remaining commands as skipped. Returns the error of the task. */
   #stopCommands(given: CommandFailure, completedAt: number): TaskFailure {
     const error = Object.freeze(given)
     const failed = this.#commands.find(({ status }) => status === 'error')
     this.#commands.forEach(({ status }, index) => {
       if (status === 'pending') this.#change(index, { status: 'skipped' })
-      // The error of an aborted command distinguishes it from one that never started.
+      // An aborted command gets the error of the task. A skipped command without an error never started.
       if (status !== 'running') return
       this.#change(index, { status: 'skipped', completedAt, error })
       this.#host.onChange(this, index)
@@ -277,13 +277,13 @@ export class CommandTask {
   }
 }
 
-/** The error of a task, with the command that failed. */
+/** The error of a task, with the id of the command that failed. */
 type TaskFailure = NonNullable<TaskEnd['error']>
 
 const INTERRUPTED =
-  'The server ended while this command was in flight. It may have taken effect. Check this before you submit the remaining commands again.'
+  'The server ended while this command was running. The command may have taken effect. Check this before you submit it or the remaining commands again.'
 
-/** The name of an instance in error messages. */
+/** The names for instances in error messages. */
 const instanceNames = {
   local: 'In-process instance',
   mcp: 'MCP server instance',

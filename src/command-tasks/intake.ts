@@ -1,4 +1,4 @@
-/** Decides about submissions (promise S8): a task is accepted when it is valid, its instance is connected, and there is room for it. */
+/** Decides whether to accept a submission (promise S8). The task must be valid, its instance connected, and there must be room for the task. */
 import type { Clock } from '../clock.js'
 import type { InstanceEntry, InstanceManager } from '../instances/instance-manager.js'
 import { instanceNotFound, toolsNotFound } from '../instances/not-found.js'
@@ -18,11 +18,11 @@ export interface IntakeOptions {
   readonly clock: Clock
   /** The maximum number of unfinished tasks of an instance. */
   readonly maxQueueSize: number
-  /** The last place in the order of submission that an earlier process assigned. */
+  /** The number of the last task that an earlier process has accepted. */
   readonly lastPlace: number
 }
 
-/** An accepted task, which the caller creates. */
+/** A decision to accept a task. The caller creates the task. */
 export interface AcceptedTask {
   readonly submitted: SubmittedTask
   readonly origin: CommandTaskOrigin & { readonly instance: InstanceEntry }
@@ -30,7 +30,7 @@ export interface AcceptedTask {
 
 export class Intake {
   readonly #options: IntakeOptions
-  /** The last assigned place in the order of submission. */
+  /** The number of the last accepted task. */
   #lastPlace: number
 
   constructor(options: IntakeOptions) {
@@ -38,7 +38,7 @@ export class Intake {
     this.#lastPlace = options.lastPlace
   }
 
-  /** Decides about a submission, or repeats the answer to an earlier one with the same key. A refusal changes no state. */
+  /** Decides about a submission. If a task with the same idempotency key exists, returns the earlier answer. A refusal changes no state. */
   decide(message: TaskSubmitMessage, key: string | undefined): AcceptedTask | SubmitResult {
     const read = readSubmission(message)
     if ('error' in read) return read
@@ -77,18 +77,21 @@ export class Intake {
     return refusal('INVALID_INSTANCE', instanceNotFound(instanceId, ids))
   }
 
-  /** The first connected instance that has all tools, or else the first whose tools are not known. */
+  /**
+   * Returns the first connected instance that has all tools of the commands. If there is none, returns the first one whose tools may have changed or are
+   * unknown.
+   */
   #instanceWith(commands: readonly { readonly tool_name: string }[]): InstanceEntry | SubmitRefusal {
     const connected = this.#options.instances.list().filter(({ isConnected }) => isConnected)
     const [only] = connected
     if (only === undefined) return refusal('NO_INSTANCE', 'No instance is connected')
-    // Its commands before the one with an unknown tool run, as if it had been named.
+    // With a single instance, the task is accepted even if a tool is missing. The commands before the missing tool then run, as with a named instance.
     if (connected.length === 1) return only
     const wanted = [...new Set(commands.map(({ tool_name }) => tool_name))]
     const offers = connected.map((entry) => ({ entry, names: entry.instance.toolNames }))
     const found =
       offers.find(({ names }) => names !== undefined && wanted.every((tool) => names.includes(tool))) ??
-      // The tools of an MCP server may have changed since it named them.
+      // An MCP server may offer other tools now than when it last listed them.
       offers.find(({ entry, names }) => names === undefined || entry.kind === 'mcp')
     if (found !== undefined) return found.entry
     return refusal(
@@ -100,7 +103,7 @@ export class Intake {
     )
   }
 
-  /** Reserves the bytes of a submission. Returns their number, or why it is refused. */
+  /** Reserves room for a submission. Returns its size in bytes of JSON, or why it is refused. */
   #hold(submitted: SubmittedTask): number | SubmitRefusal {
     const { tasks } = this.#options
     const { maxSubmissionBytes, maxBytes } = tasks.limits
@@ -112,6 +115,9 @@ export class Intake {
       )
     }
     if (tasks.take(bytes)) return bytes
-    return refusal('QUEUE_FULL', `Task queue is full: the tasks that have not ended hold ${maxBytes} bytes`)
+    return refusal(
+      'QUEUE_FULL',
+      `Task queue is full: with this task, the unfinished tasks would hold more than ${maxBytes} bytes of JSON`,
+    )
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The queue of one instance: it runs the commands of its tasks one at a time, in the order of submission (promise S3).
+ * The queue of one instance. It runs the commands of the queued tasks one at a time, in the order of submission (promise S3).
  *
- * The machine (`machines/lane.ts`) decides what comes next, and this class is its host. A lane exists while a task is queued or a
- * command is in flight, also while its instance is disconnected.
+ * The state machine (`machines/lane.ts`) decides what happens next, and calls this class to do it. A lane exists while a task is queued or a command is
+ * running, even if its instance is disconnected.
  */
 import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'
@@ -11,8 +11,8 @@ import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { CommandTask } from './command-task.js'
 
 /**
- * The parent of all lanes and tasks of a task manager. It ignores the ends of tasks. It is not a machine, because their event types contain task ids,
- * and a machine would cache its result for each type.
+ * The parent actor of all lanes and tasks of a task manager. XState sends it an event when a task ends; the parent ignores these events. It is not a
+ * state machine: the event types contain task ids, and a machine would keep a cache entry for each type.
  */
 export const laneParentLogic = fromTransition(
   (state: undefined, event: LaneClose | DoneActorEvent<unknown, `task.${string}`>, { stopChild }) => {
@@ -35,9 +35,9 @@ export interface LaneOptions {
   /** The parent of the lane's actor. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
-  /** Whether no further task may start now. */
+  /** Whether no further task may start now, for example because the instance is paused. */
   readonly isHeld: () => boolean
-  /** Called when the lane is empty and has ended. */
+  /** Called when the lane has closed. */
   readonly onClosed: () => void
 }
 
@@ -66,7 +66,7 @@ export class Lane implements LaneHost, CommandRunListener {
     return this.#tasks.size
   }
 
-  /** Whether a task of an earlier process waits for the instance. */
+  /** Whether a task of an earlier process waits for the instance to connect. */
   get isWaiting(): boolean {
     return [...this.#tasks].some(({ instance }) => instance === undefined)
   }
@@ -77,7 +77,7 @@ export class Lane implements LaneHost, CommandRunListener {
     return task?.hasStarted === true
   }
 
-  /** The state of its machine. */
+  /** The state of the lane's state machine. */
   get state(): string {
     return this.#ref.getSnapshot().value
   }
@@ -88,18 +88,18 @@ export class Lane implements LaneHost, CommandRunListener {
     return task?.hasStarted === true ? task.id : undefined
   }
 
-  /** Resolves when the command in flight has settled; undefined without one. */
+  /** Resolves when the running command has settled. Undefined if no command runs. */
   get settled(): Promise<unknown> | undefined {
     return this.#run?.settled
   }
 
-  /** Appends a task. It starts in a later microtask, so that its submitter can subscribe first (promise S7). */
+  /** Appends a task. The task starts in a later microtask, so that the submitter can subscribe to its events first (promise S7). */
   add(task: CommandTask): void {
     this.#tasks.add(task)
     this.wake()
   }
 
-  /** The instance has connected: starts the tasks of an earlier process that waited for it. */
+  /** The instance has connected. Starts the tasks of an earlier process that were waiting for it. */
   adopt(instance: InstanceEntry): void {
     for (const task of this.#tasks) task.adopt(instance)
     this.wake()
@@ -110,7 +110,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#end((task) => task.instance === undefined, message)
   }
 
-  /** Returns false when the task has already ended. */
+  /** Cancels a task. Returns false when the task has already ended. */
   cancel(task: CommandTask, why?: string): boolean {
     return this.#settings.outbox.batch(() => {
       if (!task.cancel(why)) return false
@@ -121,12 +121,12 @@ export class Lane implements LaneHost, CommandRunListener {
     })
   }
 
-  /** The instance was lost: fails the tasks that were submitted to it. */
+  /** The instance has disconnected. Fails the tasks for which `isLost` returns true. */
   disconnect(isLost: (task: CommandTask) => boolean): void {
     this.#end(isLost)
   }
 
-  /** Starts the next task in a later microtask, if allowed. */
+  /** Starts the next task in a later microtask, if a task may start then. */
   wake(): void {
     queueMicrotask(() => {
       if (this.#run !== undefined || this.#isClosed) return
@@ -145,14 +145,14 @@ export class Lane implements LaneHost, CommandRunListener {
     })
   }
 
-  /** Ends the lane, also with work left. */
+  /** Closes the lane, even if tasks or a command are left. */
   close(): void {
     this.#isClosed = true
     this.#parent.send({ type: 'lane.close', lane: this.#ref })
     this.#onClosed()
   }
 
-  // LaneHost: called by the machine
+  // Methods of LaneHost, which the state machine calls
 
   hasNext(): boolean {
     const [task] = this.#tasks
@@ -173,7 +173,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.#dropEnded()
   }
 
-  // CommandRunListener: called by the command in flight
+  // Methods of CommandRunListener, which the running command calls
 
   onTimedOut(): void {
     this.#ref.send({ type: 'call.timedOut' })

@@ -1,4 +1,4 @@
-/** The lanes of a manager: one for each instance with work. */
+/** The lanes (task queues) of a manager: one for each instance that has unfinished tasks. */
 import type { LaneMachine } from '../../machines/lane.js'
 import type { InstanceEntry } from '../instances/instance-manager.js'
 import type { CommandSettings } from './command-run.js'
@@ -10,51 +10,51 @@ export interface LanesOptions {
   /** The parent of the lanes' actors. */
   readonly parent: LaneParentRef
   readonly settings: CommandSettings
-  /** Whether no further task may start. */
+  /** Whether no further task may start on any instance. */
   readonly isHeld: () => boolean
 }
 
-/** The state of a lane. */
+/** A snapshot of a lane. */
 export interface LaneStanding {
   readonly instanceId: string
-  /** The state of its machine. */
+  /** The state of the lane's state machine. */
   readonly state: string
   /** The number of unfinished tasks. */
   readonly size: number
-  /** The task that runs. */
+  /** The id of the running task. */
   readonly runningId: string | undefined
 }
 
 export class Lanes {
   readonly #options: LanesOptions
   readonly #lanes = new Map<string, Lane>()
-  /** The paused instances, and since when, in ms since the epoch. */
+  /** The paused instances, and when each was paused, in ms since the epoch. */
   readonly paused = new Map<string, number>()
 
   constructor(options: LanesOptions) {
     this.#options = options
   }
 
-  /** Queues a task for its instance. Returns the number of unfinished tasks of the instance. */
+  /** Queues a task for its instance. Returns the number of unfinished tasks of the instance, including this one. */
   add(task: CommandTask): number {
     const lane = this.open(task.instanceId)
     lane.add(task)
     return lane.size
   }
 
-  /** Returns false when the task has already ended. */
+  /** Cancels a task. Returns false when the task has already ended. */
   cancel(task: CommandTask, why: string | undefined): boolean {
     return this.#lanes.get(task.instanceId)?.cancel(task, why) ?? false
   }
 
-  /** The instance has connected: starts the tasks of an earlier process that waited for it. */
+  /** The instance has connected. Starts the tasks of an earlier process that were waiting for it. */
   adopt(instance: InstanceEntry): void {
     if (instance.isConnected) this.#lanes.get(instance.id)?.adopt(instance)
   }
 
   /**
-   * Fails the tasks of a lost instance.
-   * @param successor the instance that has the id now; tasks that were submitted to it continue
+   * Fails the tasks of an instance that has disconnected.
+   * @param successor an instance that has connected with the same id since then; tasks that were submitted to it continue
    */
   disconnect(instanceId: string, successor?: InstanceEntry): void {
     this.#lanes
@@ -62,12 +62,12 @@ export class Lanes {
       ?.disconnect(({ instance }) => (instance === undefined ? successor === undefined : instance !== successor))
   }
 
-  /** Fails the tasks of an earlier process whose instances did not come back. */
+  /** Fails the tasks of an earlier process whose instances have not connected. */
   abandonWaiting(messageOf: (instanceId: string) => string): void {
     for (const [id, lane] of [...this.#lanes]) lane.abandonWaiting(messageOf(id))
   }
 
-  /** Tasks of an instance may start again. False when it was not paused. */
+  /** Lets the tasks of an instance start again. Returns false when the instance was not paused. */
   resume(instanceId: string): boolean {
     if (!this.paused.delete(instanceId)) return false
     this.#lanes.get(instanceId)?.wake()
@@ -79,17 +79,15 @@ export class Lanes {
     return this.#lanes.get(instanceId)?.size ?? 0
   }
 
-  /** Whether tasks of an earlier process wait for an instance. */
+  /** Whether tasks of an earlier process wait for this instance to connect. */
   isAwaited(instanceId: string): boolean {
     return this.#lanes.get(instanceId)?.isWaiting === true
   }
 
-  /** The instances that have a lane. */
   instanceIds(): string[] {
     return [...this.#lanes.keys()]
   }
 
-  /** The state of each lane. */
   standings(): LaneStanding[] {
     return Array.from(this.#lanes, ([instanceId, { state, size, runningId }]) => ({
       instanceId,
@@ -99,24 +97,25 @@ export class Lanes {
     }))
   }
 
-  /** The number of running tasks, and of waiting ones. */
+  /** The number of running tasks, and of queued ones. */
   counts(): { running: number; queued: number } {
     const lanes = [...this.#lanes.values()]
     const running = lanes.filter(({ hasRunning }) => hasRunning).length
     return { running, queued: lanes.reduce((sum, { size }) => sum + size, 0) - running }
   }
 
-  /** Resolves when every command in flight has settled. */
+  /** Resolves when every running command has settled. */
   async settled(): Promise<void> {
     await Promise.all([...this.#lanes.values()].flatMap(({ settled }) => settled ?? []))
   }
 
-  /** Ends all lanes. */
   close(): void {
     for (const lane of [...this.#lanes.values()]) lane.close()
   }
 
-  /** The lane of an instance, which is created if necessary. The actor of a lane is created before those of its tasks. */
+  /**
+   * Returns the lane of an instance. Creates the lane if necessary; call this before you create a task, because actors start in the order of creation.
+   */
   open(instanceId: string): Lane {
     let lane = this.#lanes.get(instanceId)
     if (lane === undefined) {

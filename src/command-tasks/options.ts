@@ -28,52 +28,54 @@ import {
 import { aTelemetry, type Telemetry } from '../protocol/telemetry.js'
 import type { Store } from '../store/store.js'
 
-/** The longest idempotency key, in characters. */
+/** The maximum length of an idempotency key, in characters. */
 const MAX_KEY = 512
 
 /** Options of `TaskManager`. */
 export interface TaskManagerOptions {
-  /** The instances that run the commands; no other `TaskManager` may use them. */
+  /** The instances that run the commands. No other `TaskManager` may use them. */
   readonly instances: InstanceManager
-  /** The maximum time limit of a command, in ms. Default 60000. */
+  /** The time limit of a command, in ms. A command may set a shorter limit. Default 60000. */
   readonly commandTimeout?: number
-  /** The maximum number of unfinished tasks of an instance. 0 accepts no tasks. Default 100. */
+  /** The maximum number of unfinished tasks of an instance. With 0, no tasks are accepted. Default 100. */
   readonly maxQueueSize?: number
-  /** How long an aborted command may hold its lane, in ms. Default 2000. */
+  /** How long the next command of the instance waits for an aborted command to settle, in ms. Default 2000. */
   readonly abortGraceMs?: number
   /** How long an ended task is kept, in ms. Default 3600000. */
   readonly retentionMs?: number
   /** The maximum number of ended tasks that are kept. Default 1000. */
   readonly maxRetained?: number
-  /** The maximum size of a command's result, in bytes of JSON; a larger one fails its command with `RESULT_TOO_LARGE`. Default 16 MiB. */
+  /** The maximum size of a command's result, in bytes of JSON. A larger result fails the command with `RESULT_TOO_LARGE`. Default 16 MiB. */
   readonly maxResultBytes?: number
   /** The maximum size of a task with its results, in bytes of JSON. Default 64 MiB. */
   readonly maxTaskBytes?: number
-  /** The maximum size of all tasks, in bytes of JSON. To make room, the earliest ended tasks are dropped. Default 256 MiB. */
+  /** The maximum size of all tasks together, in bytes of JSON. To make room, the manager drops the tasks that ended first. Default 256 MiB. */
   readonly maxBytes?: number
-  /** Keeps tasks when the process ends. The first manager on it takes over the stored tasks. Default: no store, so tasks end with the process. */
+  /**
+   * Keeps tasks when the process ends. The next manager with the same store takes over these tasks. Default: no store, so tasks end with the process.
+   */
   readonly store?: Store
-  /** With a store: how long tasks of an earlier process wait for their instance, in ms. Default 90000. */
+  /** How long stored tasks of an earlier process wait for their instance to connect, in ms. After that they fail. Default 90000. */
   readonly instanceGraceMs?: number
-  /** Default: the platform's clock. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
-  /** Starts the commands. Default: in this process. */
+  /** Starts the commands. Default: an engine that runs them in this process. */
   readonly engine?: Engine
-  /** Called with exceptions of listeners and with results that came too late. Default: `console.error`. */
+  /** Called with exceptions of listeners, and when a result arrives after its command was aborted. Default: `console.error`. */
   readonly onError?: OnError
   /** Traces the commands and counts the tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry | undefined
-  /** Machines that replace the package's own. */
+  /** State machines that replace those of the package. */
   readonly machines?: CommandTaskMachines
-  /** Receives the XState inspection events of lanes and tasks, after the change they belong to. Default: none. */
+  /** Receives the XState inspection events of lanes and tasks, after the change that caused them. Default: none. */
   readonly inspect?: Inspect | undefined
 }
 
-/** Machines that replace the package's own, made from them with `machine.provide`. They get the same input. */
+/** State machines that replace those of the package. Make them from the original ones with `machine.provide`; they receive the same input. */
 export interface CommandTaskMachines {
-  /** Runs the tasks of one instance in sequence. */
+  /** Runs the tasks of one instance, one after the other. */
   readonly lane?: LaneMachine
-  /** Steps through the commands of one task. */
+  /** Runs the commands of one task, one after the other. */
   readonly task?: CommandTaskMachine
 }
 
@@ -97,7 +99,7 @@ export const managerOptionTypes: OptionTypes<TaskManagerOptions> = {
   inspect: anInspector,
 }
 
-/** The result of `submitTask`. */
+/** The result of `submitTask`: the id of the task and its position in the queue, or why the task was refused. */
 export type SubmitResult =
   | { readonly taskId: string; readonly queuePosition: number }
   | { readonly error: string; readonly code: SubmitErrorCode }
@@ -105,8 +107,9 @@ export type SubmitResult =
 /** Options of `submitTask`. */
 export interface SubmitOptions {
   /**
-   * Identifies the submission. While the task is retained, a submission with the same key returns the same answer and submits no new task; another
-   * task under the key is refused. 1 to 512 characters.
+   * Identifies the submission, so that it can be repeated safely. While the task is kept, a repeated submission with the same key returns the same
+   * answer
+   * and adds no task. A different task with the same key is refused. 1 to 512 characters.
    */
   readonly idempotencyKey?: string
 }
@@ -118,11 +121,11 @@ export const submitOptionTypes: OptionTypes<SubmitOptions> = {
   },
 }
 
-/** The tasks that a manager took over from an earlier process, by id. */
+/** The ids of the tasks that a manager took over from an earlier process. */
 export interface CommandRecovery {
-  /** Tasks that had not started; they wait for their instance. */
+  /** Tasks that had not started. They wait for their instance to connect. */
   readonly queued: readonly string[]
-  /** Tasks that were running; they have failed. */
+  /** Tasks that were running. They have failed with `INTERRUPTED`. */
   readonly interrupted: readonly string[]
 }
 
@@ -130,7 +133,7 @@ export interface CommandRecovery {
 export interface TaskManagerEvents {
   /** A command has started, reported progress or ended. */
   readonly progress: TaskProgressMessage
-  /** A task has ended; emitted once for each task. */
+  /** A task has ended. Emitted once for each task. */
   readonly complete: TaskCompleteMessage
   /** An instance was paused or resumed. */
   readonly pause: InstancePauseMessage

@@ -1,4 +1,4 @@
-/** Takes over the tasks of an earlier process (promise K12): running tasks have failed, and queued ones wait for their instance. */
+/** Takes over the tasks of an earlier process (promise K12). Tasks that were running fail; queued tasks wait for their instance to connect. */
 import { clearLongTimeout, setLongTimeout, unrefTimer, type Clock } from '../clock.js'
 import type { CommandTask, CommandTaskOrigin, SubmittedTask } from './command-task.js'
 import type { Lanes } from './lanes.js'
@@ -15,7 +15,7 @@ export interface RecoveryHost {
   readonly createTask: (submitted: SubmittedTask, origin: CommandTaskOrigin) => CommandTask
 }
 
-/** Takes over the rows of an earlier process. Call it inside a batch. */
+/** Takes over the stored tasks of an earlier process. Call this function inside `outbox.batch`. */
 export function recoverTasks(
   rows: readonly RestoredTask[],
   { tasks, lanes, clock, continued, createTask }: RecoveryHost,
@@ -47,14 +47,12 @@ export function recoverTasks(
 }
 
 /**
- * Fails the tasks of an earlier process whose instances do not connect within `graceMs`.
- * @returns a function that stops waiting
+ * Fails the queued tasks of an earlier process whose instances do not connect within `graceMs`.
+ * @returns a function that stops the timer
  */
 export function awaitInstances(lanes: Lanes, clock: Clock, graceMs: number): () => void {
   const giveUp = (): void =>
-    lanes.abandonWaiting(
-      (id) => `Instance ${id} was not connected within ${graceMs} ms after the server had started again`,
-    )
+    lanes.abandonWaiting((id) => `Instance ${id} did not connect within ${graceMs} ms after the server was restarted`)
   const label = { name: 'limit of the wait for instances', kind: 'deadline' } as const
   const timer = setLongTimeout(clock, giveUp, graceMs, label)
   unrefTimer(timer.current)

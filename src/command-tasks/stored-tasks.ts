@@ -19,7 +19,9 @@ export interface RestoredTask {
   readonly request: SubmitRequest | undefined
 }
 
-/** The status of the row that keeps the last place in the order of submission after its task was deleted. */
+/**
+ * The status of a row that replaces the last submitted task after its deletion. The row only keeps the number of this task in the order of submission.
+ */
 export const FORGOTTEN = 'forgotten'
 
 /** The row of a task, without the outcomes of its commands. */
@@ -37,7 +39,7 @@ export function taskRow({ record, submitted, place, request }: CommandTask): Sto
   }
 }
 
-/** The row that replaces a deleted task. */
+/** The row that replaces the last submitted task after its deletion. */
 export function forgottenRow({ id, place, submitted }: CommandTask): StoredCommandTask {
   return { id, instanceId: '', status: FORGOTTEN, seq: place, createdAt: submitted.createdAt, record: {} }
 }
@@ -51,8 +53,9 @@ export function commandRow({ id: taskId, commands }: CommandTask, index: number)
 export const commandRowId = (taskId: string, index: number): string => `${taskId}/${index}`
 
 /**
- * @param store the name of the store in the error
- * @throws StoreError `STORE_DAMAGED` for a row that is not a command task
+ * Restores tasks from their rows and the rows of their commands.
+ * @param store the name of the store in error messages
+ * @throws StoreError with the code `STORE_DAMAGED` for a row that is not a valid command task
  */
 export function restoreTasks(
   rows: readonly StoredCommandTask[],
@@ -107,7 +110,7 @@ function restoreTask(
     task,
     submitted,
     place: seq,
-    // `null` counts as absent: a row without a request has no such field.
+    // The database returns null for a task without a request. The row then has no field `submission`.
     request:
       submission === undefined
         ? undefined
@@ -115,12 +118,12 @@ function restoreTask(
   }
 }
 
-/** The size of a task of an earlier process, in bytes of JSON. */
+/** The size of a restored task with its results, in bytes of JSON. */
 export function heldBytes(submitted: SubmittedTask, { commands }: Task): number {
   return commands.reduce((bytes, { result }) => bytes + resultBytes(result), jsonBytes(submitted))
 }
 
-/** Whether two submissions are equal, apart from their instance. */
+/** Whether two submissions are equal. The instance is not compared. */
 export const isSameSubmission = (a: Submission, b: Submission): boolean => textOf(a) === textOf(b)
 
 type Submission = Pick<SubmittedTask, 'name' | 'intention' | 'commands' | 'metadata'>

@@ -1,4 +1,4 @@
-/** Validates and copies submissions, for one process and for a cluster. */
+/** Validates and copies submissions, for a single process and for a cluster. */
 import { defined } from '../defined.js'
 import { preview } from '../text/preview.js'
 import type { SubmitErrorCode } from '../protocol/command-tasks.js'
@@ -13,7 +13,7 @@ export interface SubmitRefusal {
   readonly code: SubmitErrorCode
 }
 
-/** A valid submission. Its commands are copies, frozen and pending. */
+/** A valid submission. Its commands are frozen copies with the status `pending`. */
 export interface Submission {
   readonly instanceId: string | undefined
   readonly submission: Omit<SubmittedTask, 'id' | 'createdAt'>
@@ -23,7 +23,7 @@ export const refusal = (code: SubmitErrorCode, error: string): SubmitRefusal => 
 
 export const NOT_STORED = refusal('NOT_STORED', 'The task could not be stored, and was not accepted. Try again later.')
 
-/** Copying may call code of the submitter, so check the state that it may change afterwards. */
+/** Validates and copies a submission. Copying may run getters of the submitted objects, so check all other state after this call. */
 export function readSubmission(message: TaskSubmitMessage): Submission | SubmitRefusal {
   const parsed = taskSubmitSchema().safeParse(message)
   if (!parsed.success) {
@@ -54,6 +54,9 @@ export function readSubmission(message: TaskSubmitMessage): Submission | SubmitR
   }
 }
 
-/** Parts of it would be lost. */
+/** Refuses a value that is nested too deeply, because a copy would lose its inner parts. */
 const tooDeep = (field: string): SubmitRefusal =>
-  refusal('INVALID_TASK', `${field}: got a value that is nested deeper, expected at most ${MAX_LEVELS} levels.`)
+  refusal(
+    'INVALID_TASK',
+    `${field}: got a value with more than ${MAX_LEVELS} levels, expected at most ${MAX_LEVELS} levels.`,
+  )

@@ -1,27 +1,28 @@
 /**
- * The sizes of tasks, in bytes of JSON: their submissions and their results. A large result is measured once and then recognized by its identity,
- * because it is frozen and shared by the task and its messages.
+ * Measures tasks in bytes of JSON: their submissions and results. Large results are measured only once. This is safe because results are frozen; the
+ * task and
+ * its messages share the same object.
  */
 import { jsonBytes } from '../json/json-size.js'
 
 /** The maximum sizes, in bytes of JSON. */
 export interface TaskByteLimits {
-  /** The result of one command. */
+  /** The maximum size of the result of one command. */
   readonly maxResultBytes: number
-  /** A submission. */
+  /** The maximum size of a submission. */
   readonly maxSubmissionBytes: number
-  /** One task: its submission and its results. */
+  /** The maximum size of one task: its submission and its results. */
   readonly maxTaskBytes: number
-  /** All tasks together. */
+  /** The maximum size of all tasks together. */
   readonly maxBytes: number
 }
 
 const MIB = 1024 * 1024
 
-/** The maximum size of a row in a store. */
+/** The maximum size of a row in a store, in bytes (64 MiB). */
 const MAX_ROW_BYTES = 64 * MIB
 
-/** The limits of a manager, with defaults. */
+/** Returns the limits of a manager, with defaults. With a store, submissions and results must also fit into a row. */
 export function byteLimits(
   options: Partial<Omit<TaskByteLimits, 'maxSubmissionBytes'>>,
   hasStore: boolean,
@@ -36,14 +37,14 @@ export function byteLimits(
   }
 }
 
-/** The byte budget of a task. */
+/** The byte limits of tasks, and the room that is left. */
 export interface TaskBudget {
   readonly limits: TaskByteLimits
-  /** Makes room by dropping ended tasks. Returns false, without reserving bytes, when the other tasks are too large. */
+  /** Reserves bytes, and drops ended tasks if that is necessary. Returns false and reserves nothing if the unfinished tasks leave too little room. */
   take(bytes: number): boolean
 }
 
-/** For a task that another process has accepted. */
+/** For a task that another process has already accepted under its own limits. */
 export const UNLIMITED: TaskBudget = {
   limits: { maxResultBytes: Infinity, maxSubmissionBytes: Infinity, maxTaskBytes: Infinity, maxBytes: Infinity },
   take: () => true,
@@ -51,12 +52,12 @@ export const UNLIMITED: TaskBudget = {
 
 const measured = new WeakMap<object, number>()
 
-/** Measuring a smaller result is faster than looking it up, in bytes. */
+/** The size from which results are remembered, in bytes. Measuring a smaller result is faster than a look-up. */
 const MIN_REMEMBERED = 256
 
 /**
  * The size of a result, in bytes of JSON.
- * @param most above it, the answer is any larger number
+ * @param most if the result is larger than this, the function stops measuring and returns some number greater than `most`
  */
 export function resultBytes(result: unknown, most = Infinity): number {
   const known = typeof result === 'object' && result !== null ? measured.get(result) : undefined

@@ -1,9 +1,10 @@
 /**
- * Accepts command tasks, runs them in the lanes of their instances, keeps them for a while, and emits each step.
+ * Accepts command tasks, runs them on their instances one after the other, keeps ended tasks for a while, and emits an event for each step.
  *
- * It wires its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them, `command-persistence.ts` stores
- * them, and `recovery.ts` takes over those of an earlier process. Every change is a batch of the outbox, and events follow it (promise S7). It is
- * longer than most files because the class has that many public methods.
+ * The class connects its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them, `command-persistence.ts`
+ * stores
+ * them, and `recovery.ts` takes over tasks of an earlier process. Every change runs inside `outbox.batch`, so that its events follow when it is complete
+ * (promise S7). The file is longer than most, because the class has many public methods.
  */
 import { Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'
@@ -55,22 +56,22 @@ import { TaskTable } from './task-table.js'
 
 const HOUR_MS = 3_600_000
 const INSTANCE_GRACE_MS = 90_000
-/** The maximum number of paused instances. Above it, instances that are gone are no longer paused. */
+/** The maximum number of paused instances. When it is reached, instances that do not exist any more are resumed. */
 const MAX_PAUSED = 1000
 
-/** Accepts command tasks, runs them in the lanes of their instances, and emits each step. */
+/** Accepts command tasks, runs them on their instances one after the other, and emits an event for each step. */
 export class TaskManager {
-  /** Each step of each command. */
+  /** Emits each start, progress report and end of a command. */
   readonly progress$: Observable<TaskProgressMessage>
-  /** Each task once, when it has ended. */
+  /** Emits each task once, when it has ended. */
   readonly complete$: Observable<TaskCompleteMessage>
-  /** What was in the store. */
+  /** The tasks that this manager took over from the store. */
   readonly recovered: CommandRecovery
   /** @internal */
   readonly persistence: CommandPersistence | undefined
-  /** @internal The ids of the tasks that were submitted, each before its first event. */
+  /** @internal Emits the id of each submitted task, before the first event of the task. */
   readonly submitted$ = new Subject<string>()
-  /** @internal What runs the commands. */
+  /** @internal The instances that run the commands. */
   readonly instances: InstanceManager
   readonly #report: OnError
   readonly #outbox: ManagerOutbox<OutboxItem>
@@ -83,23 +84,27 @@ export class TaskManager {
   readonly #lanes: Lanes
   readonly #intake: Intake
   readonly #retentionMs: number
-  /** Whether each unstored submission is accepted, by id. */
+  /** For each submitted task that is not stored yet: a promise for whether it is accepted. */
   readonly #unstored = new Map<string, Promise<boolean>>()
-  /** The tasks of an earlier process that had started or ended there. */
+  /** The tasks of an earlier process that had started or ended in that process. */
   readonly #continued = new Set<string>()
-  /** Called on dispose. */
+  /** Functions that `dispose` calls. */
   readonly #stops: (() => void)[] = []
   readonly #endClaim: () => void
   #isHeld = false
   #lateResults = 0
   #isDisposed = false
-  /** Whether the last changes could not be stored on dispose. */
+  /** Whether `dispose` could not store the last changes. */
   #isStoreLost = false
   #disposal: Promise<void> | undefined
 
   /**
-   * @throws InvalidSettingError for a number out of its range; InvalidInputError for an unknown or invalid option; AgentTasksError `INSTANCES_IN_USE`
-   * when another manager has the instances; StoreInUseError or StoreError when the store cannot be opened
+   * Creates a task manager.
+   * @throws InvalidSettingError for a number out of its range
+   * @throws InvalidInputError for an unknown or invalid option
+   * @throws AgentTasksError with the code `INSTANCES_IN_USE` when another manager uses these instances
+   * @throws StoreInUseError when another process has the store
+   * @throws StoreError when the store cannot be opened
    */
   constructor(options: TaskManagerOptions) {
     checkOptions(options, managerOptionTypes)
@@ -181,26 +186,28 @@ export class TaskManager {
     this.recovered = outbox.batch(() => this.#recover(rows, clock, options.instanceGraceMs ?? INSTANCE_GRACE_MS))
   }
 
-  /** The number of results that arrived after their command was aborted, or from a connection that was not asked. */
+  /** The number of results that were dropped. They arrived after their command was aborted, or over a connection to which the call was not sent. */
   get lateResults(): number {
     return this.#lateResults + this.instances.lateAnswers
   }
 
-  /** Whether it was disposed and accepts no more tasks. */
+  /** Whether the manager was disposed. A disposed manager accepts no tasks. */
   get isDisposed(): boolean {
     return this.#isDisposed
   }
 
-  /** The number of unfinished tasks of each lane. */
+  /** The number of unfinished tasks of each instance. */
   get laneDepths(): ReadonlyMap<string, number> {
     return new Map(this.lanes.map(({ instanceId, size }) => [instanceId, size]))
   }
 
   /**
-   * Queues a task for the instance that it names, or for the first connected one that has all its tools. With a store, it starts when it is stored (`stored`). A task
-   * that cannot be stored is withdrawn: it is no longer known, and no message about it is emitted.
-   * @returns its id and its place among the tasks of the lane that have not ended (from 1); or why it was refused, and nothing was changed
-   * @throws InvalidInputError for an unknown or wrong option
+   * Queues a task for the instance that it names, or for the first connected instance that has all its tools.
+   *
+   * With a store, the task starts after it was stored (see `stored`). If it cannot be stored, it is withdrawn: `getTask` does not find it, and no event
+   * is emitted.
+   * @returns the id of the task, and its position among the unfinished tasks of the instance, from 1; an error and a code if the task was refused
+   * @throws InvalidInputError for an unknown or invalid option
    */
   submitTask(message: TaskSubmitMessage, options: SubmitOptions = {}): SubmitResult {
     checkOptions(options, submitOptionTypes)
@@ -226,14 +233,14 @@ export class TaskManager {
   }
 
   /**
-   * Resolves when every change made so far is stored; without a store, at once. Await it before you report a task as accepted.
-   * @throws StoreError when the changes cannot be stored now: submissions among them are withdrawn, and other changes are written later
+   * Resolves when every change until now is stored; without a store, at once. Await it before you report to a client that its task was accepted.
+   * @throws StoreError when the changes cannot be stored at present. Submitted tasks are then withdrawn. Other changes are written later.
    */
   async stored(): Promise<void> {
     await this.persistence?.stored()
   }
 
-  /** @internal Whether a task that was submitted in this tick is accepted; undefined when it need not be stored first. */
+  /** @internal A promise for whether a newly submitted task is accepted. Undefined when the task is stored already, or when there is no store. */
   accepted(taskId: string): Promise<boolean> | undefined {
     return this.#unstored.get(taskId)
   }
@@ -257,7 +264,7 @@ export class TaskManager {
     this.#unstored.set(task.id, accepted)
   }
 
-  /** Ends a task that could not be stored, without events. */
+  /** Removes a submitted task that could not be stored, and its events. */
   #withdraw(task: CommandTask): void {
     this.#lanes.cancel(task, undefined)
     this.persistence?.withdraw(task)
@@ -265,7 +272,7 @@ export class TaskManager {
     this.#outbox.drop((item) => 'taskId' in item && item.taskId === task.id)
   }
 
-  /** @internal Runs a task that a cluster has accepted, on an instance of this process. */
+  /** @internal Runs a task that a cluster has accepted on an instance of this process. */
   run(submitted: SubmittedTask, place: number, instance: InstanceEntry): void {
     const bytes = jsonBytes(submitted)
     this.#tasks.hold(bytes)
@@ -278,9 +285,9 @@ export class TaskManager {
   }
 
   /**
-   * Cancels a task that has not ended and aborts its command in flight; with a store, after the attempt to store the cancellation. Returns false when it
-   * has ended or is unknown.
-   * @param why the reason as text, for the error of the task
+   * Cancels an unfinished task, and aborts its running command. With a store, the command is aborted after the attempt to store the cancellation.
+   * @param why the reason; it becomes part of the task's error message
+   * @returns false when the task has ended or is unknown
    */
   cancelTask(taskId: string, why?: string): boolean {
     const task = this.#tasks.get(taskId)
@@ -289,10 +296,11 @@ export class TaskManager {
   }
 
   /**
-   * Pauses an instance: until `resumeInstance`, no task of it starts. The running one continues, and tasks can be submitted. With a store the pause
-   * survives the process.
-   * @returns false when it is paused already
-   * @throws InstanceError `INSTANCE_UNKNOWN` when it is not connected and has no tasks
+   * Pauses an instance: its queued tasks do not start until `resumeInstance`. A running task continues, and tasks can still be submitted. With a store,
+   * the
+   * pause outlasts the process.
+   * @returns false when the instance is paused already, or after `dispose`
+   * @throws InstanceError with the code `INSTANCE_UNKNOWN` when the instance is not connected and has no tasks
    */
   pauseInstance(instanceId: string): boolean {
     const { paused } = this.#lanes
@@ -301,7 +309,7 @@ export class TaskManager {
     if (!known.includes(instanceId)) {
       throw new InstanceError('INSTANCE_UNKNOWN', instanceId, instanceNotFound(instanceId, known))
     }
-    // Paused instances that are gone make room.
+    // If too many instances are paused, those that do not exist any more are resumed.
     for (const id of paused.keys()) {
       if (paused.size < MAX_PAUSED) break
       if (!known.includes(id)) this.resumeInstance(id)
@@ -312,14 +320,14 @@ export class TaskManager {
     return true
   }
 
-  /** Lets the tasks of an instance start again. Returns false when it is not paused. */
+  /** Lets the queued tasks of an instance start again. Returns false when the instance is not paused, or after `dispose`. */
   resumeInstance(instanceId: string): boolean {
     if (this.#isDisposed || !this.#lanes.resume(instanceId)) return false
     this.#notePause(instanceId)
     return true
   }
 
-  /** The paused instances, including disconnected ones, and since when, in ms since the epoch. */
+  /** The paused instances, also disconnected ones, and when each was paused, in ms since the epoch. */
   get pausedInstances(): ReadonlyMap<string, number> {
     return new Map(this.#lanes.paused)
   }
@@ -332,7 +340,7 @@ export class TaskManager {
     })
   }
 
-  /** A frozen snapshot of a task. */
+  /** Returns a frozen snapshot of a task. Returns undefined for an unknown task. */
   getTask(taskId: string): Task | undefined {
     return this.#tasks.get(taskId)?.record
   }
@@ -342,23 +350,23 @@ export class TaskManager {
     return this.#tasks.get(taskId)?.trace
   }
 
-  /** A task's number in the order of submission, from 1; undefined for an unknown task. */
+  /** Returns the number of a task in the order of submission, from 1. Returns undefined for an unknown task. */
   placeOf(taskId: string): number | undefined {
     return this.#tasks.get(taskId)?.place
   }
 
-  /** @internal Whether events of a task may have been emitted in an earlier process. */
+  /** @internal Whether an earlier process may already have emitted events of this task. */
   isContinued(taskId: string): boolean {
     return this.#continued.has(taskId)
   }
 
-  /** @internal Whether tasks of an earlier process wait for an instance with this id. */
+  /** @internal Whether tasks of an earlier process wait for an instance with this id to connect. */
   isAwaited(instanceId: string): boolean {
     return this.#lanes.isAwaited(instanceId)
   }
 
   /**
-   * @internal Starts no further task. Queued tasks stay in the store, for the next process.
+   * @internal Starts no further tasks. The queued tasks stay in the store for the next process.
    * @returns false, without a change, if there is no store
    */
   holdQueue(): boolean {
@@ -366,7 +374,7 @@ export class TaskManager {
     return this.#isHeld
   }
 
-  /** @internal The lanes, each with the state of its machine. */
+  /** @internal A snapshot of each lane (the task queue of one instance). */
   get lanes(): readonly LaneStanding[] {
     return this.#lanes.standings()
   }
@@ -377,18 +385,19 @@ export class TaskManager {
   }
 
   /**
-   * Snapshots of the tasks, newest first.
-   * @param instanceId only the tasks of this instance. Default: all instances
-   * @param status only the tasks with this status. Default `all`
+   * Returns snapshots of the tasks, newest first.
+   * @param instanceId the instance whose tasks are returned. Default: all instances
+   * @param status the status of the tasks that are returned. Default `all`
    */
   listTasks(instanceId?: string, status: TaskStatus | 'all' = 'all'): Task[] {
     return this.#tasks.list(instanceId, status)
   }
 
   /**
-   * Reads the ended tasks, the latest first. If the store has a history, this includes tasks that the manager no longer keeps.
-   * @returns a page, and the cursor of the next one
-   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   * Reads ended tasks, the latest first. If the store has a history, the result includes tasks that the manager has already dropped.
+   * @returns a page of tasks, and a cursor for the next page
+   * @throws InvalidInputError for an invalid query
+   * @throws StoreError when the history cannot be read
    */
   async history(query: CommandTaskHistoryQuery = {}): Promise<HistoryPage<Task>> {
     const wanted = readCommandTaskQuery(query)
@@ -398,7 +407,11 @@ export class TaskManager {
     return { ...page, tasks: tasks.map(({ record }) => Object.freeze(record) as unknown as Task) }
   }
 
-  /** @internal A task that is no longer kept; undefined unless the history has it. `isCut`: it was too large, and lacks arguments and results. */
+  /**
+   * @internal Finds a task that the manager has dropped, in the history of the store. `isCut` means that the task was too large, so its arguments and
+   * results were
+   * left out.
+   */
   async findPast(id: string): Promise<{ readonly task: Task; readonly isCut: boolean } | undefined> {
     const past = await this.persistence?.past.find('command task', id)
     return past && { task: past.record as unknown as Task, isCut: past.isCut === true }
@@ -411,17 +424,17 @@ export class TaskManager {
 
   /**
    * Drops tasks that ended longer ago than `maxAge`.
-   * @param maxAge in ms; default `retentionMs`
+   * @param maxAge the age in ms. Default `retentionMs`
    * @returns the number of dropped tasks
    * @throws InvalidInputError when `maxAge` is not a number; no task is dropped then
    */
   cleanupTasks(maxAge: number = this.#retentionMs): number {
-    // NaN would drop every task, because every comparison with it is false.
+    // NaN would silently drop no task, because every comparison with NaN is false.
     if (typeof maxAge !== 'number' || Number.isNaN(maxAge)) throw new InvalidInputError('maxAge', maxAge, 'a number')
     return this.#tasks.forgetOlder(maxAge)
   }
 
-  /** Calls `handler` with each message. Exceptions of a handler are reported, and do not affect other handlers. */
+  /** Calls `handler` with each event of this kind. An exception of a handler is passed to `onError`, and does not affect other handlers. */
   on<E extends keyof TaskManagerEvents>(event: E, handler: (message: TaskManagerEvents[E]) => void): this {
     this.#events.on(event, handler)
     return this
@@ -434,15 +447,15 @@ export class TaskManager {
   }
 
   /**
-   * Cancels all unfinished tasks and stops. With a store, queued tasks stay there for the next manager. Resolves when every
-   * command has settled or its grace period has passed.
+   * Cancels all unfinished tasks and stops. With a store, queued tasks are not cancelled: the next manager takes them over. Resolves when every running
+   * command has settled, or its grace period has passed.
    */
   dispose(): Promise<void> {
     this.#disposal ??= new Promise((resolve) => {
       this.#isDisposed = true
       for (const stop of this.#stops.splice(0)) stop()
       const isKept = this.holdQueue()
-      // Inside a handler, the messages of these cancellations are emitted later, and the streams complete after them.
+      // If a handler calls `dispose`, the events of these cancellations are emitted after that handler. The streams complete after these events.
       this.#outbox.batch(() => {
         for (const { id, hasStarted } of this.#tasks.values()) {
           if (hasStarted || !isKept) this.cancelTask(id, 'the task manager was disposed')
@@ -454,7 +467,7 @@ export class TaskManager {
     return this.#disposal
   }
 
-  /** The same as `dispose()`. */
+  /** Calls `dispose()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
   }
@@ -468,7 +481,7 @@ export class TaskManager {
       this.#lanes.close()
       this.#root.stop()
     })
-    // Not earlier, because an aborted command may have run until here.
+    // Another manager may use the instances only now, because an aborted command may still have been running until here.
     this.#endClaim()
     await this.persistence?.close()
   }
@@ -482,7 +495,7 @@ export class TaskManager {
     })
   }
 
-  /** Another owner runs the stored tasks. */
+  /** Cancels all tasks, because another process has taken over the store and runs them. */
   #cancelLost(reason: unknown): void {
     this.#report(reason, { source: 'store' })
     this.#outbox.batch(() => {
@@ -503,7 +516,7 @@ export class TaskManager {
       this.#stops.push(telemetry.watch({ kind: 'command_task', counts: () => this.#lanes.counts() }))
     }
     this.#stops.push(
-      // An earlier handler may have connected another instance with the same id, and submitted tasks to it.
+      // An earlier listener may have connected another instance with the same id, and submitted tasks to it. These tasks must continue.
       instances.onDisconnect((instanceId) => {
         const successor = instances.get(instanceId)
         this.#lanes.disconnect(instanceId, successor)
@@ -554,7 +567,7 @@ export class TaskManager {
   }
 
   #notify(item: OutboxItem): void {
-    // Changes that are not in the store must not be reported.
+    // The last changes could not be stored. The next process will not know them, so their events are not emitted.
     if (this.#isStoreLost) return
     switch (item.type) {
       case 'late_result':
@@ -568,7 +581,7 @@ export class TaskManager {
         break
       case 'task_complete': {
         const task = this.#tasks.get(item.taskId)
-        // Not earlier, so that listeners of its `complete` can still look the task up.
+        // The task may be dropped from here on. Listeners of `complete` can still read it, because `trim` runs after them.
         if (task !== undefined) this.#tasks.end(task)
         this.#events.emit('complete', item)
         this.#tasks.trim()
@@ -579,7 +592,10 @@ export class TaskManager {
   #countLate(taskId: string): void {
     this.#lateResults += 1
     if (!this.#isDisposed) {
-      this.#report(new Error(`A result of task ${taskId} came too late: dropped.`), { source: 'late-result', taskId })
+      this.#report(new Error(`A result of task ${taskId} arrived after its command was aborted, and was dropped.`), {
+        source: 'late-result',
+        taskId,
+      })
     }
   }
 }

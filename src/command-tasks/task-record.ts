@@ -1,4 +1,4 @@
-/** Command tasks as plain data: the messages about them and their summaries. */
+/** Makes the messages about command tasks, and their summaries. */
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
 import {
@@ -55,7 +55,7 @@ export function progressMessage(
   if (result !== undefined) message.result = result
   if (error !== undefined) message.error = error
   if (progress !== undefined) {
-    // Field by field, because a tool may report any object, which must not overwrite the fields of the message.
+    // Copied field by field: a tool may report any object, and its fields must not overwrite those of the message.
     message.progress = progress.progress
     if (progress.total !== undefined) message.total = progress.total
     if (progress.message !== undefined) message.message = progress.message
@@ -88,7 +88,7 @@ export function completeMessage(task: DescribedTask & TaskEnd): TaskCompleteMess
   })
 }
 
-/** A message under construction. */
+/** The message type without `readonly`, for construction. */
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 /** A task without its commands. */

@@ -1,4 +1,4 @@
-/** The tasks of a manager: the unfinished ones and the last ended ones (promise S9), by id and by idempotency key. */
+/** The tasks of a manager: the unfinished ones and the last ended ones (promise S9). They can be found by id and by idempotency key. */
 import type { Clock } from '../clock.js'
 import { Retention } from '../kernel/retention.js'
 import type { Task, TaskStatus } from '../protocol/command-tasks.js'
@@ -20,9 +20,9 @@ const SWEEP_MS = { least: 1000, most: 3_600_000 } as const
 export class TaskTable implements TaskBudget {
   readonly limits: TaskByteLimits
   readonly #tasks = new Map<string, CommandTask>()
-  /** The tasks that were submitted with a key. */
+  /** The tasks that were submitted with an idempotency key, by this key. */
   readonly #keys = new Map<string, CommandTask>()
-  /** The ended tasks; it counts the bytes of all tasks. */
+  /** The ended tasks. This object also counts the bytes of the unfinished ones. */
   readonly #ended: Retention<CommandTask>
 
   constructor({ limits, maxRetained, retentionMs, clock, onForgotten }: TaskTableOptions) {
@@ -48,7 +48,7 @@ export class TaskTable implements TaskBudget {
     return this.#tasks.get(id)
   }
 
-  /** The task of an earlier submission with this key. */
+  /** The task that was submitted with this idempotency key. */
   ofKey(key: string): CommandTask | undefined {
     return this.#keys.get(key)
   }
@@ -58,7 +58,7 @@ export class TaskTable implements TaskBudget {
     return [...this.#tasks.values()]
   }
 
-  /** Snapshots, the newest first. */
+  /** Returns snapshots of the tasks, newest first. */
   list(instanceId: string | undefined, status: TaskStatus | 'all'): Task[] {
     return this.values()
       .reverse()
@@ -72,12 +72,16 @@ export class TaskTable implements TaskBudget {
     if (task.request !== undefined) this.#keys.set(task.request.key, task)
   }
 
-  /** Makes room for bytes of an unfinished task, by dropping the earliest ended ones. False, without a change, when there is too little. */
+  /**
+   * Reserves bytes for an unfinished task, and drops the tasks that ended first if that is necessary. Returns false and changes nothing if there is too
+   * little
+   * room.
+   */
   take(bytes: number): boolean {
     return this.#ended.take(bytes)
   }
 
-  /** Adds bytes that an earlier process or a cluster has accepted, also above the limit. */
+  /** Counts bytes that an earlier process or a cluster has accepted, even if they exceed the limit. */
   hold(bytes: number): void {
     this.#ended.hold(bytes)
   }
@@ -86,14 +90,17 @@ export class TaskTable implements TaskBudget {
     this.#ended.giveBack(bytes)
   }
 
-  /** Removes a submission that could not be stored. */
+  /** Removes a submitted task that could not be stored. */
   withdraw(task: CommandTask): void {
     this.#tasks.delete(task.id)
     if (task.request !== undefined) this.#keys.delete(task.request.key)
     this.giveBack(task.bytes)
   }
 
-  /** Marks a task as ended. The next `trim` may drop it. @param ageMs how long ago it ended */
+  /**
+   * Marks a task as ended, so that the next `trim` may drop it.
+   * @param ageMs how long ago the task ended, in ms
+   */
   end(task: CommandTask, ageMs = 0): void {
     if (this.#tasks.get(task.id) !== task) return
     this.giveBack(task.bytes)
@@ -110,12 +117,12 @@ export class TaskTable implements TaskBudget {
     this.#ended.sweep()
   }
 
-  /** Drops the tasks that ended longer ago than `maxAgeMs`. Returns their number. */
+  /** Drops the tasks that ended longer ago than `maxAgeMs`. Returns the number of dropped tasks. */
   forgetOlder(maxAgeMs: number): number {
     return this.#ended.dropWhile((_task, ageMs) => ageMs > maxAgeMs)
   }
 
-  /** Stops the interval. */
+  /** Stops the timer. */
   close(): void {
     this.#ended.close()
   }

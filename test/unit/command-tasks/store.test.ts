@@ -429,7 +429,7 @@ describe('after a crash', () => {
     expect(next.tasks.getTask(id)?.status).toBe('queued')
     next.clock.advance(1)
     expect(next.tasks.getTask(id)?.error?.message).toBe(
-      'Instance one was not connected within 90000 ms after the server had started again',
+      'Instance one did not connect within 90000 ms after the server was restarted',
     )
   })
 

@@ -896,7 +896,7 @@ describe('a submit that is refused', () => {
   ])('refuses a value that is nested too deep to arrive as it is: %s', (field, message) => {
     expect(refusal({ task_name: 't', ...message })).toEqual({
       code: 'INVALID_TASK',
-      error: `${field}: got a value that is nested deeper, expected at most 100 levels.`,
+      error: `${field}: got a value with more than 100 levels, expected at most 100 levels.`,
     })
     expect(host.tasks.listTasks()).toEqual([])
   })

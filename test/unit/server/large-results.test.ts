@@ -115,7 +115,7 @@ describe('a result', () => {
       status: 'failed',
       error: {
         code: 'RESULT_TOO_LARGE',
-        message: `The result has ${bytesOf(contentOf(first))} bytes of JSON: with it, all tasks would hold more than 1048576.`,
+        message: `The result has ${bytesOf(contentOf(first))} bytes of JSON. With this result, all tasks together would hold more than 1048576 bytes.`,
       },
     })
     ;(await server.held()).finish(second)
