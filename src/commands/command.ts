@@ -1,4 +1,4 @@
-/** Slash commands as plain objects that any host can bind to its prompt. */
+/** Slash commands as plain objects. A host connects them to its own prompt. */
 import { describeFailure } from '../protocol/outcomes.js'
 
 /** The output of a command. */
@@ -11,15 +11,15 @@ export interface CommandResult {
 
 /** A command or subcommand. */
 export interface SlashCommand {
-  /** Without the slash. */
+  /** The name without the slash. */
   readonly name: string
-  /** What it does, for the user. */
+  /** A description for the user. */
   readonly description: string
   /** Its subcommands. */
   readonly subcommands?: readonly SlashCommand[]
-  /** Runs the command with the text after its name. Never throws. */
+  /** Runs the command. `args` is the text after its name. Never throws. */
   run(args: string): CommandResult
-  /** Completions of the last word of `args`: names of subcommands, or ids. Never throws. */
+  /** Returns completions of the last word of `args`: names of subcommands, or ids. Never throws. */
   complete(args: string): string[]
 }
 
@@ -53,7 +53,7 @@ export function defineCommand({ name, description, run, complete }: CommandDefin
   }
 }
 
-/** Creates a command with subcommands; without arguments it runs `fallback`. */
+/** Creates a command with subcommands. Without arguments, the command runs `fallback`. */
 export function groupCommands(group: {
   readonly name: string
   readonly description: string
@@ -83,14 +83,14 @@ export function groupCommands(group: {
 
 /**
  * Runs a line such as `/task end abc`.
- * @returns undefined if the line matches no command
+ * @returns undefined if the line does not start with one of the commands
  */
 export function runCommandLine(commands: readonly SlashCommand[], line: string): CommandResult | undefined {
   const [command, args] = parseLine(commands, line)
   return command?.run(args)
 }
 
-/** Completes the last word of a line. Returns nothing if the line matches no command. */
+/** Returns completions of the last word of a line. Returns an empty array if the line does not start with one of the commands. */
 export function completeCommandLine(commands: readonly SlashCommand[], line: string): string[] {
   const [command, args] = parseLine(commands, line)
   return command?.complete(args) ?? []
@@ -101,7 +101,7 @@ function parseLine(commands: readonly SlashCommand[], line: string): [SlashComma
   return [commands.find(({ name }) => word === `/${name}`), rest]
 }
 
-/** The first word, the rest, and whether white space follows the word. */
+/** Splits a text into its first word and the rest. `isFinished` is true if white space follows the word. */
 export function splitWord(text: string): [word: string, rest: string, isFinished: boolean] {
   const [, word = '', gap = '', rest = ''] = /^\s*(\S*)(\s*)([^]*)$/.exec(text) ?? []
   return [word, rest, gap !== '']

@@ -7,7 +7,7 @@ import { defineCommand, groupCommands, type SlashCommand } from './command.js'
 
 const LIST_CHARS = 18_000
 
-/** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`, which sends its reason to the owner. */
+/** Creates `/monitors`, which lists the monitors, and `/monitor cancel <monitor_id>`. The owner of a cancelled monitor receives a message about it. */
 export function monitorCommands(options: {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   readonly owner?: string

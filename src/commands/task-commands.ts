@@ -1,6 +1,6 @@
 /**
- * The slash commands for background tasks: list, end, answer, send, move to the background, pause and resume. Includes those for schedules and
- * monitors.
+ * The slash commands for background tasks: list, end, answer, send a message, move to the background, pause and resume. The commands for schedules and
+ * monitors are included.
  */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
@@ -35,9 +35,9 @@ import { defineCommand, groupCommands, splitWord, type CommandResult, type Slash
 
 /** Options of `createTaskCommands`. */
 export interface TaskCommandsOptions {
-  /** Returns the manager. Called for each command. */
+  /** Returns the task manager. Each command calls this function. */
   readonly getAsyncTaskManager: () => AsyncTaskManager
-  /** Restricts the commands to the tasks of this owner. Default: all tasks. */
+  /** The owner whose tasks the commands show and change. Default: the tasks of all owners. */
   readonly owner?: string
   /** The owner that `/pause` pauses. Default: `owner`, or `main`. */
   readonly pausedOwner?: string
@@ -55,9 +55,10 @@ const PAUSE_USAGE = 'Usage: /pause [all]'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> <text>`, `/task send <task_id> <text>`,
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> [question_id] <text>`, `/task send <task_id>
+ * <text>`,
  * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules`, `/schedule cancel <schedule_id>`, `/monitors` and `/monitor cancel <monitor_id>`.
- * @throws InvalidInputError for an unknown or wrong option
+ * @throws InvalidInputError for an unknown or invalid option
  */
 export function createTaskCommands(options: TaskCommandsOptions): readonly SlashCommand[] {
   checkOptions(options, { getAsyncTaskManager: required(aFunction), owner: aName, pausedOwner: aName })
@@ -100,7 +101,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
     }),
     defineCommand({
       name: 'background',
-      description: 'Move a task that a call waits for to the background',
+      description: 'Move a foreground task to the background',
       run: (args) => moveToBackground(options, args),
       complete: (partial) => runningIds(options, partial, ({ isForeground }) => isForeground === true),
     }),
@@ -120,7 +121,7 @@ export function createTaskCommands(options: TaskCommandsOptions): readonly Slash
   ]
 }
 
-/** The task that was found, or a reply if no task or several tasks match. */
+/** The task that the user named, or an error text if no task or several tasks match. */
 type FoundTask = { readonly task: AsyncTaskInfo } | { readonly refusal: CommandResult }
 
 function listTasks(options: TaskCommandsOptions): CommandResult {
@@ -139,7 +140,7 @@ function listTasks(options: TaskCommandsOptions): CommandResult {
     const waits = waitText(manager.reads, task, shortOf) ?? queued
     const notes = [waits, pausedText(manager.reads, task), task.isForeground === true ? 'in the foreground' : undefined]
     const place = notes.map((note) => (note === undefined ? '' : `, ${note}`)).join('')
-    // Names and goals come from a model; the output goes to a person's terminal.
+    // A model may have written the names and goals. Control characters in them would change the user's terminal.
     return [
       `${iconOf(task.status)} [${shortOf(task)}] ${task.subagentName} (${duration}${place})${cancelNote(task)} - ${goal}`,
       ...(task.questions ?? []).map((question) => `  asks (${question.id}): ${questionWords(question)}`),
@@ -172,7 +173,7 @@ function answerQuestionOf(options: TaskCommandsOptions, args: string): CommandRe
   const [word, afterWord] = splitWord(rest)
   const named = questions.find((question) => question.id === word)
   const question = named ?? questions[0]
-  if (question === undefined) return { type: 'error', text: `Task ${toOneLine(id)} asks nothing.` }
+  if (question === undefined) return { type: 'error', text: `Task ${toOneLine(id)} has no open question.` }
   if (named === undefined && questions.length > 1) {
     const ids = questions.map((each) => each.id).join(', ')
     return { type: 'error', text: `Task ${toOneLine(id)} has several questions: ${ids}.\n${ANSWER_USAGE}` }
@@ -228,7 +229,7 @@ function pauseTasks(options: TaskCommandsOptions, args: string): CommandResult {
   return { type: 'info', text: `${pauseLine(pause)} Running tasks continue. No other task starts until /resume.` }
 }
 
-/** Resumes the owner. Commands without an owner also end the pause of all owners. */
+/** Ends the pause of one owner. Commands that are not restricted to an owner also end the pause of all owners. */
 function resumeTasks(options: TaskCommandsOptions): CommandResult {
   const manager = givenManager(options)
   const owner = ownerToPause(options)
@@ -240,7 +241,7 @@ function resumeTasks(options: TaskCommandsOptions): CommandResult {
 
 const ownerToPause = ({ owner, pausedOwner = owner ?? DEFAULT_OWNER }: TaskCommandsOptions): string => pausedOwner
 
-/** The task to use if the command names none. */
+/** Returns the only foreground task, for a command without a task id. */
 function onlyForeground(options: TaskCommandsOptions): FoundTask {
   const manager = givenManager(options)
   const [task, ...others] = manager.getActiveTasks(options.owner).filter(({ isForeground }) => isForeground === true)
@@ -250,7 +251,7 @@ function onlyForeground(options: TaskCommandsOptions): FoundTask {
   return { refusal: { type: 'error', text: `Several tasks are in the foreground. ${BACKGROUND_USAGE}\n${lines}` } }
 }
 
-/** The named task, or a reply if no task or several tasks match. */
+/** Finds the task that the user named. */
 function findNamed(
   options: TaskCommandsOptions,
   idOrPrefix: string,
@@ -279,7 +280,10 @@ const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandRe
   text: toOneLine(pruned ? prunedText(pruned) : `Task not found: ${idOrPrefix}`),
 })
 
-/** Reads an id and a reason. The whole text may be an id, because ids may contain spaces. Otherwise the first word is the id. */
+/**
+ * Splits the arguments into a task id and a reason. Ids may contain spaces, so the whole text is tried as an id first. Otherwise the first word is the
+ * id.
+ */
 function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
   const whole = lookUp(args)
   if (whole.type !== 'unknown') return { found: whole }
@@ -287,7 +291,7 @@ function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { fo
   return { found: lookUp(word), reason }
 }
 
-/** Short ids, or whole ids once more than the short id was typed. */
+/** Returns the ids of unfinished tasks that start with `partial`. Short ids are returned, or whole ids if the user has typed more than the short id. */
 function runningIds(
   options: TaskCommandsOptions,
   partial: string,

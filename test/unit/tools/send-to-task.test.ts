@@ -187,7 +187,7 @@ describe('/task send and /task answer', () => {
     expect(complete('/task answer job')).toEqual(['job-aske'])
     const text = 'Ambiguous task ID. Did you mean:\n- job-read (s) - running\n- job-aske (s) - running'
     expect(run('/task send job m')).toEqual({ type: 'error', text })
-    expect(run('/task answer job-reader yes')?.text).toBe('Task job-reader asks nothing.')
+    expect(run('/task answer job-reader yes')?.text).toBe('Task job-reader has no open question.')
   })
 
   it('F6: shows the questions, and takes answers of a person', async () => {
@@ -208,6 +208,6 @@ describe('/task send and /task answer', () => {
       { sure: true },
       { answer: '{"answer":"because"}' },
     ])
-    expect(run('/task answer asker-1 more')?.text).toBe('Task asker-1 asks nothing.')
+    expect(run('/task answer asker-1 more')?.text).toBe('Task asker-1 has no open question.')
   })
 })
