@@ -1,22 +1,22 @@
-/** The calls in flight of an instance: each can be aborted alone, and all end with the instance. */
+/** Keeps track of the running calls of an instance. Each call can be aborted, and the end of the instance aborts all of them. */
 import { IsolatedController } from '../callbacks/isolated-controller.js'
 import { InstanceError } from '../errors.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
 
-/** Whether a call was aborted, by its caller or because its instance has ended. */
+/** Shows whether a call was aborted, either by its caller or because its instance has ended. */
 export interface CallAbort {
   readonly aborted: boolean
-  /** The same as a signal, which is created on first use. */
+  /** A signal with the same state. It is created on first use. */
   readonly signal: AbortSignal
 }
 
 export interface CallsInFlight {
-  /** Performs a call. It settles when the work does, because a lane must not start the next call while a tool is still running. */
+  /** Performs a call. The promise settles only when `work` does, even after an abort: the next call must not start while a tool is still running. */
   run(call: ToolCall, work: (abort: CallAbort) => Promise<ToolCallResult>): Promise<ToolCallResult>
-  /** Aborts all calls and refuses later ones. */
+  /** Aborts all running calls. Later calls are refused with the same error. */
   end(reason: string): void
-  /** Resolves when the calls that are in flight now have settled. */
+  /** Resolves when the calls that are running now have settled. */
   settled(): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export function createCallsInFlight(
     try {
       return await work(one)
     } catch (error) {
-      // An exception caused by the end of the instance is not a failure of the tool.
+      // If the end of the instance has aborted the call, the exception is not a failure of the tool.
       throw one.isAbortedBy(endedBy) ? endedBy : error
     } finally {
       one.release()
@@ -90,12 +90,12 @@ class CallInFlight implements CallAbort {
     return this.aborted && this.#abort.reason === reason
   }
 
-  /** The instance has ended. */
+  /** Aborts the call, because its instance has ended. */
   end(reason: InstanceError): void {
     if (!this.aborted && !this.#hasEnded) this.#abort.abort(reason)
   }
 
-  /** The call has ended. If it was not aborted by now, its signal never aborts. */
+  /** Marks the call as ended. From now on, its signal does not abort any more. */
   release(): void {
     this.#hasEnded = !this.aborted
     if (this.#isListening) this.#call.signal.removeEventListener('abort', this.#follow)
@@ -106,7 +106,7 @@ class CallInFlight implements CallAbort {
 
 const isGivenUp = (call: ToolCall): boolean => call.isAborted?.() ?? call.signal.aborted
 
-/** The reason of an abort, as something to throw. */
+/** Converts the reason of an abort to an error. */
 export function toError(reason: unknown): Error {
   return reason instanceof Error ? reason : new DOMException(String(reason), 'AbortError')
 }

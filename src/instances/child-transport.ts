@@ -1,6 +1,7 @@
 /**
- * An MCP server as a child process, for the official client. Unlike the client's own stdio transport, it makes the server the leader of
- * a process group, so that no process of the group outlives `close`, and records how it ended and the end of its stderr.
+ * Runs an MCP server as a child process, for the official MCP client. It replaces the stdio transport of that client for two reasons. The server leads a
+ * process group, so that `close` also ends the processes that the server has started. And the transport records how the server ended, and its last
+ * stderr output.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
@@ -13,26 +14,26 @@ import { createDelay } from './delay.js'
 
 /** A program that speaks MCP over its stdin and stdout. */
 export interface ChildProgram {
-  /** A path, or a name that is looked up in PATH. */
+  /** The path of the program, or a name that is looked up in PATH. */
   readonly command: string
-  /** Its arguments. No shell is involved. */
+  /** The arguments of the program. No shell is involved. */
   readonly args?: readonly string[] | undefined
-  /** Variables to add to those that are safe to inherit, such as PATH and HOME. */
+  /** Environment variables to add. The program also inherits variables that are safe to pass on, such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** Its working directory. Default: that of this process. */
+  /** The working directory of the program. Default: that of this process. */
   readonly cwd?: string | undefined
 }
 
 export interface ChildTransport extends Transport {
-  /** How it ended, as text; undefined while it runs. */
+  /** How the program ended, as text. Undefined while it runs. */
   readonly end: string | undefined
-  /** The end of its stderr. */
+  /** The last 2000 characters of its stderr. */
   readonly stderrTail: string
 }
 
 const STDERR_CHARS = 2000
 
-/** @param graceMs how long a child may take to end after its stdin was closed, and again after SIGTERM, in ms */
+/** @param graceMs how long the program may take to end after its stdin is closed, and then again after SIGTERM, in ms */
 export function createChildTransport(program: ChildProgram, clock: Clock, graceMs: number): ChildTransport {
   const { command, args = [], env, cwd } = program
   const buffer = new ReadBuffer()
@@ -66,7 +67,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
 
   async function finish(how: string): Promise<void> {
     end = how
-    // Before its pipes end, because processes that it left behind hold them open.
+    // Ends the process group before the pipes are awaited, because processes that the server has left behind keep the pipes open.
     group?.end()
     const drained = createDelay(clock, 500)
     await Promise.race([child === undefined ? undefined : closed(child), drained.passed])
@@ -94,7 +95,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
           windowsHide: true,
         })
         child = started
-        // Immediately, because an exit of this process before the event `spawn` would leave the server running.
+        // The group is recorded before the event `spawn`. If this process ended in between, the server would go on running.
         if (started.pid !== undefined) group = leadGroup(started)
         started.once('spawn', resolve)
         started.once('error', (error) => {
@@ -120,7 +121,7 @@ export function createChildTransport(program: ChildProgram, clock: Clock, graceM
             resolve()
             return
           }
-          // The process is about to exit, and its exit code says more than a broken pipe.
+          // A broken pipe often means that the process is ending. The wait lets its exit code become known, which explains more.
           const wait = createDelay(clock, 500)
           void Promise.race([gone, wait.passed]).then(() => {
             wait.cancel()

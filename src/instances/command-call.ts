@@ -1,4 +1,4 @@
-/** Calls a tool of a connected instance, for a command or for an MCP request. */
+/** Calls a tool of a connected instance, for a command of a task or for an MCP request. */
 import type { WorkContext } from '../engine/engine.js'
 import type { TaskProgress } from '../../machines/records.js'
 import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
@@ -12,21 +12,22 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 import type { ToolCall } from './instance.js'
 import type { InstanceEntry } from './instance-manager.js'
 
-/** A command of a task. */
+/** The command to run, and the instance that runs it. */
 export interface CommandCall {
   /** The instance that the task was submitted to. */
   readonly instance: InstanceEntry
   readonly taskId: string
   readonly command: TaskCommand
-  /** The span of the call. */
+  /** The span of the call, for telemetry. */
   readonly trace?: TraceContext | undefined
-  /** Called with the progress of the call. */
+  /** Called with each progress report of the tool. */
   readonly onProgress: (progress: TaskProgress) => void
 }
 
 /**
- * Performs a command; resolves with the result of the tool.
- * @throws ToolCallError with the tool's own code and message; InstanceError when the instance is gone
+ * Calls the tool of a command. Resolves with the result of the tool.
+ * @throws ToolCallError with the tool's own code and message when the tool fails
+ * @throws InstanceError when the instance is not connected, or disconnects during the call
  */
 export async function performCommand(call: CommandCall, context: WorkContext): Promise<ToolCallResult> {
   let result: ToolCallResult
@@ -39,9 +40,13 @@ export async function performCommand(call: CommandCall, context: WorkContext): P
   return result
 }
 
-/** A command as a call. The signal is an own property and `isAborted` is not, so that a copy (`{ ...call }`) uses its own signal. */
+/**
+ * The tool call of a command. `signal` is an own property, so that a copy (`{ ...call }`) keeps it. `isAborted` is not, so that a copy with another
+ * signal
+ * does not use it.
+ */
 class CommandToolCall implements ToolCall {
-  // Shared, because V8 creates a hidden class for each getter function.
+  // All calls share one getter, because V8 would create a hidden class for each getter function.
   static readonly #signal: PropertyDescriptor & ThisType<CommandToolCall> = {
     get() {
       return this.#context.signal
@@ -74,7 +79,7 @@ class CommandToolCall implements ToolCall {
   }
 }
 
-/** The arguments of a call. A remote worker also gets the id under which it is registered. */
+/** Returns the arguments of a call. For a remote worker, the id of its instance is added as `instanceId`. */
 export function argumentsFor(
   { id, instance }: InstanceEntry,
   args: Readonly<Record<string, unknown>>,
@@ -83,8 +88,9 @@ export function argumentsFor(
 }
 
 /**
- * Calls a tool. Resolves with a frozen copy of its result. The result is checked, because users may implement instances.
+ * Calls a tool. Resolves with a frozen copy of its result. The result is checked, because hosts may implement instances of their own.
  * @throws InstanceError when the instance is not connected
+ * @throws TypeError when the instance returns something other than a tool result
  */
 export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<ToolCallResult> {
   const { id, isConnected } = entry
@@ -93,14 +99,14 @@ export async function callTool(entry: InstanceEntry, call: ToolCall): Promise<To
   if (!Array.isArray(result?.content)) {
     const got = result === undefined || result === null ? 'got nothing' : `content: got ${preview(result.content)}`
     throw new TypeError(
-      `Instance ${preview(id)} answered with no result of a tool: ${got}, expected an array of content.`,
+      `Instance ${preview(id)} returned an invalid tool result: ${got}, expected an array of content.`,
     )
   }
-  // An object of a class may have its content in a getter, which a copy of its own fields lacks.
+  // If the result is an object of a class, `content` may be a getter of that class. A copy would lack it, so it is added explicitly.
   return toPlainData({ ...result, content: result.content }) as ToolCallResult
 }
 
-/** A host's own instance may return any value. */
+/** Calls the tool and records the activity of the instance. An instance that the host implements may return any value. */
 async function answerOf(entry: InstanceEntry, call: ToolCall): Promise<Partial<ToolCallResult> | null | undefined> {
   try {
     return await entry.instance.callTool(call)
@@ -109,7 +115,7 @@ async function answerOf(entry: InstanceEntry, call: ToolCall): Promise<Partial<T
   }
 }
 
-/** An error with the code that its command fails with. */
+/** Converts an error to one whose `code` becomes the error code of the command. */
 function commandError(error: unknown): AgentTasksError {
   if (error instanceof ToolCallError && error.number !== undefined) {
     const code = ownCode(error.data)
@@ -118,7 +124,7 @@ function commandError(error: unknown): AgentTasksError {
   return error instanceof AgentTasksError ? error : new ToolCallError('EXECUTION_ERROR', describeFailure(error))
 }
 
-/** The error of a failed result. Its text may be JSON that has the error as an object. */
+/** Makes an error of a failed tool result. If the text of the result is JSON with a field `error`, code and message come from there. */
 function errorOf(result: ToolCallResult): ToolCallError {
   const text = textOf(result)
   const inText = errorInJson(text)
@@ -126,15 +132,15 @@ function errorOf(result: ToolCallResult): ToolCallError {
   return new ToolCallError(codeOf(result) ?? ownCode(inText) ?? 'EXECUTION_ERROR', message)
 }
 
-/** The code of a failed result. MCP has no field for it, so tools use one of two places. */
+/** Finds the error code in a failed result. MCP defines no field for it, so tools put it into `structuredContent` or `_meta`. */
 function codeOf({ structuredContent, _meta }: ToolCallResult): string | undefined {
   return ownCode(structuredContent) ?? ownCode(structuredContent?.['error']) ?? ownCode(_meta)
 }
 
-/** The maximum length of a text that is parsed as JSON, in characters. */
+/** The maximum length of a result text that is parsed as JSON, in characters. */
 const MAX_JSON_CHARS = 64 * 1024
 
-/** The field `error` of a text such as `{"error":{"code":"NOT_FOUND","message":"There is no e7."}}`. */
+/** Returns the field `error` of a JSON text, such as `{"error":{"code":"NOT_FOUND","message":"There is no e7."}}`. */
 function errorInJson(text: string): unknown {
   if (!text.startsWith('{') || text.length > MAX_JSON_CHARS) return undefined
   const parsed = parseJson(text, MAX_LEVELS)

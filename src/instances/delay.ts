@@ -2,7 +2,7 @@
 import { clearLongTimeout, setLongTimeout, type Clock, type TimerLabel } from '../clock.js'
 
 export interface Delay {
-  /** Resolves when the time has passed; never after `cancel`. */
+  /** Resolves when the time has passed. After `cancel`, it never settles. */
   readonly passed: Promise<void>
   cancel(): void
 }

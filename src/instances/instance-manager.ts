@@ -1,7 +1,7 @@
 /**
- * The registered instances, each an actor of `machines/instance.ts`.
+ * Keeps the registered instances. The connection of each instance is an actor of `machines/instance.ts`.
  *
- * Handlers run after their change, in order, and may connect and disconnect instances.
+ * Handlers run after the change that they are called for, one after the other. They may connect and disconnect instances.
  */
 import { createActor, type InspectionEvent } from 'xstate'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ import { aClock, aFunction, anInspector, checkOptions, type OptionTypes } from '
 import { parseInput } from '../protocol/parse.js'
 import type { Instance, InstanceEnd } from './instance.js'
 
-/** Receives exceptions of handlers and inspectors, and failures to close an instance. */
+/** Receives exceptions of handlers and inspectors, and errors of `Instance.close`. */
 export type OnInstanceError = (
   error: unknown,
   from: { readonly source: 'handler' | 'close' | 'inspector'; readonly instanceId: string },
@@ -25,11 +25,11 @@ export type OnInstanceError = (
 
 /** Options of `InstanceManager`. */
 export interface InstanceManagerOptions {
-  /** Default: the platform's clock. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
-  /** Called with exceptions of handlers and with failures to close an instance. Default: `console.error`. */
+  /** Called with exceptions of handlers and inspectors, and with errors of `Instance.close`. Default: `console.error`. */
   readonly onError?: OnInstanceError
-  /** Receives the XState inspection events of the instances' actors, after the change they belong to. Default: none. */
+  /** Receives the XState inspection events of the connections, after the change that caused them. Default: none. */
   readonly inspect?: Inspect | undefined
 }
 
@@ -40,34 +40,33 @@ export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 
 /** A registered instance. */
 export interface InstanceEntry {
-  /** The instance's id. */
   readonly id: string
-  /** Its number among all instances ever registered, from 1, which distinguishes it from others with the same id. */
+  /** The number of this registration, counted from 1. It distinguishes the instance from earlier and later ones with the same id. */
   readonly serial: number
-  /** How it is reached. */
+  /** How the instance is reached: functions of this process, an MCP server, or a remote worker over WebSocket. */
   readonly kind: Instance['kind']
   /** The state of its connection. */
   readonly state: InstanceState
-  /** Whether it takes commands. */
+  /** Whether the instance can run commands now. */
   readonly isConnected: boolean
-  /** When it connected last, in ms since the epoch. */
+  /** When the instance connected last, in ms since the epoch. */
   readonly connectedAt: number | undefined
-  /** The time of its last activity, in ms since the epoch: it connected, answered a ping, or ended a call. */
+  /** When the instance last connected, answered a ping or ended a call, in ms since the epoch. */
   readonly lastActivity: number | undefined
   /** @internal Records activity. */
   noteActivity(): void
-  /** The instance itself. */
+  /** The registered object. */
   readonly instance: Instance
-  /** The actor of its connection. */
+  /** The actor that holds the state of the connection. */
   readonly ref: InstanceRef
 }
 
 /** Called when an instance has connected. */
 export type ConnectHandler = (instanceId: string) => void
-/** Called when an instance has disconnected, with the reason. */
+/** Called when an instance has disconnected. `reason` is a sentence. */
 export type DisconnectHandler = (instanceId: string, reason: string) => void
 
-/** Registers instances and reports when they connect and disconnect. */
+/** Registers instances, and calls handlers when they connect and disconnect. */
 export class InstanceManager {
   readonly #clock: Clock
   readonly #onError: OnInstanceError
@@ -83,7 +82,7 @@ export class InstanceManager {
   #isDisposed = false
   #isClaimed = false
 
-  /** @throws InvalidInputError for an unknown or wrong option */
+  /** @throws InvalidInputError for an unknown or invalid option */
   constructor(options: InstanceManagerOptions = {}) {
     checkOptions(options, optionTypes)
     this.#clock = options.clock ?? systemClock
@@ -92,8 +91,9 @@ export class InstanceManager {
   }
 
   /**
-   * Registers an instance. It is connected at once, unless its connection is opened later.
-   * @throws InstanceError when the id is in use; InvalidInputError for an invalid id. It is not registered then
+   * Registers an instance. An instance with a `connection` is connected when that opens; any other instance is connected at once.
+   * @throws InstanceError when the id is in use, or after `dispose`
+   * @throws InvalidInputError for an invalid id
    */
   connect(instance: Instance): InstanceEntry {
     const { id } = instance
@@ -123,8 +123,8 @@ export class InstanceManager {
   }
 
   /**
-   * Disconnects an instance; its tasks fail.
-   * @returns whether it was registered, after it is closed
+   * Disconnects an instance. Its unfinished tasks fail.
+   * @returns true when the instance is closed; false if no instance has this id
    */
   async disconnect(instanceId: string, reason = 'It was disconnected.'): Promise<boolean> {
     const entry = this.#entries.get(instanceId)
@@ -134,23 +134,23 @@ export class InstanceManager {
     return true
   }
 
-  /** A registered instance: connecting or connected. */
+  /** Returns the registered instance with this id. It may be connected, or still connecting. */
   get(instanceId: string): InstanceEntry | undefined {
     return this.#entries.get(instanceId)
   }
 
-  /** The first connected instance, in the order of registration. */
+  /** Returns the first connected instance, in the order of registration. */
   first(): InstanceEntry | undefined {
     for (const entry of this.#entries.values()) if (entry.isConnected) return entry
     return undefined
   }
 
-  /** All registered instances, in the order of registration. */
+  /** Returns all registered instances, in the order of registration. Some may still be connecting. */
   list(): InstanceEntry[] {
     return [...this.#entries.values()]
   }
 
-  /** The number of answers that arrived after their call had ended. */
+  /** The number of answers that were dropped, because their call had already ended. */
   get lateAnswers(): number {
     return this.list().reduce((sum, { instance }) => sum + (instance.lateAnswers ?? 0), this.#pastLateAnswers)
   }
@@ -160,27 +160,27 @@ export class InstanceManager {
     return addHandler(this.#connectHandlers, handler)
   }
 
-  /** Calls `handler` once for each instance that has disconnected, whatever the reason. Returns an unsubscribe function. */
+  /** Calls `handler` once for each instance that has disconnected, for any reason. Returns an unsubscribe function. */
   onDisconnect(handler: DisconnectHandler): () => void {
     return addHandler(this.#disconnectHandlers, handler)
   }
 
-  /** @internal Calls `handler` when another connection has taken an instance over. Returns an unsubscribe function. */
+  /** @internal Calls `handler` when a new connection of an instance has replaced its previous one. Returns an unsubscribe function. */
   onTakenOver(handler: ConnectHandler): () => void {
     return addHandler(this.#takeoverHandlers, handler)
   }
 
   /**
-   * @internal For `TaskManager`. Two of them would run two commands of one instance at once.
-   * @returns a function that ends the claim
-   * @throws AgentTasksError `INSTANCES_IN_USE` while another claim has not ended
+   * @internal Reserves these instances for one `TaskManager`. With two task managers, two commands of one instance could run at the same time.
+   * @returns a function that ends the reservation
+   * @throws AgentTasksError with the code `INSTANCES_IN_USE` when the instances are reserved already
    */
   claim(): () => void {
     if (this.#isClaimed) {
       throw new AgentTasksError(
         'INSTANCES_IN_USE',
-        'options.instances: this InstanceManager belongs to a TaskManager that was not disposed. Two would run two commands of an ' +
-          'instance at once: use that TaskManager, dispose it first, or create another InstanceManager.',
+        'options.instances: another TaskManager uses this InstanceManager. Two task managers would run two commands of one instance at ' +
+          'the same time. Use that TaskManager, dispose it first, or create another InstanceManager.',
       )
     }
     this.#isClaimed = true
@@ -189,14 +189,14 @@ export class InstanceManager {
     }
   }
 
-  /** Disconnects all instances; resolves when they are closed. */
+  /** Disconnects all instances. Resolves when they are closed. */
   async dispose(): Promise<void> {
     this.#isDisposed = true
     for (const entry of this.list()) void this.disconnect(entry.id, 'The instance manager was disposed.')
     await Promise.all(this.#closing)
   }
 
-  /** The same as `dispose()`. */
+  /** Calls `dispose()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose()
   }
@@ -207,7 +207,7 @@ export class InstanceManager {
     return createActor(instanceMachine, {
       id: `instance.${id}`,
       ...(inspect && { inspect: (event) => this.#outbox.push(() => this.#notifyInspector(inspect, event, id)) }),
-      // Not the entry itself, because inspectors show the input.
+      // The input does not contain the whole entry, because inspectors show the input.
       input: {
         timing: instance.connection?.timing ?? {},
         host: { failCalls: (cause) => entry.failCalls(cause) },
@@ -270,7 +270,7 @@ export class InstanceManager {
   }
 
   #close({ id, instance }: RegisteredInstance, why: InstanceEnd): void {
-    // Not immediately, so that its tasks fail first, because the instance is gone and not because their calls failed.
+    // Closes in a later microtask. The tasks of the instance then fail first with its disconnection, and not with the failure of their calls.
     const closed = Promise.resolve()
       .then(() => instance.close(why))
       .catch((error: unknown) => this.#report(error, 'close', id))
@@ -296,9 +296,9 @@ class RegisteredInstance implements InstanceEntry {
   connectedAt: number | undefined
   lastActivity: number | undefined
   readonly #clock: Clock
-  /** When it was registered, on the clock of `elapsedMs`. */
+  /** When the instance was registered, in ms of the monotonic clock. */
   readonly #registeredAt: number
-  /** Why it was disconnected; undefined when a time limit has passed. */
+  /** Why the instance was disconnected. Undefined if a time limit of its connection has passed. */
   reason: string | undefined
 
   constructor(instance: Instance, serial: number, clock: Clock, createRef: (entry: RegisteredInstance) => InstanceRef) {
@@ -323,7 +323,7 @@ class RegisteredInstance implements InstanceEntry {
     this.instance.connection?.failCalls(cause === 'takenOver' ? 'Its connection was taken over.' : this.describeEnd())
   }
 
-  /** Why another instance cannot have its id, and what to do. */
+  /** Explains why a second instance cannot use this id, and what to do. */
   describeUse(): string {
     const { connectTimeoutMs } = this.instance.connection?.timing ?? {}
     if (this.isConnected || connectTimeoutMs === undefined) {
@@ -342,9 +342,9 @@ class RegisteredInstance implements InstanceEntry {
   }
 }
 
-/** What to do when the worker that has an id was started again. */
+/** Explains what to do when a restarted worker finds its id in use. */
 export const RESTARTED_WORKER =
-  'If this is that worker, started again: `connectInstance` with the option `secretFile` keeps its id from one start to the next. ' +
+  'If this is the same worker after a restart: `connectInstance` with the option `secretFile` keeps its id from one start to the next. ' +
   'Otherwise choose another id.'
 
 function addHandler<T>(handlers: Set<T>, handler: T): () => void {

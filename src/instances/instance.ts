@@ -1,4 +1,4 @@
-/** The port for what runs commands: functions of this process, MCP servers and remote workers. */
+/** The interface of an instance: something that runs commands. An instance is made of functions of this process, an MCP server, or a remote worker. */
 import type { InstanceTiming } from '../../machines/instance.js'
 import type { TaskProgress } from '../../machines/records.js'
 import type { TraceContext } from '../protocol/telemetry.js'
@@ -6,11 +6,11 @@ import type { ToolCallResult } from '../protocol/tool-result.js'
 
 /** A tool of an instance. */
 export interface ToolDescription {
-  /** The `tool_name` of commands. */
+  /** The name of the tool. Commands use it as `tool_name`. */
   readonly name: string
-  /** What it does. */
+  /** What the tool does, for a model. */
   readonly description?: string | undefined
-  /** JSON Schema of its arguments. */
+  /** The JSON Schema of the arguments. */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -20,27 +20,28 @@ export interface ToolCall {
   readonly name: string
   /** The arguments of the tool. */
   readonly arguments: Readonly<Record<string, unknown>>
-  /** The task that calls, if one does. */
+  /** The id of the task that the call belongs to. Undefined for a call without a task. */
   readonly taskId?: string
-  /** The command that calls, if one does. */
+  /** The id of the command that the call belongs to. Undefined for a call without a task. */
   readonly commandId?: string
-  /** The span of the call. */
+  /** The span of the call, for telemetry. */
   readonly trace?: TraceContext | undefined
-  /** Aborts when the call is aborted. It may be created on first use. */
+  /** Aborts when the result is not needed any more. Stop the tool then. The signal may be created on first use. */
   readonly signal: AbortSignal
-  /** Whether `signal` has aborted, without creating it. Default: reads the signal. */
+  /** Returns whether the call was aborted, without creating `signal`. If this method is missing, `signal.aborted` is read. */
   isAborted?(): boolean
-  /** Called with the progress of the call. */
+  /** Call this function with each progress report of the tool. */
   readonly onProgress: (progress: TaskProgress) => void
 }
 
 /**
- * Why an instance is closed: it was disconnected on purpose, it was silent for too long (or never connected), or the process is shutting down.
- * After `silent` and `goingAway`, a remote worker reconnects.
+ * Why an instance is closed. `disconnected`: someone has disconnected it. `silent`: it did not connect or answer in time. `goingAway`: the process is
+ * shutting
+ * down. After `silent` and `goingAway`, a remote worker connects again.
  */
 export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
 
-/** The other end of the connection of a remote worker. */
+/** Where the connection of a remote worker comes from. */
 export interface InstancePeer {
   /** The network address of the worker. */
   readonly address?: string | undefined
@@ -50,48 +51,53 @@ export interface InstancePeer {
   readonly userAgent?: string | undefined
 }
 
-/** Runs commands. Implement it for an instance of your own. */
+/** Runs commands. Implement this interface for an instance of your own. */
 export interface Instance {
-  /** Unique among the registered instances. */
+  /** The id, which is unique among the registered instances. */
   readonly id: string
-  /** How it is reached. */
+  /** How the instance is reached: functions of this process, an MCP server, or a remote worker over WebSocket. */
   readonly kind: 'local' | 'mcp' | 'websocket'
   /** Whether a remote worker runs in a browser. Default true. */
   readonly isBrowser?: boolean | undefined
-  /** Where its connection comes from (remote workers only). */
+  /** Where the connection comes from. Only remote workers have it. */
   readonly peer?: InstancePeer | undefined
-  /** Whether the arguments of each call include `instanceId` (remote workers only). */
+  /** Whether `instanceId` is added to the arguments of each call. Only remote workers use it. */
   readonly passesInstanceId?: boolean
-  /** The names of its tools, if they are known without asking. A task without an `instanceId` then goes to an instance that has all its tools. */
+  /** The names of the tools, if they are known. A submitted task without `instanceId` goes to an instance that has all its tools. */
   readonly toolNames?: readonly string[] | undefined
-  /** Resolves with its tools. */
+  /** Resolves with the tools of the instance. */
   listTools(): Promise<readonly ToolDescription[]>
   /**
-   * Calls a tool. Rejects with an `InstanceError` when the connection is lost, and with a `ToolCallError` with the tool's own code for a
-   * JSON-RPC error.
+   * Calls a tool. Resolves with its result.
+   * @throws InstanceError when the connection is lost
+   * @throws ToolCallError with the tool's own code when the tool answers with an error
    */
   callTool(call: ToolCall): Promise<ToolCallResult>
-  /** Calls `onLost` once if the connection ends without `close`. */
+  /** Sets the function to call once if the connection ends without `close`. */
   onLost(onLost: (reason: string) => void): void
-  /** Only for an instance that reconnects. Without it, the instance is connected until it is lost. */
+  /**
+   * Present only if the connection opens later or can be replaced. Without it, the instance is connected from its registration until `onLost` or
+   * `close`.
+   */
   readonly connection?: InstanceConnection
-  /** The number of answers that arrived after their call had ended, and were dropped. */
+  /** The number of answers that were dropped, because their call had already ended. */
   readonly lateAnswers?: number
-  /** Closes the connection; resolves when it is closed. */
+  /** Closes the connection. Resolves when it is closed. */
   close(why?: InstanceEnd): Promise<void>
 }
 
-/** A connection that opens later, can be taken over, and has a limit for silence. */
+/** A connection that opens later, can be replaced by a new one, and is lost after a silence. */
 export interface InstanceConnection {
-  /** Its time limits. */
+  /** The time limits of the connection. */
   readonly timing: InstanceTiming
   /** Calls `listener` with each event of the connection. */
   onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
   /**
-   * Resolves when the calls of an earlier connection have ended, or their grace period has passed; undefined without such calls. Commands wait for
-   * it. Default: no such calls.
+   * Resolves when all calls over the previous connection have ended, or their grace period has passed. Commands wait for this promise. Returns undefined
+   * if
+   * there are no such calls.
    */
   freed?(): Promise<void> | undefined
-  /** Fails every call of the connection at once. */
+  /** Fails all running calls at once. */
   failCalls(reason: string): void
 }

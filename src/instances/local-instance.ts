@@ -1,4 +1,4 @@
-/** An instance made of functions of this process. */
+/** An instance that consists of functions in this process. */
 import { systemClock, type Clock } from '../clock.js'
 import { InstanceError, ToolCallError } from '../errors.js'
 import { preview } from '../text/preview.js'
@@ -28,9 +28,9 @@ export interface LocalInstanceOptions {
   readonly tools: readonly InstanceTool[]
   /** How long `close` waits for aborted calls, in ms. Default 2000. */
   readonly closeGraceMs?: number
-  /** Default: the platform's clock. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
-  /** Called with exceptions of tools' abort listeners. Default: `console.error`. */
+  /** Called with exceptions of abort listeners that the tools have added. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -44,15 +44,19 @@ const optionTypes: OptionTypes<LocalInstanceOptions> = {
 
 /**
  * Creates an instance from functions of this process.
- * @throws InstanceError when two tools have the same name; InvalidInputError for an unknown or wrong option; InvalidSettingError for a
- *   number out of its range
+ * @throws InstanceError when two tools have the same name
+ * @throws InvalidInputError for an unknown or invalid option
+ * @throws InvalidSettingError for a number out of its range
  */
 export function localInstance(options: LocalInstanceOptions): Instance {
   checkOptions(options, optionTypes)
   const { id, closeGraceMs = 2000, clock = systemClock } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
-  if (tools.size < options.tools.length) {
-    throw new InstanceError('INSTANCE_START_FAILED', id, `Instance ${preview(id)} has two tools of the same name.`)
+  const names = options.tools.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) !== index)
+  if (repeated !== undefined) {
+    const message = `Instance ${preview(id)} has two tools with the name ${preview(repeated)}. Tool names must be unique.`
+    throw new InstanceError('INSTANCE_START_FAILED', id, message)
   }
   const calls = createCallsInFlight(id, options.onError)
   return {
@@ -85,14 +89,14 @@ async function callTool(tool: InstanceTool, call: ToolCall, abort: CallAbort): P
   }
 }
 
-/** The signal is an own property, so that a copy of the context has it, and is created on first use. */
+/** The context of a call. `signal` is created on first use. It is an own property, so that a copy of the context keeps it. */
 class CallContext implements InstanceToolContext {
-  // Shared, because V8 creates a hidden class for each getter function.
+  // All contexts share one getter, because V8 would create a hidden class for each getter function.
   static readonly #signal: PropertyDescriptor & ThisType<CallContext> = {
     get() {
       return this.#abort.signal
     },
-    // A tool may replace the signal.
+    // A tool may assign another signal.
     set(value) {
       Object.defineProperty(this, 'signal', { value, enumerable: true, configurable: true, writable: true })
     },

@@ -1,7 +1,7 @@
 /**
- * Watches which `tools/call` requests of an MCP connection are answered. The official client forgets a cancelled request,
- * but a lane must know when a server that ignores the cancellation has finished.
- * It also emits progress as it arrives, because the client defers it, and drops it when the answer follows immediately.
+ * Watches the `tools/call` requests and answers of an MCP connection. The official client does two things that instances cannot use:
+ * - It forgets a request when that is cancelled. But the next command must wait until the server has finished the cancelled call.
+ * - It reports progress later, and drops it if the answer follows immediately. This file reports progress as it arrives.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import type { TaskProgress } from '../../machines/records.js'
@@ -9,7 +9,7 @@ import { defined } from '../defined.js'
 import { callProgressSchema, toolCallResultSchema } from '../protocol/tool-calls.js'
 import type { ToolCallResult } from '../protocol/tool-result.js'
 
-/** How a request ended. */
+/** How a `tools/call` request ended. */
 export type Answer =
   | { readonly type: 'result'; readonly result: ToolCallResult }
   | { readonly type: 'error' }
@@ -23,9 +23,9 @@ interface ExpectedAnswer {
 }
 
 export interface Answers {
-  /** Call it before the request is sent. The request is recognized by its arguments object. */
+  /** Starts to wait for an answer. Call this method before the request is sent: the request is recognized by its arguments object. */
   expect(args: object, onProgress: (progress: TaskProgress) => void): ExpectedAnswer
-  /** Settles all waits, because no more answers can arrive. */
+  /** Settles all waits with `none`, because no more answers can arrive. */
   end(): void
 }
 
@@ -35,7 +35,7 @@ interface Waiting {
   readonly onProgress: (progress: TaskProgress) => void
 }
 
-/** Watches a transport. Call it before a client connects with the transport. */
+/** Watches a transport. Call this function before a client connects with the transport. */
 export function watchAnswers(transport: Transport): Answers {
   const unsent = new WeakMap<object, Waiting>()
   const sent = new Map<string | number, Waiting>()
@@ -44,7 +44,7 @@ export function watchAnswers(transport: Transport): Answers {
     sent.delete(id)
   }
 
-  /** The client uses the id of a request as its progress token. */
+  /** Reports progress. The client uses the id of each request as its progress token. */
   function report(params: unknown): void {
     const parsed = callProgressSchema.safeParse(params)
     const { progressToken } = Object(params) as { readonly progressToken?: string | number }

@@ -1,4 +1,4 @@
-/** An instance that is an MCP server, over stdio or streamable HTTP, through the official client. */
+/** An instance that is an MCP server. It uses the official client, over stdio or streamable HTTP. */
 import { Client, type ClientOptions, ProtocolError as SDKProtocolError } from '@modelcontextprotocol/client'
 import { MAX_TIMER_MS, systemClock, type Clock } from '../clock.js'
 import { defined } from '../defined.js'
@@ -27,17 +27,17 @@ import { accessMCPServer, type MCPServerLocation } from './mcp-server.js'
 
 /** Options of `mcpInstance`: where the server is, the id of the instance, and time limits. */
 export type MCPInstanceOptions = MCPServerLocation & {
-  /** The instance's id. */
+  /** The id of the instance. */
   readonly id: string
   /** How long the server may take to start, in ms. Default 30000. */
   readonly startTimeoutMs?: number
-  /** How long a cancelled call waits for the server's answer, in ms, because MCP has no message for the end of a cancelled call. Default 2000. */
+  /** How long a cancelled call waits for the server's answer, in ms. MCP has no message that says when a cancelled call has stopped. Default 2000. */
   readonly cancelGraceMs?: number
-  /** How long the server may take to end after its stdin was closed, and again after SIGTERM, in ms. Default 2000. */
+  /** How long the server may take to end after its stdin is closed, and then again after SIGTERM, in ms. Default 2000. */
   readonly closeGraceMs?: number
-  /** Aborts the start: the server is closed, and `mcpInstance` rejects. Ignored once it has started. */
+  /** Aborts the start: the server is closed, and `mcpInstance` rejects. After the start, the signal has no effect. */
   readonly signal?: AbortSignal
-  /** Default: the platform's clock. */
+  /** The source of time and timers. Default: the platform's clock. */
   readonly clock?: Clock
   /** Called with exceptions of abort listeners. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
@@ -60,23 +60,27 @@ const optionTypes: OptionTypes<MCPInstanceOptions> = {
   onError: aFunction,
 }
 
-/** @throws InvalidInputError, InvalidSettingError */
+/**
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidSettingError for a number out of its range
+ */
 function checkInstanceOptions(options: MCPInstanceOptions): void {
   checkOptions(options, optionTypes)
   const given = ['command', 'url', 'transport'].filter((name) => name in options)
   if (given.length === 1) return
-  throw new InvalidInputError('options', given.join(' and ') || 'neither', 'exactly one of command, url and transport')
+  throw new InvalidInputError('options', given.join(' and ') || 'none', 'exactly one of command, url and transport')
 }
 
-/** An MCP server that was started or connected to. */
+/** A connected MCP server as an instance. */
 export interface MCPInstance extends Instance {
-  /** The same as `close()`. */
+  /** Calls `close()`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Results are passed on unchanged. The client would validate them with the server's own schema, whose regular expressions could block this process for
- * hours (ADR 27).
+ * Accepts every result without validation. The client would use the schema of the server, and a regular expression in it could block this process for
+ * hours
+ * (ADR 27).
  */
 const jsonSchemaValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
@@ -86,9 +90,10 @@ const CLIENT = { name: 'agent-tasks', version: packageVersion }
 const PING_TIMEOUT_MS = 5000
 
 /**
- * Starts or connects to an MCP server.
- * @throws InvalidInputError for an unknown or wrong option; InvalidSettingError for a number out of its range
- * @throws InstanceError when that fails, with what happened and the end of the server's stderr; the server was closed then
+ * Starts an MCP server, or connects to one.
+ * @throws InvalidInputError for an unknown or invalid option
+ * @throws InvalidSettingError for a number out of its range
+ * @throws InstanceError when the server does not start. The message contains the reason and the last stderr output. The server is closed then
  */
 export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInstance> {
   checkInstanceOptions(options)
@@ -128,13 +133,13 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
     emitLoss?.(lossReason)
   }
 
-  /** A server that gets a new connection for each request can disappear unnoticed, so it is pinged. */
+  /** Pings the server. If a server uses a new HTTP connection for each request, no event shows that the server has ended. */
   function ask(): Promise<void> {
     asking ??= client
       .ping({ timeout: PING_TIMEOUT_MS })
       .then(
         () => undefined,
-        // A protocol error is also an answer.
+        // A protocol error shows that the server still answers.
         (error: unknown) => (error instanceof SDKProtocolError ? undefined : lose(error)),
       )
       .finally(() => (asking = undefined))
@@ -163,7 +168,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
         {
           signal,
           timeout: MAX_TIMER_MS,
-          // Makes the client ask for progress, which `answers` emits.
+          // With this callback the client requests progress from the server. `answers` reports it.
           onprogress: () => undefined,
         },
       )
@@ -179,7 +184,10 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
     }
   }
 
-  /** The client has sent the cancellation. A server that ignores it blocks its lane until it answers. */
+  /**
+   * Waits for the answer to a cancelled call. If the server ignores the cancellation, the next command waits until the server has finished, or the grace
+   * period has passed.
+   */
   async function lateResult(arrived: Promise<Answer>, signal: AbortSignal): Promise<ToolCallResult> {
     const grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
     const answer = await Promise.race([arrived, grace.passed])
@@ -208,7 +216,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
       inputSchema: inputSchema,
     }))
   }
-  // For `toolNames`. A server that does not answer has no known tools.
+  // Loads `toolNames`. If the server does not answer, its tools stay unknown.
   void listTools().catch(() => undefined)
   return {
     id,
@@ -227,7 +235,7 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
   }
 }
 
-/** The server ended the stream of a call without a result. */
+/** The server has ended the response stream of a call without a result. */
 class NoAnswerError extends Error {
   override readonly message = 'The server ended the call without a result.'
 }

@@ -1,4 +1,4 @@
-/** Answers MCP requests: finds the instance, calls the tool, and answers in JSON-RPC. */
+/** Answers an MCP request: finds the instance, calls the tool, and returns a JSON-RPC response. */
 import type { TaskProgress } from '../../machines/records.js'
 import { defined } from '../defined.js'
 import { AgentTasksError, InstanceError, ToolCallError } from '../errors.js'
@@ -17,25 +17,28 @@ import { argumentsFor, callTool } from './command-call.js'
 import type { InstanceEntry, InstanceManager } from './instance-manager.js'
 import { instanceNotFound } from './not-found.js'
 
-/** The context of a request. */
+/** The instances, and how to make the call. */
 export interface MCPRequestContext {
-  /** The instances that have the tools. */
+  /** The registered instances. */
   readonly instances: InstanceManager
-  /** The instance to call. Default: the remote worker that the arguments name, or else the first connected instance. */
+  /**
+   * The id of the instance to call. Default: the remote worker that the arguments name as `instanceId`. If they name no worker, the first connected
+   * instance.
+   */
   readonly instanceId?: string
   /** Aborts the call. */
   readonly signal?: AbortSignal
-  /** Called with the progress of the call. */
+  /** Called with each progress report of the tool. */
   readonly onProgress?: (progress: TaskProgress) => void
-  /** The task that calls, if one does. */
+  /** The id of the task that makes the call, if any. */
   readonly taskId?: string
-  /** The command that calls, if one does. */
+  /** The id of the command that makes the call, if any. */
   readonly commandId?: string
 }
 
 /**
- * Answers a `tools/call` request. Never rejects: every failure becomes a JSON-RPC error, with a non-numeric code in
- * `error.data.code`.
+ * Answers a `tools/call` request. Never rejects: every failure becomes a JSON-RPC error. If the error has a code in words, `error.data.code` contains
+ * it.
  */
 export async function handleMCPRequest(request: MCPRequest, context: MCPRequestContext): Promise<MCPResponse> {
   const parsed = mcpRequestSchema.safeParse(request)
@@ -79,7 +82,7 @@ function findInstance(instances: InstanceManager, instanceId: string | undefined
       )
 }
 
-/** A tool of another kind may have its own parameter `instanceId`. */
+/** Returns the remote worker that the arguments name. For other instances, `instanceId` may be a parameter of the tool itself. */
 function namedWorker(instances: InstanceManager, value: unknown): string | undefined {
   return typeof value === 'string' && instances.get(value)?.instance.passesInstanceId === true ? value : undefined
 }

@@ -1,4 +1,4 @@
-/** Access to an MCP server by its location, and descriptions of its failures. */
+/** Makes the transport to an MCP server, and describes failures of the server in words. */
 import { SdkError, SdkErrorCode, StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client'
 import type { Clock } from '../clock.js'
 import { describeFailure } from '../protocol/outcomes.js'
@@ -6,25 +6,25 @@ import { preview } from '../text/preview.js'
 import { createChildTransport, type ChildProgram } from './child-transport.js'
 import { createDelay } from './delay.js'
 
-/** A program that speaks MCP over stdio, a streamable HTTP endpoint, or any transport of the official SDK. */
+/** Where an MCP server is: a program that speaks MCP over stdio, a streamable HTTP endpoint, or a transport of the official SDK. */
 export type MCPServerLocation =
   | ChildProgram
   | {
       readonly url: string | URL
-      /** Sent with every request. */
+      /** HTTP headers that are sent with every request. */
       readonly headers?: Readonly<Record<string, string>> | undefined
     }
   | { readonly transport: Transport }
 
 export interface MCPServerAccess {
   readonly transport: Transport
-  /** Its name in messages, without headers, environment and secrets of a URL. */
+  /** The name of the server in messages. It contains no headers, environment variables or secrets of a URL. */
   readonly name: string
-  /** Whether it has to be pinged to detect its end. */
+  /** Whether only a ping shows that the server has ended. */
   readonly mustBeAsked: boolean
-  /** Why it cannot be used, with the end of its output. */
+  /** Explains why the server cannot be used. Includes the last stderr output of a program. */
   explain(error: unknown): string
-  /** Ends the session, if any. Never rejects. */
+  /** Ends the HTTP session, if there is one. Never rejects. */
   leave(): Promise<void>
 }
 
@@ -86,8 +86,11 @@ function describeSpawnError(error: unknown): string | undefined {
 }
 
 function describeConnectionError(error: unknown): string {
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return 'it did not answer in time'
-  // The reason of a failed fetch is in its cause.
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+    const { timeout } = Object(error.data) as { readonly timeout?: unknown }
+    return typeof timeout === 'number' ? `it did not answer within ${timeout} ms` : 'it did not answer in time'
+  }
+  // When `fetch` fails, the actual reason is in `cause`.
   const { cause } = Object(error) as { readonly cause?: unknown }
   const why = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
   return `${describeFailure(error).replace(/\.$/, '')}${why}`

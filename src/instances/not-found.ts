@@ -1,10 +1,13 @@
-/** The errors for an unknown instance id, and for tools that no instance has together. */
+/** The error messages for an unknown instance id, and for a task whose tools no single instance has. */
 
-/** The number of names in an error, and the characters of each. */
+/** The maximum number of names in a message, and the maximum length of each name in characters. */
 const MAX_NAMED = 10
 const MAX_CHARS = 64
 
-/** @param known the ids of the registered instances */
+/**
+ * The message for an unknown instance id.
+ * @param known the ids of the registered instances
+ */
 export function instanceNotFound(instanceId: string, known: readonly string[]): string {
   return `Instance not found: ${instanceId}. ${whatExists(known)}`
 }
@@ -15,8 +18,9 @@ function whatExists(known: readonly string[]): string {
 }
 
 /**
- * @param wanted the tools of a task
- * @param offers the connected instances, with their tools
+ * The message for a task whose tools no connected instance has.
+ * @param wanted the names of the task's tools
+ * @param offers the connected instances, with the names of their tools
  */
 export function toolsNotFound(
   wanted: readonly string[],

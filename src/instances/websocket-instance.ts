@@ -1,6 +1,6 @@
 /**
- * The server's side of a remote worker, independent of the transport. The machine of the instance (`machines/instance.ts`, in the
- * instance manager) decides whether it is connected and when its calls fail; this file sends the events.
+ * The server's side of a remote worker, without the transport. The state machine of the instance (`machines/instance.ts`) decides when the worker is
+ * connected and when its calls fail. This file sends the events to that machine.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { clearLongTimeout, setLongTimeout, systemClock, type Clock, type LongTimer } from '../clock.js'
@@ -19,46 +19,46 @@ export interface WorkerSocket {
   close(code: number, reason: string): void
 }
 
-/** The socket of a worker after `hello`. */
+/** Receives the events of a worker's socket, after the worker has sent `hello`. */
 export interface WorkerLink {
-  /** Handles a message after `hello`. */
   receive(message: Exclude<WorkerMessage, { type: 'hello' }>): void
-  /** The socket has closed. Ignored when another one has taken over. */
+  /** Handles the end of the socket. Has no effect if a newer socket of the worker has replaced it. */
   closed(): void
 }
 
 export interface WebSocketInstance extends Instance {
   readonly passesInstanceId: true
-  /** Includes answers on another socket than the one that was asked. */
+  /** The number of dropped answers. An answer is also dropped if it arrives over another socket than the call was sent over. */
   readonly lateAnswers: number
-  /** Checks the secret in constant time. */
+  /** Whether the secret is right. The comparison takes the same time for every secret. */
   admits(secret: string): boolean
   /**
-   * Attaches a socket, which replaces the current one. Returns undefined when the instance is gone.
-   * @param calls the calls in flight of earlier connections, which are cancelled
+   * Attaches a socket, which replaces the current one. Returns undefined when the instance has ended.
+   * @param tools the tools of the worker, if it sends them again
+   * @param calls the ids of calls over earlier connections that the worker is still running; they are cancelled
    */
   attach(socket: WorkerSocket, tools?: readonly ToolDescription[], calls?: readonly string[]): WorkerLink | undefined
 }
 
 export interface WebSocketInstanceOptions {
   readonly id: string
-  /** The secret of the worker, or its SHA-256 in hexadecimal. Only the digest is kept. */
+  /** The secret of the worker, or its SHA-256 digest in hexadecimal. Only the digest is kept. */
   readonly secret: string | { readonly sha256: string }
   readonly tools?: readonly ToolDescription[] | undefined
-  /** Whether the worker runs in a browser, for messages. Default true. */
+  /** Whether the worker runs in a browser. Error messages use it. Default true. */
   readonly isBrowser?: boolean
   /** How long the worker may take to connect, in ms. Default 60000. */
   readonly connectTimeoutMs?: number
-  /** How long a worker may go without a pong, in ms. Default 45000. */
+  /** How long the worker may leave pings unanswered, in ms. After that it is lost. Default 45000. */
   readonly livenessMs?: number
-  /** The ping interval, in ms. Default 15000. */
+  /** The interval between pings, in ms. Default 15000. */
   readonly pingEveryMs?: number
-  /** How long a cancelled call waits for the worker to stop, in ms. Default 2000. */
+  /** How long a cancelled call waits until the worker has stopped its tool, in ms. Default 2000. */
   readonly cancelGraceMs?: number
   readonly clock?: Clock
 }
 
-/** A random secret of 256 bits. */
+/** Creates a random secret of 256 bits. */
 export const createSecret = (): string => randomBytes(32).toString('base64url')
 
 interface Pending {
@@ -69,13 +69,13 @@ interface Pending {
   isCancelled: boolean
 }
 
-/** Creates the instance of a registration. It is connected when a socket is attached. */
+/** Creates the instance of a registered worker. The instance is connected when a socket is attached. */
 export function websocketInstance(options: WebSocketInstanceOptions): WebSocketInstance {
   const { id, connectTimeoutMs = 60_000, livenessMs = 45_000, pingEveryMs = 15_000 } = options
   const { clock = systemClock, cancelGraceMs = 2000 } = options
   const { secret } = options
   const digest = typeof secret === 'string' ? digestOf(secret) : Buffer.from(secret.sha256, 'hex')
-  /** Ids of calls differ between server processes, because the worker may still run calls of an earlier one. */
+  /** A part of every call id that is different in each server process. The worker may still be running calls of an earlier process. */
   const life = randomBytes(6).toString('base64url')
   const pending = new Map<string, Pending>()
   let tools = options.tools ?? []
@@ -99,11 +99,11 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     try {
       socket.send(JSON.stringify(message))
     } catch {
-      // The socket has closed, which its transport reports.
+      // The socket has closed. Its transport reports that.
     }
   }
 
-  /** Pings until another socket takes over or the worker is gone. */
+  /** Sends pings until another socket replaces this one, or the worker is gone. */
   function keepPinging(socket: WorkerSocket): void {
     pings = setLongTimeout(
       clock,
@@ -116,7 +116,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     )
   }
 
-  /** Cancels calls of earlier connections. New calls wait until these have ended, or their grace period has passed. */
+  /** Cancels calls that the worker is still running for earlier connections. New calls wait until these have ended, or the grace period has passed. */
   function cancelEarlier(socket: WorkerSocket, callIds: readonly string[]): void {
     const before = earlier
     earlier =
@@ -126,7 +126,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
             callIds,
             createDelay(clock, cancelGraceMs, { name: `grace of the cancelled calls of ${id}` }),
           )
-    // Waits for the earlier calls now include these.
+    // Ends earlier waits. Callers of `freed` then wait for the new calls.
     before?.end()
     for (const callId of callIds) send(socket, { type: 'tool_cancel', callId })
   }
@@ -146,7 +146,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
     }
     const waiting = pending.get(message.callId)
     if (waiting === undefined || waiting.link !== link) {
-      // Late progress is not a late answer.
+      // Progress reports that arrive late are not counted.
       if (message.type !== 'tool_progress') lateAnswers += 1
       return
     }
@@ -184,7 +184,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
       if (endedBy !== undefined) return undefined
       const taken = current
       if (taken !== undefined) {
-        // The calls of the old socket fail before any call to the new one.
+        // Calls over the old socket fail before any call is sent over the new one.
         failCalls('its connection was taken over.')
         emitEvent('connection.takenOver')
         clearLongTimeout(clock, pings)
@@ -211,7 +211,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         },
       }
     },
-    // A worker may register without naming its tools.
+    // An empty list means that the worker has not named its tools.
     get toolNames() {
       return tools.length === 0 ? undefined : tools.map(({ name }) => name)
     },
@@ -228,7 +228,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
         pending.set(callId, waiting)
         cancel = () => {
           waiting.isCancelled = true
-          // A worker answers when its tool has stopped. After the grace period the call ends without its answer.
+          // The worker answers when its tool has stopped. If it does not answer within the grace period, the call ends without an answer.
           grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })
           void grace.passed.then(() => reject(toError(call.signal.reason)))
           send(link.socket, { type: 'tool_cancel', callId })
@@ -271,13 +271,13 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
   }
 }
 
-/** Calls that a worker has in flight from earlier connections. */
+/** The calls that a worker is still running for earlier connections. */
 interface EarlierCalls {
   readonly hasEnded: boolean
   readonly ended: Promise<void>
-  /** A worker has answered a call. False for an unknown call. */
+  /** Notes the answer to a call. Returns false if the call is not one of these. */
   settle(callId: string): boolean
-  /** Ends the wait for them. */
+  /** Stops waiting for these calls. */
   end(): void
 }
 

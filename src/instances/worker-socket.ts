@@ -1,4 +1,4 @@
-/** Connects remote workers: `POST /register`, then `hello` on a socket. The transport passes the frames to this file. */
+/** Connects remote workers: a worker sends `POST /register`, and then `hello` over a WebSocket. The transport passes all frames to this file. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.js'
@@ -29,13 +29,14 @@ import {
 } from './websocket-instance.js'
 
 export interface RegistrationOptions extends Omit<WebSocketInstanceOptions, 'id' | 'secret' | 'tools'> {
-  /** The URL that the worker connects to. */
+  /** The URL of the WebSocket that the worker connects to. */
   readonly websocketUrl: string
 }
 
 /**
- * Registers a worker. It is connected when it says `hello`.
- * @throws InvalidInputError for an invalid body; InstanceError for an id that is in use
+ * Registers a worker. The worker is connected after it has sent `hello`.
+ * @throws InvalidInputError for an invalid body
+ * @throws InstanceError when the id is in use
  */
 export function registerWorker(
   instances: InstanceManager,
@@ -48,7 +49,7 @@ export function registerWorker(
   return { instanceId, secret, websocketUrl }
 }
 
-/** The registration that a worker's secret belongs to, if the server has it. The worker may have been started again. */
+/** Finds the registration of a restarted worker by its id and secret. Returns undefined if the server does not have it. */
 export function findRegistration(
   instances: InstanceManager,
   { instanceId, secret }: RegisterRequest,
@@ -59,7 +60,7 @@ export function findRegistration(
   return isWorker(instance) && instance.admits(secret) ? { instanceId, secret, websocketUrl } : undefined
 }
 
-/** Lets a worker of an earlier process reconnect with its secret. */
+/** Registers a worker of an earlier process again, so that it can reconnect with its secret. */
 export function restoreWorker(
   instances: InstanceManager,
   { id, secretSha256, registration }: StoredInstance,
@@ -70,37 +71,40 @@ export function restoreWorker(
   instances.connect(websocketInstance({ ...options, ...own, id, secret: { sha256: secretSha256 } }))
 }
 
-/** A worker sends its tools again. */
+/** The stored part of a registration. If it is invalid, it is ignored, because the worker sends its tools again. */
 const storedRegistrationSchema = registerRequestSchema
   .pick({ tools: true })
   .extend({ isBrowser: z.boolean().optional() })
   .catch({})
 
-/** The connection of a worker, for its transport. */
+/** Receives the events of a worker's socket from the transport. */
 export interface WorkerConnection {
-  /** Handles a text frame. The transport awaits the promise, if any, before the next frame. Never throws or rejects. */
+  /** Handles a text frame. If it returns a promise, the transport must await it before the next frame. Never throws or rejects. */
   receive(text: string): Promise<void> | void
-  /** The socket has closed, from either side. */
+  /** Handles the end of the socket, no matter which side has closed it. */
   closed(): void
 }
 
-/** Workers that are shared between servers: one may register at one server and connect to another. */
+/** Workers that several servers share. A worker may register at one server and connect to another. */
 export interface SharedWorkers {
-  /** Called with each `hello`, before its instance is looked up. Rejects when the lookup is impossible now. */
+  /** Called with each `hello`, before the instance is looked up in this process. Rejects when the look-up is impossible at present. */
   find(instanceId: string, secret: string): Promise<void>
-  /** Called after a connection. Resolves when the other servers know it, or after a time limit; the worker is welcomed then. Never rejects. */
+  /**
+   * Called when a worker has connected. Resolves when the other servers know this, or after a time limit. Only then the worker receives `welcome`. Never
+   * rejects.
+   */
   announced(instanceId: string): Promise<void>
 }
 
 export interface WorkerConnectionOptions {
   readonly clock?: Clock
-  /** How long a socket may take to send `hello`, in ms. Default 10000. */
+  /** How long a socket may take to send `hello`, in ms. After that it is closed. Default 10000. */
   readonly helloTimeoutMs?: number
-  /** Default: workers are not shared. */
+  /** The workers that several servers share. Default: workers connect only to the server where they have registered. */
   readonly shared?: SharedWorkers | undefined
 }
 
-/** Waits for `hello` on a socket and attaches it to its worker. A malformed frame is answered with `error`; the socket stays open. */
+/** Waits for `hello` on a socket, and then attaches the socket to its worker. A malformed frame is answered with `error`, and the socket stays open. */
 export function acceptWorker(
   instances: InstanceManager,
   socket: WorkerSocket,
@@ -120,12 +124,12 @@ export function acceptWorker(
     socket.close(WORKER_CLOSE.refused, error)
   }
   void helloTimeout.passed.then(() => {
-    if (link === undefined && !isClosed) refuse('No hello arrived in time.')
+    if (link === undefined && !isClosed) refuse(`No hello arrived within ${helloTimeoutMs} ms.`)
   })
 
   function greet(hello: Hello): Promise<void> | void {
     if (link !== undefined) {
-      sendError('PROTOCOL_ERROR', 'This connection has already said hello.')
+      sendError('PROTOCOL_ERROR', 'hello: this connection has already sent one.')
       return
     }
     const { shared } = options
@@ -147,16 +151,16 @@ export function acceptWorker(
     if (isOpen()) held.release()
   }
 
-  /** Asks the worker to reconnect with the same registration. */
+  /** Closes the socket in a way that makes the worker reconnect with the same registration. */
   function tryAgain(): void {
     isClosed = true
     helloTimeout.cancel()
-    socket.close(WORKER_CLOSE.goingAway, 'The instance cannot be looked up now.')
+    socket.close(WORKER_CLOSE.goingAway, 'The server cannot look up this instance at present. Connect again later.')
   }
 
   function admit({ instanceId, secret, tools, calls }: Hello, to: WorkerSocket): void {
     const instance = instances.get(instanceId)?.instance
-    // An unknown id takes the same time and gets the same error as a wrong secret.
+    // An unknown id takes the same time and gets the same error as a wrong secret. Otherwise an attacker could find out which ids exist.
     const isAdmitted = (isWorker(instance) ? instance : unknownWorker).admits(secret)
     if (isAdmitted && isWorker(instance)) link = instance.attach(to, tools, calls)
     if (link === undefined) refuse('Unknown instance or wrong secret. Register again.')
@@ -171,7 +175,7 @@ export function acceptWorker(
       else if (parsed.message.type === 'hello') return greet(parsed.message)
       else if (link !== undefined) link.receive(parsed.message)
       else if (parsed.message.type === 'ping') send({ type: 'pong' })
-      else sendError('PROTOCOL_ERROR', `${parsed.message.type}: expected hello first.`)
+      else sendError('PROTOCOL_ERROR', `${parsed.message.type}: expected hello as the first message of a connection.`)
     },
     closed: () => {
       isClosed = true
@@ -181,7 +185,7 @@ export function acceptWorker(
   }
 }
 
-/** Buffers frames until it is released, and then sends them in order. */
+/** Holds frames back until `release`, which sends them in order. */
 function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: () => void } {
   const held: string[] = []
   let isHeld = true
@@ -204,7 +208,7 @@ function holdFrames(socket: WorkerSocket): WorkerSocket & { readonly release: ()
 
 type Hello = Extract<WorkerMessage, { type: 'hello' }>
 
-/** The maximum nesting of a frame, in levels, which is deeper than any result that is kept. */
+/** The maximum nesting of a frame, in levels. Results that are kept have at most 100 levels. */
 const MAX_NESTING = 200
 
 function parseFrame(text: string): { message: WorkerMessage } | { code: string; problem: string } {

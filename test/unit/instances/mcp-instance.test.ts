@@ -247,7 +247,7 @@ describe('an MCP server that does not start', () => {
       startTimeoutMs: 300,
       closeGraceMs: 10,
     }).catch((reason: unknown) => reason)
-    expect(error).toMatchObject({ message: expect.stringMatching(/it did not answer in time\./) as string })
+    expect(error).toMatchObject({ message: expect.stringMatching(/it did not answer within 300 ms\./) as string })
   })
 
   it('is an error when no server listens at its URL', async () => {

@@ -194,7 +194,7 @@ describe('a command that fails', () => {
       ['text as content', { content: 'done' }, 'content: got "done"'],
     ])('is EXECUTION_ERROR when it answers with %s', async (_what, answer, got) => {
       connectForeign(answer)
-      const message = `Instance "here" answered with no result of a tool: ${got}, expected an array of content.`
+      const message = `Instance "here" returned an invalid tool result: ${got}, expected an array of content.`
       expect(await failure()).toMatchObject({ code: 'EXECUTION_ERROR', message })
       expect(await handleMCPRequest(request('it'), { instances })).toMatchObject({ error: { code: -32603, message } })
     })

@@ -116,7 +116,7 @@ describe('hello', () => {
     const worker = connect(register())
     clock.advance(10_000)
     await Promise.resolve()
-    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello arrived in time.' })
+    expect(worker.closedBy).toEqual({ code: 4401, reason: 'No hello arrived within 10000 ms.' })
   })
 
   it('is answered with welcome, before any call', async () => {

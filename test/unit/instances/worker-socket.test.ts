@@ -57,7 +57,7 @@ describe('a socket', () => {
     await setImmediate()
     expect([worker.types, worker.close.mock.calls]).toEqual([
       ['error'],
-      [[WORKER_CLOSE.refused, 'No hello arrived in time.']],
+      [[WORKER_CLOSE.refused, 'No hello arrived within 10000 ms.']],
     ])
     worker.drop()
   })
@@ -221,7 +221,9 @@ describe('a worker that other servers know', () => {
     const greeted = worker.hello()
     found.reject(new Error('Redis is away'))
     await greeted
-    expect(worker.close.mock.calls).toEqual([[WORKER_CLOSE.goingAway, 'The instance cannot be looked up now.']])
+    expect(worker.close.mock.calls).toEqual([
+      [WORKER_CLOSE.goingAway, 'The server cannot look up this instance at present. Connect again later.'],
+    ])
     void worker.say({ type: 'ping' })
     expect(worker.types).toEqual([])
     expect(clock.pending).toBe(1)
