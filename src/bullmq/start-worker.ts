@@ -33,7 +33,7 @@ const STOP_MS = 5000
 /** The maximum size of an output that is published with the end of its job, in bytes. A host reads a larger output from Redis. */
 const MAX_TOLD_BYTES = 16_384
 
-/** The number of started runs that a worker remembers, so that it starts none of them twice. */
+/** The number of started runs that a worker remembers, so that it does not start a run twice. */
 const KNOWN_RUNS = 10_000
 
 const STARTED_BEFORE =

@@ -28,16 +28,16 @@ import { aTaskManager } from '../tools/submit-commands.js'
 import { foregroundOptionTypes, type ForegroundAbort } from '../tools/task-tool-options.js'
 import type { Subagents } from './subagent-outputs.js'
 
-/** Settings by name, as numbers or text. See `settingDefinitions`. */
+/** Settings by name. Each value is a number, or a number as text. See `settingDefinitions`. */
 export type AgentTasksSettings = Partial<Record<SettingName, number | string>>
 
 /** The programs that the model may run, and how many at once. */
 export interface CommandsOptions extends CommandPolicy {
-  /** How many commands may run at once, -1 for no limit. They do not count toward `maxAsyncTasks`. Default 5. */
+  /** The maximum number of commands that run at the same time; -1 for no limit. They do not count toward `maxAsyncTasks`. Default 5. */
   readonly maxCommands?: number
 }
 
-/** Options of `createAgentTasks`, including those of the manager. */
+/** The options of `createAgentTasks`. They include those of `AsyncTaskManager`. */
 export interface AgentTasksOptions<
   Commands extends TaskManager | ClusterTasks | undefined = TaskManager | ClusterTasks | undefined,
   Programs extends CommandsOptions | undefined = CommandsOptions | undefined,
@@ -45,54 +45,62 @@ export interface AgentTasksOptions<
   Scheduling extends ScheduleOptions | undefined = ScheduleOptions | undefined,
   Watching extends MonitorLimits | undefined = MonitorLimits | undefined,
 > extends Omit<AsyncTaskManagerOptions, 'maxAsyncTasks' | 'maxCommands' | 'schedules' | 'monitors'> {
-  /** How many tasks may run at once, -1 for no limit. Takes precedence over the setting `task-max-async`. Default 5. */
+  /** The maximum number of tasks that run at the same time; -1 for no limit. If set, the setting `task-max-async` is ignored. Default 5. */
   readonly maxAsyncTasks?: number
   /** The subagents that `launch` and the tool `task` can start, by name. */
   readonly subagents?: Known
-  /** Finds subagents that are not in `subagents`, for the tool `task`. */
+  /** Finds subagents whose names are not in `subagents`. Only the tool `task` uses this function. */
   readonly resolveSubagent?: ResolveSubagent
-  /** The owner of the tasks that the tools start. It receives their results. Default `main`. */
+  /** The agent that owns the tasks started by the tools, and receives their results. Default `main`. */
   readonly owner?: string
   /**
-   * Runs command tasks, and adds the tool `submit_commands`: a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. You dispose it,
-   * after this host.
+   * Runs command tasks, and adds the tool `submit_commands`. Pass a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. Dispose this host
+   * first, and then the `taskManager`; the host does not dispose it.
    */
   readonly taskManager?: Commands
-  /** The programs that the model may run. Adds the tool `run_command`. Default: none. */
+  /** The programs that the model may run. If set, the tool `run_command` is added. Default: no programs. */
   readonly commands?: Programs
-  /** Limits of schedules. Adds the tool `schedule`; `{}` for the default limits. Default: no such tool. */
+  /** The limits of schedules; `{}` for the default limits. If set, the tool `schedule` is added. Default: no such tool. */
   readonly schedules?: Scheduling
-  /** What monitors may read, and how many are allowed. Adds the tool `monitor`; `{}` allows tasks, with the default limits. Default: no such tool. */
+  /**
+   * What monitors may watch, and how many there may be. With `{}` they may watch tasks, within the default limits. If set, the tool `monitor` is added.
+   * Default:
+   * no such tool.
+   */
   readonly monitors?: Watching
-  /** Settings by name; the options above take precedence. */
+  /** Settings by name. An option with the same meaning overrides its setting. */
   readonly settings?: AgentTasksSettings
   /**
-   * What happens to a foreground task when its tool call is aborted. `cancel` (default) cancels it. With `keep` it continues in the background, and
-   * its result is delivered.
+   * What happens to a foreground task when its tool call is aborted. With `cancel`, the task is cancelled. With `keep`, it continues in the background,
+   * and its
+   * result is delivered. Default `cancel`.
    */
   readonly onForegroundAbort?: ForegroundAbort
   /**
-   * How long a tool call waits for a foreground task, in seconds. Then the task continues in the background, and the result of the call says so. -1
-   * (default) for no limit.
+   * How long a tool call waits for a foreground task, in seconds; -1 for no limit. After that the task continues in the background, and the call returns
+   * a text
+   * that says so. Default -1.
    */
   readonly backgroundAfterSeconds?: number
   /** The maximum length of the text about one task in a message or a tool result, in characters. Default 20000. */
   readonly maxMessageChars?: number
   /**
-   * How long a turn may hold the results of its reminder, in ms, or Infinity. After that they are delivered again, and `onError` is called. Default
+   * How long a turn may take to accept the results in its reminder, in ms, or Infinity. After that the results are delivered again, and `onError` is
+   * called. Default
    * 1800000 (30 minutes).
    */
   readonly turnTimeoutMs?: number
   /**
-   * How long a result or a question may wait for the agent to become idle, in ms, or Infinity. After that the next tool result includes it. A note is
-   * included at once. Default 60000.
+   * How long a result or a question waits for the agent to become idle, in ms, or Infinity. After that it is included in the next tool result. A message
+   * of a
+   * schedule or monitor is included without this wait. Default 60000.
    */
   readonly maxDelayMs?: number
-  /** Whether the agent is busy. Requires `triggerAgentTurn`; together they start the auto-trigger. */
+  /** Whether the agent is busy. Requires `triggerAgentTurn`. With both, each result starts a turn when the agent is idle (the auto-trigger). */
   readonly isAgentBusy?: BusySource
-  /** Starts an agent turn with a message. Requires `isAgentBusy`. */
+  /** Starts a turn of the agent with a message. Requires `isAgentBusy`. */
   readonly triggerAgentTurn?: TriggerAgentTurn
-  /** The timing of the auto-trigger: coalescing, back-off and limits. */
+  /** The timing of the auto-trigger: how long it collects results, its back-off and its limits. */
   readonly autoTrigger?: Omit<AutoTriggerOptions, 'owner'>
 }
 
@@ -118,7 +126,7 @@ export const agentTasksOptionTypes: OptionTypes<AgentTasksOptions> = {
 }
 
 /**
- * Returns the value of each setting.
+ * Returns the value of each setting, or its default.
  * @throws InvalidSettingError for an unknown setting or a value out of range
  */
 export function readSettings(settings: AgentTasksSettings): Record<SettingName, number> {

@@ -1,4 +1,4 @@
-/** Background tasks for one agent host: manager, reminders, auto-trigger, tools and slash commands. */
+/** Creates the background tasks of one agent host: manager, reminders, auto-trigger, tools and slash commands. */
 import { AsyncTaskAutoTrigger, type TriggerAgentTurn } from '../async-tasks/delivery/auto-trigger.js'
 import type { BusySource } from '../async-tasks/delivery/busy.js'
 import type { DetachResult } from '../async-tasks/detaching.js'
@@ -56,48 +56,57 @@ const DEFAULT_MAX_DELAY_MS = 60_000
 /** The result of `createAgentTasks`. */
 export interface AgentTasks<Known extends Subagents = Subagents> {
   /**
-   * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, you receive the result; otherwise the owner
-   * does. With `whenFull: 'queue'` the task waits if no slot is free.
-   * @param name a key of `subagents`; only the tool `task` uses `resolveSubagent`
-   * @param goal what to achieve, in words
-   * @throws InvalidInputError for a wrong option or an unknown subagent, with a list of the known ones; TaskLimitError if no slot is free and the
-   *   task does not wait, or the queue is full; DisposedError; TaskIdInUseError and FamilyError as for `manager.launch`. No task was launched then
+   * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, your code receives the result; otherwise the owner
+   * of
+   * the task receives it. With `whenFull: 'queue'`, the task waits while no slot is free.
+   * @param name a key of `subagents`. Names that only `resolveSubagent` knows are not accepted
+   * @param goal what the subagent shall achieve, in words
+   * @throws InvalidInputError for an invalid option, or for an unknown subagent (the message lists the known ones)
+   * @throws TaskLimitError when no slot is free and the task may not wait, or when the queue is full
+   * @throws TaskIdInUseError, FamilyError as `AsyncTaskManager.launch` does
+   * @throws DisposedError after `dispose`. With each of these errors, no task is launched
    */
   launch<Name extends keyof Known & string>(
     name: Name,
     goal: string,
     options?: LaunchOptions<Known[Name]>,
   ): TaskHandle<OutputOf<Known[Name]>>
-  /** Continues an ended task and returns the handle of the new task. Throws like `AsyncTaskManager.continueTask`. */
+  /** Continues an ended task and returns the handle of the new task. Throws the errors of `AsyncTaskManager.continueTask`. */
   readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle
   /**
-   * Moves a task that a tool call waits for to the background (`AsyncTaskManager.detachTask`). The call returns, and the result is delivered later.
-   * @returns whether it was moved. If not, the reason: it is unknown, has ended, or already runs in the background
-   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
+   * Moves a foreground task to the background (`AsyncTaskManager.detachTask`). The tool call that waits for the task returns at once, and the result is
+   * delivered later.
+   * @returns whether the task was moved. If not, the reason: the task is unknown, has ended, or already runs in the background
+   * @throws TaskLimitError when no slot is free; the task then stays in the foreground
    */
   readonly detach: (id: string) => DetachResult
   /**
-   * Wraps a tool of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) or this package, so that its calls can run as tasks: as the model chooses
-   * (`choice`), or always (`always`). A foreground call returns and throws what the tool does, and moves to the background after `afterSeconds` or
-   * with `detach`. The result of a background call is delivered later. After a crash its task has failed (`INTERRUPTED`).
-   * @returns a tool of the same kind. Its input has the parameter `run_in_background`, and its result may be a `BackgroundTask`
-   * @throws InvalidInputError for a wrong option, an unknown kind of tool, or a tool that already has that parameter; InvalidSettingError for a wrong
-   *   time
+   * Wraps a tool, so that its calls can run as background tasks. Accepts tools of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) and this
+   * package.
+   *
+   * With the mode `choice`, the model decides for each call; with `always`, every call runs in the background. A foreground call returns and throws the
+   * same as
+   * the tool. It moves to the background after `afterSeconds`, or with `detach`. The result of a background call is delivered later. After a crash, the
+   * task of
+   * a running call fails with `INTERRUPTED`.
+   * @returns a tool of the same kind. With `choice`, its input has the parameter `run_in_background`. Its result may be a `BackgroundTask`
+   * @throws InvalidInputError for an invalid option, an unknown kind of tool, or a tool that already has the parameter
+   * @throws InvalidSettingError for a time out of its range
    */
   background<T, const Mode extends BackgroundMode>(tool: T, options: BackgroundOptions<Mode>): InBackground<T, Mode>
-  /** Starts no more tasks of an owner (default: of all owners) until `resume` (`AsyncTaskManager.pause`). */
+  /** Pauses an owner, or all owners without an argument: no further task starts until `resume` (`AsyncTaskManager.pause`). */
   readonly pause: (owner?: string, options?: PauseOptions) => TaskPause
-  /** Ends the pause of an owner. Without an owner, ends the pause of all. Returns false if there is none (`AsyncTaskManager.resume`). */
+  /** Ends the pause of an owner, or the pause of all owners without an argument (`AsyncTaskManager.resume`). Returns false if there is no such pause. */
   readonly resume: (owner?: string) => boolean
   /** Returns the current pauses. */
   readonly pauses: () => readonly TaskPause[]
   /**
-   * Sends an event to runs that wait for it (`AsyncTaskManager.emit`). Default: to the tasks of the host's owner.
-   * @returns the ids of the tasks that received it, once that is stored
-   * @throws as `AsyncTaskManager.emit`
+   * Sends an event to the runs that wait for it (`AsyncTaskManager.emit`). Without a target, the event goes to the tasks of the host's owner.
+   * @returns the ids of the tasks that received the event, after it was stored
+   * @throws the errors of `AsyncTaskManager.emit`
    */
   readonly emit: (event: string, value?: unknown, target?: EventTarget) => Promise<readonly string[]>
-  /** Schedules a message or a task (`AsyncTaskManager.schedule`). Default owner: that of the host. */
+  /** Schedules a message or a task (`AsyncTaskManager.schedule`). The default owner is that of the host. */
   readonly schedule: (input: ScheduleInput) => Schedule
   /** Returns the schedules of an owner, or all schedules (`AsyncTaskManager.schedules`). */
   readonly schedules: (owner?: string) => ScheduleInfo[]
@@ -106,25 +115,31 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
-   * Returns ended tasks, newest first. Includes tasks that are no longer in memory if the store has a history. Default: the tasks of all owners.
-   * @throws InvalidInputError for an invalid query; StoreError when the history cannot be read
+   * Returns ended tasks, newest first. If the store has a history, they include tasks that are not in memory any more. Default: the tasks of all owners.
+   * @throws InvalidInputError for an invalid query
+   * @throws StoreError when the history cannot be read
    */
   readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
   /**
-   * Wakes an owner (default: `owner`) when a task, a program or a file writes a matching line (`AsyncTaskManager.monitor`). A program is started like
-   * one of `run_command`, within the rules of `commands`, and ends with its monitor.
-   * @throws InvalidInputError, TaskLimitError, DisposedError, AgentTasksError `MONITOR_LIMIT`; no monitor was started then
+   * Watches a task, a program or a file, and wakes an owner when a line matches (`AsyncTaskManager.monitor`). Default owner: that of the host. A program
+   * must
+   * be allowed by `commands`; it ends with its monitor. With each of the errors, no monitor is started.
+   * @throws InvalidInputError for an invalid source or option
+   * @throws TaskLimitError when no slot is free for the program
+   * @throws AgentTasksError with the code `MONITOR_LIMIT` when there are too many monitors
+   * @throws DisposedError after `dispose`
    */
   readonly monitor: (source: MonitorSource | MonitoredCommand, options: MonitorOptions) => TaskMonitor
-  /** Returns the monitors of an owner, or all monitors, in the order in which they were started. */
+  /** Returns the monitors of an owner, or all monitors, in the order of their start. */
   readonly monitors: (owner?: string) => TaskMonitor[]
-  /** The reminder service. */
+  /** The service that writes the texts for the model about results and running tasks. */
   readonly reminders: AsyncTaskReminderService
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
   readonly tools: AgentTools
   /**
-   * Returns the tools for the agent of a run. The tasks that it launches belong to that run, and it sees no others. Their results go to
-   * `ownerOfRun(taskId)`: use `withTurn(run, ownerOfRun(taskId))`.
+   * Returns tools for an agent that runs as a subagent. `taskId` is the task of its run. The tasks that this agent launches belong to that run, and it
+   * sees no
+   * other tasks. Their results go to the owner `ownerOfRun(taskId)`, so use `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
   /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules`, `/schedule`, `/monitors` and `/monitor`. */
@@ -133,12 +148,9 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   readonly getAsyncTaskManager: () => AsyncTaskManager
   /** Returns `reminders`. */
   readonly getAsyncTaskReminderService: () => AsyncTaskReminderService
-  /**
-   * Delivers results to the agent when it is idle. Another call replaces both callbacks. Returns an unsubscribe function, which has no effect on
-   * later calls.
-   */
+  /** Delivers results to the agent when it is idle. A later call replaces both callbacks. Returns a function that ends the delivery until the next call. */
   readonly setupAsyncTaskAutoTrigger: (isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn) => () => void
-  /** Notifies the manager that the agent is idle, for a host whose `isAgentBusy` is a function. */
+  /** Reports that the agent has become idle. Call it if `isAgentBusy` is a function, because the manager can then only poll it. */
   readonly notifyIdle: () => void
   /** Returns the current value of a setting. */
   readonly getSetting: (name: SettingName) => number
@@ -147,33 +159,50 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * @throws InvalidSettingError for a value out of range; the old value stays
    */
   readonly setSetting: (name: SettingName, value: number | string) => void
-  /** Returns what the next turn of an owner's agent (default: `owner`) should contain. Leases the undelivered results until `afterTurn`. */
+  /**
+   * Returns the texts that the next turn of an owner's agent should contain. Default owner: that of the host. Leases the undelivered results until
+   * `afterTurn`, so that no other message contains them.
+   */
   readonly beforeTurn: (owner?: string) => Turn
-  /** Ends the lease of `beforeTurn`: the results count as delivered, or are delivered again. */
+  /** Ends the lease of `beforeTurn`. If the turn was accepted, its results count as delivered. Otherwise they are delivered again. */
   readonly afterTurn: AfterTurn
-  /** Runs a function between `beforeTurn` and `afterTurn`. Whether its promise resolves says whether the model received the reminder. */
+  /** Calls `run` with the result of `beforeTurn`. If its promise resolves, the results count as delivered. If it rejects, they are delivered again. */
   readonly withTurn: WithTurn
-  /** Resolves when the tasks of an earlier process have been restored from the store; at once without a store. */
+  /** Resolves when the tasks of an earlier process were restored from the store; without a store, at once. */
   readonly recovered: Promise<Recovery>
-  /** Confirms that a message is in the host's transcript (`AsyncTaskManager.confirm`). */
+  /** Confirms that the transcript of the agent contains a message, so that its results count as delivered (`AsyncTaskManager.confirm`). */
   readonly confirm: (deliveryId: string) => boolean
   /** Delivers the results of a message again (`AsyncTaskManager.redeliver`). */
   readonly redeliver: (deliveryId: string) => boolean
-  /** Cancels all tasks and stops all callbacks. Resolves when every run has ended or its grace period has passed. */
+  /** Cancels all tasks and stops all callbacks. Resolves when every run has ended, or its grace period has passed. */
   readonly dispose: () => Promise<void>
-  /** Same as `dispose`, for `await using`. */
+  /** Calls `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-/** The result of `createAgentTasks` with a `taskManager`. */
+/** The result of `createAgentTasks` with the option `taskManager`. */
 export interface AgentTasksWithCommands<Known extends Subagents = Subagents> extends AgentTasks<Known> {
   /** The tools for the model, including `submit_commands`. */
   readonly tools: AgentTools & { readonly submit_commands: OptionalTools['submit_commands'] }
 }
 
 /**
- * Creates the background tasks of one agent host: a manager, and the reminders, auto-trigger, tools and commands that use it.
- * @throws InvalidSettingError, InvalidInputError for an invalid option
+ * Creates the background tasks of one agent host: a task manager, and the reminders, auto-trigger, tools and slash commands that use it.
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidSettingError for an unknown setting, or a value out of range
+ * @example
+ * ```ts
+ * const turns = createTurns(async (text) => console.log('To the model:', text)) // call your model here
+ * const tasks = createAgentTasks({
+ *   subagents: { count: async ({ goal_prompt }) => `${goal_prompt} has ${goal_prompt.length} characters` },
+ *   isAgentBusy: turns.isBusy$,
+ *   triggerAgentTurn: turns.triggerAgentTurn,
+ * })
+ * const { final_message } = await tasks.launch('count', 'hello').result // your code launches a task
+ * await tasks.tools.task.execute({ subagent_name: 'count', goal_prompt: 'world', async: true }) // the model launches one
+ * await tasks.manager.onIdle() // every task has ended, and every result was delivered
+ * await tasks.dispose()
+ * ```
  */
 export function createAgentTasks<
   Commands extends TaskManager | ClusterTasks | undefined = undefined,
@@ -234,7 +263,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
-  /** The tools with results that also include what has waited too long for their owner. */
+  /** Wraps the tools of an owner, so that their results also contain what the owner has been waiting for longer than `maxDelayMs`. */
   const riding = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
     Object.fromEntries(
       Object.entries(tools).map(([name, tool]) => [
@@ -250,7 +279,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const shown = { getAsyncTaskManager, ...limits }
   const lookup = {
     resolveSubagent: (name: string) => (Object.hasOwn(subagents, name) ? subagents[name] : resolveSubagent?.(name)),
-    // Without subagents, `resolveSubagent` may still know a name.
+    // If there is only `resolveSubagent`, the names it knows cannot be listed.
     ...((resolveSubagent === undefined || Object.keys(subagents).length > 0) && {
       listSubagents: () => Object.entries(subagents).map(([name, subagent]) => subagentEntry(name, subagent)),
     }),
@@ -261,7 +290,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
     launching: (_owner, launch) => launch(),
   }
   const { telemetry } = options
-  /** The tools of an owner's agent. */
+  /** Returns the tools for the agent of an owner. */
   const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
     const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
     return riding(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)

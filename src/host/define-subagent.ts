@@ -1,12 +1,13 @@
-/** Gives the run of a subagent the type of its context. */
+/** Types the `context` that the run of a subagent receives. */
 import type { z } from 'zod'
 import type { RunContext, RunFunction, RunResult } from '../engine/runner.js'
 import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
 import type { PlainData } from './subagent-outputs.js'
 
 /**
- * Returns the definition of a subagent whose run gets a `context` of the type that its schema returns. Every launch by a host checks it.
- * @param definition with `contextSchema`, and a function as its `run`
+ * Returns `definition` unchanged, with the type of `contextSchema` for the `context` that its run receives. Each launch validates the context with this
+ * schema.
+ * @param definition a subagent with `contextSchema`, and with a function as its `run`
  */
 export function defineSubagent<Schema extends z.ZodType, Result extends RunResult>(
   definition: Omit<SubagentDefinition, 'run' | 'contextSchema'> & {
@@ -20,6 +21,6 @@ export function defineSubagent<Schema extends z.ZodType, Result extends RunResul
   readonly contextSchema: Schema
   readonly run: RunFunction<SubagentRequest, Result>
 } {
-  // The launch has checked the context.
+  // This cast is safe, because each launch has validated the context.
   return definition as SubagentDefinition & { contextSchema: Schema; run: RunFunction<SubagentRequest, Result> }
 }

@@ -1,8 +1,9 @@
 /**
  * The events of one task, for a loop over its handle.
  *
- * Events are not queued: each step of the loop reads what has changed since the previous step, so a slow loop needs no memory. The loop subscribes to
- * the task only while it waits.
+ * Events are not queued. Each step of the loop reads what has changed since the previous step, so a slow loop uses no additional memory. The loop is
+ * subscribed
+ * to the task only while it waits.
  */
 import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -14,9 +15,9 @@ import type { RegistryReads } from '../async-tasks/registry-reads.js'
 export type TaskHandleEvent =
   /** The latest progress of the run. A slow loop misses earlier reports. */
   | { readonly type: 'progress'; readonly progress: TaskProgress }
-  /** An open question. A slow loop misses questions that have been answered in the meantime. */
+  /** An open question. A slow loop misses questions that were answered meanwhile. */
   | { readonly type: 'question'; readonly question: TaskQuestion }
-  /** New output, up to byte `cursor`. A slow loop misses output that is no longer kept. */
+  /** New output, which ends at byte `cursor`. A slow loop misses output that was dropped meanwhile. */
   | { readonly type: 'output'; readonly text: string; readonly cursor: number }
   /** The task has ended. This is the last event. */
   | { readonly type: 'end'; readonly record: SettledTaskInfo }
@@ -58,7 +59,7 @@ export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterat
 
   return {
     next: () => {
-      // Concurrent calls of `next` run one after another.
+      // If `next` is called again before it has settled, the calls run one after the other.
       const taken = last.then(step)
       last = taken
       return taken
@@ -71,13 +72,13 @@ export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterat
   }
 }
 
-/** Reads the changes since its last read. */
+/** Returns one change for each call: the next difference between the task and what the reader has already returned. */
 class EventReader {
   readonly #registry: RegistryReads
   readonly #entry: TaskEntry
   #cursor: number | undefined
   #progress: TaskProgress | undefined
-  /** The open questions that it has already returned. */
+  /** The ids of the open questions that the reader has already returned. */
   #asked: readonly string[] = []
   #wasOutput = false
 
@@ -87,7 +88,7 @@ class EventReader {
   }
 
   next(): TaskHandleEvent | undefined {
-    // Progress and output alternate, so that a run with a lot of one does not hide the other.
+    // Progress and output take turns, so that a run with much output does not hide its progress, and the reverse.
     const [first, second] = this.#wasOutput ? [this.#report, this.#output] : [this.#output, this.#report]
     return this.#question() ?? first.call(this) ?? second.call(this) ?? this.#end()
   }

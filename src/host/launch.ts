@@ -1,4 +1,4 @@
-/** `tasks.launch`: starts a task of one of the host's subagents. */
+/** Implements `tasks.launch`, which starts a task of one of the host's subagents. */
 import type { z } from 'zod'
 import type { ActiveTaskInfo } from '../../machines/records.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -14,25 +14,28 @@ import type { Subagents } from './subagent-outputs.js'
 import { createTaskHandle, type TaskHandle } from './task-handle.js'
 
 /**
- * Options of `tasks.launch`: those of `manager.launch`. The default `owner` is the host's. There is no default `timeoutMs`, because the deadline
- * settings apply to the tools only. A subagent receives the fields of `params` in its request, such as `context`.
+ * The options of `tasks.launch`. They are those of `AsyncTaskManager.launch`, with two differences. The default `owner` is that of the host. And
+ * `timeoutMs` has
+ * no default, because the time limits of the settings apply only to tools. The subagent receives the fields of `params`, such as `context`, in its
+ * request.
  */
 export type LaunchOptions<Runnable = Subagent> = Omit<
   LaunchTaskInput,
   'subagentName' | 'goalPrompt' | 'kind' | 'command'
 > & {
-  /** Short for `params: { context }`. Its type is the input of the subagent's `contextSchema`. */
+  /** A short form of `params: { context }`. Its type is the input type of the subagent's `contextSchema`. */
   readonly context?: Runnable extends { readonly contextSchema: infer Schema extends z.ZodType }
     ? z.input<Schema>
     : Readonly<Record<string, unknown>>
 }
 
-/** The maximum length of the list of subagents in an error, in characters. */
+/** The maximum length of the list of subagents in an error message, in characters. */
 const NAMES_CHARS = 1000
 
 /**
  * Starts a task and creates its handle.
- * @throws InvalidInputError for an unknown subagent, and the errors of `manager.launch`
+ * @throws InvalidInputError for an unknown subagent
+ * @throws the errors of `AsyncTaskManager.launch`
  */
 export function launchTask(
   { manager, subagents, owner }: { manager: AsyncTaskManager; subagents: Subagents; owner: string },
@@ -45,7 +48,7 @@ export function launchTask(
   const { reads } = manager
   const { parentId, owner: given = parentId === undefined ? owner : undefined, context, ...rest } = options
   const params = paramsOf(options, subagent)
-  // In one batch, so that the task is still kept when its handle is created, even if it ends at once.
+  // Both steps are one batch. A task that ends at once could otherwise be removed before its handle is created.
   return reads.batch(() => {
     const input = { ...rest, ...defined({ parentId, owner: given, params }), subagentName: name, goalPrompt: goal }
     let task: ActiveTaskInfo
@@ -59,12 +62,12 @@ export function launchTask(
 }
 
 /**
- * The params of a launch, with its context. Without a schema, a subagent may take any params.
- * @throws InvalidInputError
+ * Returns the params of a launch, with the context. If the subagent has no schema for the context, params may have any fields.
+ * @throws InvalidInputError for an invalid context, or for an unknown field in params
  */
 function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): LaunchOptions['params'] {
   if (context !== undefined && !isObject(context)) throw new InvalidInputError('context', context, 'an object')
-  // The manager refuses params that are no object.
+  // `manager.launch` refuses params that are not an object.
   if (params !== undefined && !isObject(params)) return params
   if (context !== undefined && params?.['context'] !== undefined) {
     throw new InvalidInputError('context', context, 'nothing, because params has a context')
@@ -81,7 +84,7 @@ function paramsOf({ params, context }: LaunchOptions, subagent: Subagent): Launc
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the handle of a task that was launched in the same batch. */
+/** Returns the handle of a task. Call this function in the batch that has launched the task. */
 export function handleOf(manager: AsyncTaskManager, { id }: ActiveTaskInfo): TaskHandle {
   const entry = manager.reads.history.get(id)
   if (entry === undefined) throw new Error(`Task ${id} was removed right after its launch.`)
@@ -94,7 +97,7 @@ function knownNames(name: unknown, names: readonly string[]): string {
   return `one of ${cutText(names.join(', '), NAMES_CHARS)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }
 
-/** The error of a refused launch, with what the caller can do about it. A full queue has no such remedy. */
+/** Adds to an error for a full task limit what the caller can do. Returns other errors unchanged, such as that for a full queue. */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof TaskLimitError) || error.message !== limitReason(error.maxAsyncTasks)) return error
   return new TaskLimitError(error.maxAsyncTasks, undefined, 'task', REMEDY)

@@ -6,8 +6,8 @@ import type { Subagent } from '../tools/subagents.js'
 export type Subagents = Readonly<Record<string, Subagent>>
 
 /**
- * The output of a subagent's tasks: a frozen plain copy of what its run returns. `() => 'text'` gives `{ final_message: 'text' }`; a run without a
- * result gives an empty object.
+ * The type of the output of a subagent's tasks: a frozen plain copy of what its run returns. A run that returns `'text'` has the output
+ * `{ final_message: 'text' }`. A run without a result has an empty object as output.
  */
 export type OutputOf<Runnable> = Runnable extends
   | RunReturning<infer Result>
@@ -18,17 +18,17 @@ export type OutputOf<Runnable> = Runnable extends
     : OutputOfResult<Awaited<Result>>
   : OutputObject
 
-/** A function with this result. */
+/** A function that returns `Result`. */
 export type RunReturning<Result> = (...args: never) => Result
 
-/** The output of a task whose run returns this. */
+/** The type of a task's output if its run returns `Result`. */
 export type OutputOfResult<Result> = Result extends string
   ? { readonly final_message: string }
   : Result extends object
     ? PlainData<Result>
     : { readonly final_message?: undefined }
 
-/** A frozen copy of data, as in records. Values that JSON cannot represent, such as dates and functions, become text. */
+/** The type of a frozen copy of data, as task records contain it. Values that JSON cannot represent, such as functions, become text. */
 export type PlainData<T> = unknown extends T
   ? unknown
   : T extends string | number | boolean | null | undefined

@@ -1,12 +1,12 @@
-/** The errors that `result` of a handle rejects with. */
+/** The errors with which `result` of a handle rejects. */
 import { cancellationText } from '../async-tasks/cancel-reason.js'
 import type { CancelledTaskInfo, FailedTaskInfo } from '../../machines/records.js'
 import { AgentTasksError } from '../errors.js'
 
-/** The task has failed. `code` is `TASK_FAILED`, the message is the error of the task, and `cause` is what the run threw. */
+/** The task has failed. `code` is `TASK_FAILED`, `message` is the error of the task, and `cause` is the value that the run threw. */
 export class TaskFailedError extends AgentTasksError {
   override readonly name = 'TaskFailedError'
-  /** The record of the task. `errorName` and `errorCode` describe the error further. */
+  /** The record of the task. Its fields `errorName` and `errorCode` describe the error in more detail. */
   readonly record: FailedTaskInfo
 
   constructor(record: FailedTaskInfo) {
@@ -15,10 +15,10 @@ export class TaskFailedError extends AgentTasksError {
   }
 }
 
-/** The task was cancelled, possibly by `dispose`. `code` is `TASK_CANCELLED`. */
+/** The task was cancelled, for example by `dispose`. `code` is `TASK_CANCELLED`. */
 export class TaskCancelledError extends AgentTasksError {
   override readonly name = 'TaskCancelledError'
-  /** The record of the task. `cancelReason` is the reason, if one was given. */
+  /** The record of the task. Its field `cancelReason` is present if a reason was given. */
   readonly record: CancelledTaskInfo
 
   constructor(record: CancelledTaskInfo) {

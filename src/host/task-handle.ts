@@ -1,9 +1,9 @@
 /**
- * The handle of one launched task.
+ * The handle of one launched task. The code keeps three rules:
  *
- * 1  The result of a task is delivered once: by its handle if `result` was read, otherwise by a message.
- * 2  A handle keeps referring to its own task, even when the record was pruned and another task has the id.
- * 3  A handle whose result is never read has no effect.
+ * 1  The result of a task is delivered once: by its handle if `result` was read, otherwise by a message to the owner.
+ * 2  A handle always refers to its own task, even after the record was pruned and another task uses the same id.
+ * 3  A handle whose result is never read has no effect on the task.
  */
 import type { Observable } from 'rxjs'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'
@@ -19,63 +19,68 @@ import { eventsOf, type TaskHandleEvent } from './handle-events.js'
 import { TaskCancelledError, TaskFailedError } from './task-errors.js'
 
 /**
- * One launched task. `for await (const event of handle)` iterates over its progress, questions and output until the task ends. The loop does not take
- * the result.
+ * One launched task. `for await (const event of handle)` iterates over the progress, questions and output of the task, until it ends. The loop does not
+ * claim the result.
  *
- * The result of a task is delivered once. The first read of `result` claims it, so that no message to the agent contains it; if a message already
- * contains it at that time, the agent gets it too. If you never read it, it is delivered to the owner of the task.
+ * The result of a task is delivered once. The first read of `result` claims the result for your code, so no message to the agent contains it. There is
+ * one
+ * exception: a message that already contains the result at that time. If you never read `result`, the owner of the task receives it.
  */
 export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHandleEvent> {
   /** The id of the task. */
   readonly id: string
   /**
-   * The output of the task, once it has ended. Every read returns the same promise. The first read takes the result. Before the end it claims the
-   * result, as `manager.waitFor` does; after the end it marks the result as delivered, unless a message already contains it. With a store, a result
-   * that was read shortly before a crash is delivered to the owner again, marked as a possible repeat.
+   * The output of the task, once it has ended. Every read returns the same promise, and the first read claims the result for your code.
    *
-   * Read it before you iterate over the events, and await it later: a rejection that nothing awaits yet is not reported as unhandled.
+   * Read `result` before you iterate over the events, and await it later. If it rejects before you await it, the process does not report an unhandled
+   * rejection.
+   * With a store, a result that you read shortly before a crash is delivered to the owner again, marked as a possible repeat.
    *
-   * Rejects with `TaskFailedError` or `TaskCancelledError` (also on `dispose`), or with `StoreError` when the store cannot be written. After a
-   * `StoreError` the result is still undelivered, and the next read tries again.
+   * Rejects with `TaskFailedError`, or with `TaskCancelledError` (also after `dispose`). Rejects with `StoreError` when the store cannot be written; the
+   * result
+   * then stays undelivered, and the next read tries again.
    */
   readonly result: Promise<Output>
   /**
-   * The id of the delivery to your code, once `result` has settled. With a store, write it to your transcript together with what you do with the
-   * result, so that `wasDelivered` can answer for it after a crash. Undefined without a store, and if a message delivers the result.
+   * The id of the delivery to your code, after `result` has settled. With a store, write this id to your transcript together with what you do with the
+   * result:
+   * after a crash, `wasDelivered` is asked for it. Undefined without a store, and if a message delivers the result.
    */
   readonly deliveryId: string | undefined
-  /** The current record, as a frozen snapshot. Available even after the manager has pruned it. */
+  /** The current record of the task, as a frozen snapshot. It stays available after the manager has removed the record. */
   readonly record: AsyncTaskInfo
-  /** The output of the task, from the first byte that is kept until the task ends. A slow subscriber misses output that is no longer kept. */
+  /** The output of the task, from the oldest byte that is kept until the task ends. A slow subscriber misses output that was dropped meanwhile. */
   readonly output$: Observable<TaskOutputEvent>
   /**
-   * Cancels the task and the tasks that its run has launched. Returns false if it has ended.
-   * @param reason the reason in words, for the record and the error of `result`
-   * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
+   * Cancels the task, and the tasks that its run has launched.
+   * @param reason the reason in words; the record and the error of `result` contain it
+   * @returns false if the task has ended
+   * @throws InvalidInputError for a reason that is not text; the task is not cancelled then
    */
   cancel(reason?: CancelOptions | string): boolean
   /**
    * Moves the task to the background, if it was launched with `isForeground` (`AsyncTaskManager.detachTask`).
-   * @returns whether it was moved; if not, the reason
-   * @throws TaskLimitError if no slot is free; the task stays in the foreground then
+   * @returns whether the task was moved, or else the reason
+   * @throws TaskLimitError when no slot is free; the task then stays in the foreground
    */
   detach(): DetachResult
   /**
-   * Sends a message to the run of the task (`context.messages`).
-   * @returns whether it was accepted; if not, the reason
+   * Sends a message to the run of the task, which reads it from `context.messages`.
+   * @returns whether the message was accepted, or else the reason
    * @throws InvalidInputError for a message that is empty or not text
    */
   send(message: string): SendResult
   /**
    * Answers a question of the task.
-   * @param answer `{ action, content? }`, the value of the question's only field, or an object with its fields
-   * @returns false if that question is not open
-   * @throws InvalidInputError for an answer that does not match the question's schema; the question stays open
+   * @param questionId the id of the question
+   * @param answer `{ action, content? }`. Or, as a short form, an object with the fields of the answer, or the value of its only field
+   * @returns false if the question is not open
+   * @throws InvalidInputError for an answer that does not match the question's schema; the question then stays open
    */
   answer(questionId: string, answer: TaskAnswer | AnswerValue): boolean
 }
 
-/** Creates the handle of a task that is still kept. */
+/** Creates the handle of a task that the manager still keeps. */
 export function createTaskHandle<Output = OutputObject>(
   manager: AsyncTaskManager,
   entry: TaskEntry,
@@ -136,7 +141,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
     return `Task ${this.id} has ended: it is ${this.record.status}.`
   }
 
-  /** The record may have been pruned, and another task may have the id. */
+  /** Whether the manager still keeps this task. Otherwise another task may use the same id. */
   get #isRetained(): boolean {
     return this.#manager.reads.history.get(this.id) === this.#entry
   }
@@ -149,15 +154,18 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
         throw error
       },
     )
-    // Code may read `result` early to claim it, and await it after the task has failed.
+    // A caller may read `result` to claim it, and await it only after the task has failed. Without this handler, the process would report an unhandled
+    // rejection.
     result.catch(() => undefined)
     return result
   }
 
-  /** Takes the result. Resolves when the task has ended and its result is delivered. */
+  /** Claims the result. Resolves when the task has ended, and its result counts as delivered. */
   async #take(): Promise<void> {
     if (!isTerminal(this.record)) this.#deliveryId = (await this.#manager.waitFor([this.id])).deliveryId
-    // Not with a wait, which would also take a result that a message contains. Such a result must stay undelivered if the message is refused.
+    // An ended task is leased. `waitFor` would also take a result that a message already contains. If that message is refused, such a result must be
+    // delivered
+    // again.
     else if (this.#isRetained) {
       const lease = this.#manager.lease({ taskIds: [this.id] })
       if (lease?.stored !== undefined) {
@@ -170,7 +178,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
 }
 
 function outputOfEnd(record: AsyncTaskInfo): OutputObject {
-  // A custom task machine may refuse to be cancelled.
+  // The host may replace the task's state machine, and that machine may ignore a cancellation.
   if (!isTerminal(record)) throw new DisposedError()
   switch (record.status) {
     case 'completed':

@@ -1,4 +1,4 @@
-/** Runs the turns of one agent one at a time, for all callers. */
+/** Runs the turns of one agent one after the other, for all callers. */
 import { BehaviorSubject, distinctUntilChanged, type Observable } from 'rxjs'
 import type { TriggerAgentTurn, TurnDelivery } from '../async-tasks/delivery/auto-trigger.js'
 import { DisposedError, InvalidInputError } from '../errors.js'
@@ -6,7 +6,7 @@ import { checkOptions, type OptionTypes } from '../protocol/option-checks.js'
 
 /** Options of `take`. */
 export interface TakeTurnOptions {
-  /** Cancels the turn. A waiting turn is skipped; a running turn receives the abort through its own signal. */
+  /** Aborting this signal cancels the turn. A waiting turn is skipped. A running turn is aborted through the signal that `respond` received. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -15,8 +15,10 @@ const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
 }
 
 /**
- * Takes a turn of the agent: sends it a text and returns its answer. `signal` aborts when the turn is cancelled or everything is disposed. `delivery`
- * is present for a turn that delivers results: write its `deliveryId` to your transcript together with the text, for `wasDelivered`.
+ * Runs one turn: sends `text` to the agent and returns its answer. `signal` aborts when the turn is cancelled or `dispose` is called. If the turn
+ * delivers
+ * results, `delivery` is present: write its `deliveryId` to your transcript together with the text, because `wasDelivered` is asked for it after a
+ * crash.
  */
 export type Respond<Answer> = (
   text: string,
@@ -27,21 +29,27 @@ export type Respond<Answer> = (
 /** The turns of one agent. */
 export interface AgentTurns<Answer> {
   /**
-   * Takes a turn after all turns that were requested earlier. Do not await it inside `respond`, because the turn would wait for itself.
-   * @returns the agent's answer. Rejects with the error that `respond` throws; with the signal's reason when it aborts before the turn begins; with
-   *   DisposedError; with InvalidInputError for an unknown or wrong option
+   * Takes a turn after all turns that were requested earlier. Do not await `take` inside `respond`: the new turn would wait for the running one, and the
+   * running
+   * one for the new turn.
+   * @returns the agent's answer
+   * @throws the error that `respond` throws
+   * @throws the reason of `signal` when it aborts before the turn begins
+   * @throws DisposedError after `dispose`
+   * @throws InvalidInputError for an unknown or invalid option
    */
   readonly take: (text: string, options?: TakeTurnOptions) => Promise<Answer>
   /**
-   * Whether a turn is running or waiting, starting with the current value. Pass it as `isAgentBusy` to `createAgentTasks`. Completes on `dispose`,
-   * with true.
+   * Whether a turn is running or waiting; the current value is emitted first. Pass it as `isAgentBusy` to `createAgentTasks`. On `dispose` it emits true
+   * and
+   * completes.
    */
   readonly isBusy$: Observable<boolean>
-  /** Takes a turn for results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */
+  /** Takes a turn that delivers results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */
   readonly triggerAgentTurn: TriggerAgentTurn
-  /** Rejects the waiting turns and aborts the running one. Resolves when the running turn has ended. Further calls have no effect. */
+  /** Rejects the waiting turns and aborts the running one. Resolves when the running turn has ended. Later turns are rejected. */
   readonly dispose: () => Promise<void>
-  /** Same as `dispose`, for `await using`. */
+  /** Calls `dispose`, for `await using`. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
@@ -85,7 +93,7 @@ interface QueuedTurn<Answer> {
  */
 export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer> {
   if (typeof respond !== 'function') throw new InvalidInputError('respond', respond, 'a function')
-  /** In the order of the requests. */
+  /** The waiting turns, in the order in which they were requested. */
   const waiting = new Set<QueuedTurn<Answer>>()
   const busy$ = new BehaviorSubject(false)
   let running: { readonly turn: QueuedTurn<Answer>; readonly isOver: Promise<void> } | undefined
@@ -128,7 +136,7 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
 
   const run = async (turn: QueuedTurn<Answer>): Promise<void> => {
     waiting.delete(turn)
-    // The call that requested the turn returns first.
+    // The turn starts in a later microtask, so that the call that requested it returns first.
     await Promise.resolve()
     const { text, delivery, controller, resolve, reject } = turn
     try {
@@ -144,7 +152,7 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
   const dispose = async (): Promise<void> => {
     if (!isDisposed) {
       isDisposed = true
-      // A disposed agent counts as busy, so that results stay undelivered.
+      // A disposed agent counts as busy, so that no delivery of results starts.
       busy$.next(true)
       busy$.complete()
       for (const turn of [...waiting, ...(running ? [running.turn] : [])]) giveUp(turn, disposed())
@@ -161,4 +169,5 @@ export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer
   }
 }
 
-const disposed = (): DisposedError => new DisposedError('The turns of this agent were disposed: it takes no more.')
+const disposed = (): DisposedError =>
+  new DisposedError('The turns of this agent were disposed, so it takes no further turns.')

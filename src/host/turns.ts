@@ -1,6 +1,7 @@
 /**
- * Reminders for turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does both.
- * A lease that is not ended in time is released, so that no result is lost if the host forgets it.
+ * Adds results to turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does both.
+ * If the host
+ * does not end a lease in time, it is released, so that the results are delivered again.
  */
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -9,30 +10,37 @@ import { clearLongTimeout, setLongTimeout } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import { checkOptionNames } from '../protocol/option-checks.js'
 
-/** The default time limit of a turn's lease, in ms. */
+/** The default time limit for the lease of a turn, in ms (30 minutes). */
 export const DEFAULT_TURN_TIMEOUT_MS = 30 * 60_000
 
-/** The information about background tasks for a turn of the agent. */
+/** What a turn of the agent should contain about background tasks. */
 export interface Turn {
-  /** The status of every task of the owner, one per line; `''` if there is none. */
+  /** The status of every task of the owner, one task on each line. Empty if there are no tasks. */
   readonly systemInstruction: string
-  /** The undelivered results of the owner; absent if there are none. Its lease ends with `afterTurn` or with its own methods. */
+  /**
+   * A message with the undelivered results of the owner. Missing if there are none. `afterTurn`, or a method of the reminder, ends the lease of these
+   * results.
+   */
   readonly reminder?: LeasedReminder
 }
 
 /** The outcome of a turn. */
 export interface TurnOutcome {
-  /** Whether the model received the reminder. */
+  /** Whether the model received the reminder. With false, its results are delivered again. */
   readonly accepted: boolean
 }
 
-/** Reports the outcome of a turn. Default owner: that of the host. */
+/** Reports the outcome of a turn. The default owner is that of the host. */
 export interface AfterTurn {
   (outcome: TurnOutcome): void
   (owner: string | undefined, outcome: TurnOutcome): void
 }
 
-/** Runs a turn of an owner's agent (default: the host's). Its reminder is accepted when `run` resolves and delivered again when `run` rejects. */
+/**
+ * Runs a turn of an owner's agent. The default owner is that of the host. If `run` resolves, the results in the turn count as delivered. If it rejects,
+ * they
+ * are delivered again.
+ */
 export type WithTurn = <Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner?: string) => Promise<Result>
 
 /** Options of `Turns`. */
@@ -41,7 +49,7 @@ export interface TurnsOptions {
   readonly timeoutMs: number
 }
 
-/** Keeps each owner's reminder until its turn ends. */
+/** Keeps the leased reminder of each owner until its turn ends. */
 export class Turns {
   readonly #manager: AsyncTaskManager
   readonly #reminders: AsyncTaskReminderService
@@ -55,7 +63,7 @@ export class Turns {
   }
 
   before(owner = this.#options.owner): Turn {
-    // In one batch, so that no other lease can take the results that the previous turn releases.
+    // Both steps are one batch. Otherwise another message could lease the results that the previous turn releases.
     return this.#manager.reads.batch(() => {
       this.#leases.get(owner)?.release()
       const turn = this.#begin(owner)
@@ -76,7 +84,7 @@ export class Turns {
     else reminder?.release()
   }
 
-  /** The lease of this turn is separate: `before` for the same owner does not affect it. */
+  /** Runs a turn with a lease of its own. A call of `before` for the same owner does not end this lease. */
   async with<Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner = this.#options.owner): Promise<Result> {
     if (typeof run !== 'function') throw new InvalidInputError('run', run, 'a function')
     const turn = this.#begin(owner)
@@ -99,7 +107,7 @@ export class Turns {
     return { systemInstruction, ...(reminder && { reminder: this.#limit(owner, reminder) }) }
   }
 
-  /** Returns the reminder with a time limit, after which its lease is released. */
+  /** Adds a time limit to a reminder. When the limit has passed, the lease is released. */
   #limit(owner: string, reminder: LeasedReminder): LeasedReminder {
     const { reads } = this.#manager
     const { timeoutMs } = this.#options
@@ -120,7 +128,7 @@ export class Turns {
       kind: 'deadline',
     })
     const disposal = reads.notifications$.subscribe({ complete: stop })
-    // Reporting an outcome again has no effect.
+    // Only the first reported outcome has an effect.
     const ended = (end: () => void) => (): void => {
       stop()
       if (this.#leases.get(owner)?.deliveryId === deliveryId) this.#leases.delete(owner)

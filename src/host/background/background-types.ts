@@ -1,39 +1,42 @@
-/** The types of tools that run in the background. The SDKs are optional, so their tools are described by shape. */
+/** The types of `tasks.background`. They describe the tools of each SDK by their fields, because the SDKs are optional dependencies. */
 import type { z } from 'zod'
 import type { callProgressSchema } from '../../protocol/tool-calls.js'
 import type { Tool } from '../../tools/tool.js'
 import type { referenceSchema } from './schemas.js'
 
-/** When a tool's calls run in the background. */
+/** Which calls of a tool run in the background: no call, those for which the model sets `run_in_background`, or all. */
 export type BackgroundMode = 'never' | 'choice' | 'always'
 
 /** Options of `tasks.background`. */
 export interface BackgroundOptions<Mode extends BackgroundMode = BackgroundMode> {
-  /** `never`: the tool is unchanged. `choice`: the model sets `run_in_background`. `always`: each call returns at once. */
+  /** `never`: the tool stays unchanged. `choice`: the model decides for each call with `run_in_background`. `always`: every call returns at once. */
   readonly mode: Mode
-  /** With `choice`: the seconds after which a foreground call moves to the background; -1 for never. Default: the host's setting. */
+  /**
+   * How long a foreground call waits for its result, in seconds; -1 for no limit. After that it moves to the background. Only with `choice`. Default:
+   * the
+   * host's `backgroundAfterSeconds`.
+   */
   readonly afterSeconds?: number
-  /** The tool's name, for its tasks. Default: its own name. Required for a tool of the AI SDK, which has none. */
+  /** The name that the tasks show as their subagent. Default: the name of the tool. Required for a tool of the AI SDK, because it has no name. */
   readonly name?: string
-  /** The owner of the tasks. Default: the host's. */
+  /** The owner of the tasks. Default: the owner of the host. */
   readonly owner?: string
-  /** The task whose run owns these tasks. Default: none. */
+  /** The id of the task whose run owns these tasks. Default: none, so they belong to `owner`. */
   readonly parentId?: string
 }
 
 /**
- * What a background call returns to the model: the id of the task, its current status, and how the result will arrive.
+ * The result of a background call, which the model reads: the id of the task, its status, and how the result will arrive.
  * @useDeclaredType
  */
 export type BackgroundTask = z.output<ReturnType<typeof referenceSchema>>
 
-/** A tool of an MCP server: its definition from a client's `listTools`, and a function that calls it. */
+/** A tool of an MCP server: its definition, as `listTools` of a client returns it, and a function that calls it. */
 export interface McpTool {
-  /** The tool's name. */
   readonly name: string
-  /** JSON Schema of the arguments. */
+  /** The JSON Schema of the arguments. */
   readonly inputSchema: object
-  /** JSON Schema of `structuredContent`. */
+  /** The JSON Schema of `structuredContent`. */
   readonly outputSchema?: object | undefined
   /** Calls the tool: `(args, options) => client.callTool({ name, arguments: args }, options)`. */
   call(
@@ -42,7 +45,7 @@ export interface McpTool {
   ): Promise<{ content: { type: string; text?: string }[]; structuredContent?: unknown; isError?: boolean | undefined }>
 }
 
-/** The same tool with an extra parameter in its input (`Added`). Its result may be a `BackgroundTask`. */
+/** The type of the wrapped tool. With `choice`, its input has one more parameter (`Added`). Its result may be a `BackgroundTask`. */
 export type InBackground<
   T,
   Mode extends BackgroundMode,

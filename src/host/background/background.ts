@@ -1,4 +1,4 @@
-/** `tasks.background`: makes the calls of any tool run as tasks. */
+/** Implements `tasks.background`, which lets the calls of any tool run as tasks. */
 import { givenManager } from '../../async-tasks/given-manager.js'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
@@ -25,8 +25,9 @@ const optionTypes: OptionTypes<BackgroundOptions> = {
 
 /**
  * Wraps a tool.
- * @param host the options of the host's tools that launch tasks
- * @throws InvalidInputError, InvalidSettingError
+ * @param host the options that the host's tools use to launch tasks
+ * @throws InvalidInputError for an invalid option or tool
+ * @throws InvalidSettingError for a time out of its range
  */
 export function backgroundTool<T, Mode extends BackgroundMode>(
   host: Parameters<typeof readLaunchOptions>[0],
@@ -42,7 +43,8 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
   const [schema, change] = kindOf(given)
   if (mode === 'never') return tool as InBackground<T, Mode>
   const name = options.name ?? given['name']
-  if (!aName.accepts(name)) throw new InvalidInputError('options.name', name, 'the name of the tool, which has none')
+  if (!aName.accepts(name))
+    throw new InvalidInputError('options.name', name, 'a name for the tasks, because the tool has no name')
   const { owner = parentId === undefined ? host.owner : undefined } = options
   const { inputOf, ...shared } = readLaunchOptions({ ...host, ...defined({ backgroundAfterSeconds }) })
   const timeoutOf = timeoutPolicy(host)
@@ -60,8 +62,8 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
     ...(outputSchema !== undefined && { outputSchema: withReference(Object(outputSchema) as object) }),
     ...change(given as never, tasks),
   }
-  // Keeps the prototype, so the tool stays an instance of its class. Symbols are left out, because one of OpenAI Agents rejects a reference as
-  // output.
+  // The prototype is kept, so that the tool stays an instance of its class. Symbols are not copied: a symbol of OpenAI Agents makes that SDK reject a
+  // `BackgroundTask` as output.
   const fields = Object.fromEntries(Object.entries(Object.getOwnPropertyDescriptors(given)))
   Object.assign(fields, Object.getOwnPropertyDescriptors(changed))
   return Object.create(Object.getPrototypeOf(given) as object, fields) as InBackground<T, Mode>
@@ -69,7 +71,7 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
 
 type Kind = readonly [schema: string, change: (tool: never, tasks: ToolTasks) => object]
 
-/** Recognises the kind of a tool by its functions. */
+/** Recognises the SDK of a tool by the functions of the tool. */
 function kindOf(tool: Readonly<Record<string, unknown>>): Kind {
   const has = (...names: string[]): boolean => names.every((name) => typeof tool[name] === 'function')
   if (has('invoke') && tool['type'] === 'function') return ['parameters', openaiAgentsTool]

@@ -1,4 +1,4 @@
-/** The schemas of background tools: zod 4, JSON Schema, or `jsonSchema()` of the AI SDK. */
+/** Changes the schemas of background tools. Supports zod 4, JSON Schema, and `jsonSchema()` of the AI SDK. */
 import { z } from 'zod'
 import { defined } from '../../defined.js'
 import { InvalidInputError } from '../../errors.js'
@@ -7,17 +7,18 @@ import { lazily } from '../../protocol/lazily.js'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A schema of the AI SDK. JSON Schema has neither field. */
+/** A schema of the AI SDK. A plain JSON Schema has neither of these fields. */
 interface AiSdkSchema {
   readonly jsonSchema?: Json
   readonly validate?: (value: unknown) => object | Promise<object>
 }
 
 const PARAMETER = 'run_in_background'
-const TEXT = 'true: run in the background: the call returns at once. false (default): wait for the result.'
+const TEXT =
+  'true: the tool runs in the background, and the call returns at once. false (default): the call waits for the result.'
 
 /**
- * Removes the parameter from an input and returns both.
+ * Reads `run_in_background`, and returns it with the rest of the input.
  * @throws InvalidInputError when the parameter is not a boolean
  */
 export function readParameter(given: unknown): { readonly input: unknown; readonly isBackground: boolean } {
@@ -28,11 +29,13 @@ export function readParameter(given: unknown): { readonly input: unknown; readon
 }
 
 /**
- * Adds the parameter to an input schema.
- * @param isStrict for models that set every parameter: it is required and may be null
+ * Adds the parameter `run_in_background` to an input schema.
+ * @param isStrict whether the model must set every parameter; `run_in_background` is then required, and may be null
+ * @param field the name of the schema in errors
+ * @throws InvalidInputError for a schema that is not one of an object, or that already has the parameter
  */
 export function withParameter(given: unknown, isStrict: boolean, field: string): unknown {
-  // The AI SDK creates some schemas lazily.
+  // The AI SDK accepts a function that creates the schema.
   const schema = Object(typeof given === 'function' ? (given as () => unknown)() : given) as AiSdkSchema | z.ZodObject
   const isZod = schema instanceof z.ZodObject
   const { jsonSchema = schema, validate } = isZod ? {} : schema
@@ -40,7 +43,11 @@ export function withParameter(given: unknown, isStrict: boolean, field: string):
   const fields = isZod ? schema.shape : json['type'] === 'object' && (json.properties ?? {})
   if (fields === false) throw new InvalidInputError(field, given, 'an object of zod 4, or the JSON Schema of an object')
   if (Object.hasOwn(fields, PARAMETER)) {
-    throw new InvalidInputError(`${field}.${PARAMETER}`, fields[PARAMETER], 'no such parameter: background() adds it')
+    throw new InvalidInputError(
+      `${field}.${PARAMETER}`,
+      fields[PARAMETER],
+      'no parameter with this name, because background() adds it',
+    )
   }
   const added = (isStrict ? z.boolean().nullable() : z.boolean().optional()).describe(TEXT)
   if (isZod) return schema.safeExtend({ [PARAMETER]: added })
@@ -57,19 +64,19 @@ export function withParameter(given: unknown, isStrict: boolean, field: string):
 export const referenceSchema = lazily(() =>
   z.object({
     task_id: z.string().describe('The id of the task.'),
-    status: z.string().describe('Its status when the call returned.'),
-    how_to_wait: z.string().describe('How the result comes.'),
+    status: z.string().describe('The status of the task when the call returned.'),
+    how_to_wait: z.string().describe('How the result will arrive.'),
   }),
 )
 
-/** Whether an output is a reference to a task, also after storing it as JSON. */
+/** Whether an output is a `BackgroundTask`, also after it was stored as JSON. */
 export const isReference = (output: unknown): boolean => referenceSchema().safeParse(output).success
 
-/** The schema of an output, or of a reference to a task. */
+/** Returns a schema that accepts an output of the tool or a `BackgroundTask`. */
 export function withReference(schema: object): object {
   if (schema instanceof z.ZodType) return z.union([schema, referenceSchema()])
   const { jsonSchema: json = schema as Json, validate } = schema as AiSdkSchema
-  // Paths in a schema start at its root, so `$defs` must move up.
+  // References such as `#/$defs/x` start at the root of a schema, so `$defs` moves to the new root.
   const { $schema, $defs, ...own } = json
   const union = { ...defined({ $schema, $defs }), type: 'object', anyOf: [own, modelSchemaOf(referenceSchema())] }
   const check = validate && ((value: unknown) => (isReference(value) ? { success: true, value } : validate(value)))

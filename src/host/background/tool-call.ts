@@ -1,6 +1,7 @@
 /**
- * Runs one tool call as a task. In the foreground it returns or throws what its tool does. In the background it returns a reference to the task, and
- * the result is delivered later.
+ * Runs one tool call as a task. In the foreground, the call returns or throws the same as the tool. In the background, it returns a `BackgroundTask`,
+ * and the
+ * result is delivered later.
  */
 import type { RunContext, RunResult } from '../../engine/runner.js'
 import { ToolCallError } from '../../errors.js'
@@ -14,7 +15,7 @@ import type { ToolContext } from '../../tools/tool.js'
 import type { BackgroundTask } from './background-types.js'
 import { readParameter } from './schemas.js'
 
-/** How the calls of one tool run: the mode, and what a call launches. */
+/** How the calls of one tool run: whether the model may choose, and which task a call launches. */
 export interface ToolTasks {
   readonly isChoice: boolean
   readonly taskOf: (input: Pick<LaunchTaskInput, 'goalPrompt' | 'params'>, context: ToolContext) => TaskCall
@@ -22,16 +23,21 @@ export interface ToolTasks {
 
 export interface ToolCall<Result> extends ToolContext {
   readonly run: (input: unknown, context: RunContext) => unknown
-  /** Returns the output of the task, or throws for a result that is a failure. Default: the result. */
+  /** Converts the tool's result to the output of the task. Throws if the result says that the tool has failed. Default: the result is the output. */
   readonly outputOf?: (result: Result, input: unknown) => unknown
-  /** Returns the result of a background call. Without a task: for a task that was refused or stopped, unless the tool `throws` the error. */
+  /**
+   * Makes the result of a background call. `task` is missing if the task was refused or stopped; `text` then says why. With `throws`, the call throws
+   * the
+   * error instead.
+   */
   readonly resultOf: (text: string, task?: BackgroundTask) => Result
   readonly throws?: boolean
 }
 
 /**
  * Makes a call.
- * @throws the tool's exception in the foreground; the signal's reason when the call is aborted
+ * @throws the exception of the tool, in the foreground
+ * @throws the reason of `context.signal` when it aborts
  */
 export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: ToolCall<Result>): Promise<Result> {
   const { run, outputOf = (result: Result): unknown => result, resultOf, throws = false, ...context } = call
@@ -41,11 +47,11 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
     const { input, isBackground } = tasks.isChoice ? readParameter(given) : { input: given, isBackground: true }
     const runOnce = async (_input: unknown, running: RunContext): Promise<RunResult> => {
       const result = endOf(() => run(input, running), running) as Promise<Result>
-      // A result that arrives after the abort of the task is ignored.
+      // A result that arrives after the task was aborted is ignored.
       await result.finally(() => running.signal.aborted || (own.result = result))
       return (await outputOf(await result, input)) as RunResult
     }
-    // After a crash the task fails as interrupted.
+    // `isBound`: the call exists only in this process. After a crash, its task fails with `INTERRUPTED`.
     const runner = { run: runOnce, isBound: true, isUnique: true }
     const params = { input: toPlainData(input) }
     const goalPrompt = toJsonText(params.input, { maxChars: 2000 })
@@ -56,7 +62,7 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
     if (metadata?.['async'] !== false || own.result === undefined) {
       if (error !== undefined) throw new ToolCallError(error.type, error.message)
       const { agentId, status } = metadata as { agentId: string } & Pick<BackgroundTask, 'status'>
-      const how_to_wait = `${llmContent} Its result is delivered when it has ended; wait_for_async_tasks waits for it.`
+      const how_to_wait = `${llmContent} The result is delivered when the task has ended. To wait for it, call wait_for_async_tasks.`
       const reference = { task_id: agentId, status, how_to_wait }
       return resultOf(JSON.stringify(reference), reference)
     }
@@ -68,7 +74,7 @@ export async function callTool<Result>(tasks: ToolTasks, given: unknown, call: T
   return own.result
 }
 
-/** Returns a tool's result, or the last value that it yields. Yielded values are progress. */
+/** Returns the result of a tool. If the tool yields values, each is reported as progress, and the last one is the result. */
 async function endOf(run: () => unknown, context: RunContext): Promise<unknown> {
   const result = await run()
   if (typeof result !== 'object' || result === null || !(Symbol.asyncIterator in result)) return result

@@ -1,4 +1,4 @@
-/** The differences between the SDKs' tools. The SDKs are optional, so only the fields that are read are described here. */
+/** Adapts `callTool` to the tools of each SDK. Only the fields that this package reads are described, because the SDKs are optional dependencies. */
 import { ToolCallError } from '../../errors.js'
 import { parseJson } from '../../json/parse-json.js'
 import { MAX_LEVELS } from '../../json/plain-data.js'
@@ -18,7 +18,7 @@ export function aiSdkTool(tool: AiSdkTool, tasks: ToolTasks): object {
     callTool<unknown>(tasks, given, {
       signal: options.abortSignal,
       run: (input, { signal }) => tool.execute(input, { ...options, abortSignal: signal }),
-      // The output is what the model would read.
+      // The output of the task is the text that the model would read.
       outputOf: async (output, input) =>
         modelOutput ? (await modelOutput({ output, input, toolCallId: options.toolCallId })).value : output,
       resultOf: (_text, task) => task,
@@ -29,10 +29,13 @@ export function aiSdkTool(tool: AiSdkTool, tasks: ToolTasks): object {
   return modelOutput ? { execute, toModelOutput } : { execute }
 }
 
-/** The SDK converts a tool's exception into text unless `errorFunction` is null. The task then completes with that text. */
+/**
+ * Wraps a tool of OpenAI Agents. The SDK converts an exception of the tool to a text, unless `errorFunction` is null. The task then completes with that
+ * text.
+ */
 export const openaiAgentsTool = (tool: { readonly invoke: Method }, tasks: ToolTasks): object => ({
   invoke: (runContext: unknown, text: string, details: { readonly signal?: AbortSignal } = {}) => {
-    // The tool itself reports text that is not JSON.
+    // If the arguments are not JSON, they are passed on unchanged, and the tool itself reports the error.
     const parsed = parseJson(text, MAX_LEVELS)
     return callTool<unknown>(tasks, 'value' in parsed ? parsed.value : text, {
       signal: details.signal,
@@ -40,7 +43,7 @@ export const openaiAgentsTool = (tool: { readonly invoke: Method }, tasks: ToolT
         const own: unknown = Object.create(details, { signal: { value: signal, enumerable: true } })
         return tool.invoke(runContext, 'value' in parsed ? JSON.stringify(input) : text, own)
       },
-      // An exception of `invoke` would end the agent's run.
+      // The failure is returned as a text, because an exception of `invoke` would end the whole run of the agent.
       resultOf: (failure, task) => task ?? failure,
     })
   },
@@ -61,7 +64,7 @@ export function langChainTool(tool: LangChainTool, tasks: ToolTasks): object {
         if (message.status === 'error') throw new Error(describeFailure(message.content))
         return message.content
       },
-      // Agents handle exceptions in different ways.
+      // A failure is returned as a text, because LangChain agents treat exceptions in different ways.
       resultOf: (text, task) => (hasArtifact ? [text, task] : text),
     })
   return { _call }
@@ -91,7 +94,7 @@ export const mcpTool = (tool: { readonly call: Method }, tasks: ToolTasks): obje
     }),
 })
 
-/** What the tool writes is the output of the task. A foreground call passes it on. */
+/** Wraps a tool of this package. What the tool writes is the output of the task, and a foreground call passes it on. */
 export const neutralTool = (tool: Tool, tasks: ToolTasks): Pick<Tool, 'execute'> => ({
   execute: (given, context = {}) =>
     callTool<ToolResult>(tasks, given ?? {}, {

@@ -111,7 +111,7 @@ describe('background()', () => {
     )
     expect(() => background(search, {})).toThrow('options.mode: got undefined')
     expect(() => background(search, { mode: 'choice' })).toThrow(
-      'options.name: got undefined, expected the name of the tool, which has none.',
+      'options.name: got undefined, expected a name for the tasks, because the tool has no name.',
     )
     expect(() => background(search, { ...choice, afterSecond: 1 })).toThrow('options.afterSecond')
     expect(() => background(search, { ...choice, afterSeconds: 0 })).toThrow(
