@@ -15,46 +15,55 @@ import {
 import { parseProcessOptions, type ProcessRunnerOptions, type ProcessSettings } from '../runners/process-options.js'
 import { checkCommandPolicy, commandPolicyTypes, type CommandPolicy } from '../tools/command-policy.js'
 
-/** The longest message of an agent, in bytes (4 MiB). */
+/** The default of `maxMessageBytes` (4 MiB). */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 
-/** How long an agent may take to answer `initialize` and `session/new`, in ms. */
+/** The default of `startTimeoutMs`. */
 const DEFAULT_START_TIMEOUT_MS = 60_000
 
 /**
- * The kind of a tool, as its agent names it.
+ * The kind of a tool, as the agent reports it.
  * @useDeclaredType
  */
 export type AcpToolKind = (typeof TOOL_KINDS)[number]
 
-/** How a request for permission is answered: `ask` asks the owner of the task. */
+/** How a request for permission is answered: allow, deny, or ask the owner of the task. */
 export type AcpPolicy = (typeof ACP_POLICIES)[number]
 
-/** One policy for all tools, or one for each kind; `default` is for the kinds that are not named, and is `ask` unless it is given. */
+/** One policy for all tools, or one for each kind of tool. `default` is the policy for kinds that are not listed; without it, the owner is asked. */
 export type AcpPermissions = AcpPolicy | Readonly<Partial<Record<AcpToolKind | 'default', AcpPolicy>>>
 
-/** The agent to run, and what it may do without asking. `cwd` is also the folder of its session, and the only folder that `fs/*` can access. */
+/** The agent to run, and what it may do without asking. `cwd` is also the folder of its session. Its requests `fs/*` can access only this folder. */
 export interface AcpRunnerOptions extends Pick<
   ProcessRunnerOptions,
   'command' | 'cwd' | 'env' | 'killSignal' | 'clock'
 > {
-  /** Its arguments, passed unchanged without a shell. The goal is sent as the prompt. */
+  /** The arguments of the agent, passed on unchanged without a shell. They do not contain the goal, which is sent as the prompt. */
   readonly args?: readonly string[]
-  /** How the agent's requests for permission are answered, for all tools or for each kind of tool. This is not a security boundary, because the agent itself reports the kind of a tool. */
+  /**
+   * How the agent's requests for permission are answered, for all tools or for each kind of tool. This is not a security boundary, because the agent
+   * itself
+   * reports the kind of a tool.
+   */
   readonly permissions: AcpPermissions
   /**
-   * The programs that it may start in terminals of the host; `cwd` defaults to that of the agent. The programs can access other folders. Default: no
+   * The programs that the agent may start in terminals of the host. Their default `cwd` is that of the agent, but they can access other folders, too.
+   * Default: no
    * programs and no terminals.
    */
   readonly commands?: Pick<CommandPolicy, 'allow' | 'shell' | 'env' | 'cwd'>
   /**
-   * The maximum size of a message from the agent, in bytes; a larger one fails the task. Also the maximum size of a file that it reads. Default 4194304
-   * (4 MiB).
+   * The maximum size of a message from the agent, in bytes. A larger message fails the task. It is also the maximum size of a file that the agent reads
+   * with
+   * `fs/read_text_file`. Default 4194304 (4 MiB).
    */
   readonly maxMessageBytes?: number
-  /** The time limit for starting its session, in ms. Default 60000. */
+  /** How long the agent may take to start its session, in ms. Default 60000. */
   readonly startTimeoutMs?: number
-  /** The time between `session/cancel` and `killSignal`, and between `killSignal` and killing its process group, in ms. Default 5000. */
+  /**
+   * How long the agent may take to stop after `session/cancel`, in ms. Then it gets `killSignal`, and after the same time its process group is killed.
+   * Default 5000.
+   */
   readonly graceMs?: number
 }
 
@@ -82,7 +91,7 @@ const { allow, shell, env, cwd } = commandPolicyTypes
 
 const optionTypes: OptionTypes<AcpRunnerOptions> = {
   command: required(aName),
-  // `parseProcessOptions` checks them.
+  // `parseProcessOptions` checks these options.
   args: anything,
   cwd: anything,
   env: anything,
@@ -103,7 +112,8 @@ const optionTypes: OptionTypes<AcpRunnerOptions> = {
 
 /**
  * Validates and copies the options.
- * @throws InvalidInputError or InvalidSettingError with the name of the option
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidSettingError for a number out of its range
  */
 export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
   checkOptions(options, optionTypes)
@@ -119,7 +129,7 @@ export function parseAcpOptions(options: AcpRunnerOptions): AcpSettings {
   }
 }
 
-/** The policy for tools of a kind. */
+/** Returns the policy for tools of a kind. */
 export function policyFor(permissions: AcpPermissions, kind: AcpToolKind): AcpPolicy {
   return typeof permissions === 'string' ? permissions : (permissions[kind] ?? permissions.default ?? 'ask')
 }

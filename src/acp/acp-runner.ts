@@ -1,4 +1,4 @@
-/** Runs a background task as a turn of an agent that speaks the Agent Client Protocol (ACP), version 1. */
+/** Runs a background task with an agent that speaks the Agent Client Protocol (ACP), version 1. The goal is the only prompt of its session. */
 import { resolve } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import type { OutputObject } from '../../machines/records.js'
@@ -25,21 +25,26 @@ import { startTurn, type EndedTurn } from './agent-turn.js'
 import { followUpdates } from './session-updates.js'
 import { openTerminals } from './terminals.js'
 
-/** How much output before the first answer is kept for an error, in bytes. */
+/** The maximum size of the stdout that an error shows if the agent has never answered, in bytes. */
 const KEPT_STDOUT_BYTES = 8192
 
 /**
- * Creates a runner that starts an agent, sends it the goal as one prompt, and ends it after its turn.
+ * Creates a runner that starts an agent, sends it the goal as one prompt, and ends the agent after its answer.
  *
- * The last message of the agent is the `final_message`, and `session_id` its session; `terminate_reason` is present when the turn was cut short. An
- * abort sends `session/cancel`; after `graceMs` the agent is stopped as `processRunner` stops a program. Its process group and its terminals are always
- * ended.
+ * The last message of the agent becomes `final_message`, and its session `session_id`. `terminate_reason` is present if the agent stopped early, for
+ * example at a
+ * token limit. An abort of the task sends `session/cancel`. If the agent has not stopped after `graceMs`, it is stopped in the same way as by
+ * `processRunner`. Its
+ * process group and its terminals are always ended.
  *
- * A run rejects with a ProcessError. Besides the codes of `processRunner`: `ACP_AUTH_REQUIRED` for an agent that needs a sign-in, `ACP_FAILED` for an
- * error response or an abandoned turn, `ACP_REFUSED` when it refuses the goal, and `ACP_PROTOCOL` for invalid, oversized or late messages.
+ * A failed run rejects with a ProcessError. It has a code of `processRunner` or one of these: `ACP_AUTH_REQUIRED` if the agent needs a sign-in;
+ * `ACP_FAILED` if it
+ * answers with an error or cancels the prompt itself; `ACP_REFUSED` if it refuses the goal; `ACP_PROTOCOL` for a message that is invalid, too large or
+ * too late.
  * @param options the agent to run, and what it may do
  * @returns a runner for `subagents` and `AsyncTaskManager.launch`
- * @throws InvalidInputError or InvalidSettingError with the name of the option
+ * @throws InvalidInputError for an invalid option
+ * @throws InvalidSettingError for a number out of its range
  */
 export function acpRunner(options: AcpRunnerOptions): OutputRunner {
   const settings = parseAcpOptions(options)
@@ -81,7 +86,7 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
   }
   if (signal.aborted) stop.abort(signal.reason)
   const ended = runAttached(attached, input, context)
-  // It rejects when the agent has not started.
+  // `ended` rejects if the agent could not be started.
   ended.then(pipe.close, pipe.close)
   const terminals =
     commands === undefined || policyFor(permissions, 'execute') === 'deny'
@@ -114,7 +119,7 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
     const outcome = await turn.outcome
     isOver = true
     const wasAborted = signal.aborted
-    // An agent exits when its stdin ends. An agent that failed while it runs is not awaited.
+    // An agent normally exits when its stdin ends. If it has failed but still runs, it is stopped without waiting.
     pipe.endInput()
     if ('error' in outcome && !outcome.isGone) halt()
     else after(DRAIN_MS, halt)
@@ -134,7 +139,10 @@ async function runAgent(settings: AcpSettings, input: RunInput, context: RunCont
   }
 }
 
-/** @throws ProcessError for a turn that the agent abandoned */
+/**
+ * Returns the output of the task.
+ * @throws ProcessError if the agent refused the goal, or cancelled the prompt itself
+ */
 function outputOf({ stopReason, sessionId }: EndedTurn, command: string, message: KeptText): OutputObject {
   const output = parseOutput('text', message)
   if (stopReason === 'refusal' || stopReason === 'cancelled') {
@@ -159,7 +167,7 @@ function abortError(end: ProgramEnd, remains: ProgramRemains, reason: unknown): 
   return new ProcessAbortError(message, { command, stderr }, { cause: reason })
 }
 
-/** Explains why an agent closed its output before the end of its turn. */
+/** Explains why an agent closed its stdout before it had answered the prompt. */
 function goneError(end: ProgramEnd, remains: ProgramRemains, waitedFor: string): Error {
   const { command, stderr, stdout } = remains
   const failure = end.stop === undefined ? endError(end, remains) : undefined

@@ -1,6 +1,7 @@
 /**
- * Reads and writes files for an agent, inside one folder. Links are resolved first, and their targets must be inside. This does not confine the agent
- * itself, which is a program with the rights of this user.
+ * Reads and writes files for an agent, inside one folder. Symbolic links are resolved first, and their targets must be inside the folder. This does not
+ * confine
+ * the agent itself: it is a program with all rights of the current user.
  */
 import { constants, lstatSync, realpathSync } from 'node:fs'
 import { mkdir, open, type FileHandle } from 'node:fs/promises'
@@ -11,14 +12,15 @@ import { preview } from '../text/preview.js'
 
 const { O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-/** Keeps a FIFO from blocking this process, and a link that replaced the file in the meantime from being followed. */
+/** These flags prevent two things: a FIFO cannot block this process, and a symbolic link that has just replaced the file is not followed. */
 const SAFELY = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
 const refuse = (reason: string): RequestError => RequestError.invalidParams(undefined, reason)
 
 /**
  * Answers `fs/read_text_file`.
- * @throws RequestError for a path outside of the folder, for a larger file, and for something other than a file
+ * @throws RequestError for a path outside of the folder
+ * @throws RequestError for a file that is larger than `maxBytes`, or for something other than a file
  */
 export async function readTextFile(
   folder: string,
@@ -26,7 +28,7 @@ export async function readTextFile(
   maxBytes: number,
 ): Promise<string> {
   const text = await withFile(locate(folder, path), path, O_RDONLY, async (file, size) => {
-    if (size > maxBytes) throw refuse(`${preview(path)} has ${size} bytes, expected at most ${maxBytes}`)
+    if (size > maxBytes) throw refuse(`path: ${preview(path)} has ${size} bytes, expected at most ${maxBytes} bytes`)
     const bytes = new Uint8Array(size)
     const { bytesRead } = await file.read(bytes, 0, size, 0)
     return new TextDecoder().decode(bytes.subarray(0, bytesRead))
@@ -40,20 +42,23 @@ export async function readTextFile(
 }
 
 /**
- * Answers `fs/write_text_file`: creates the file and its folders, or replaces its content.
- * @throws RequestError for a path outside of the folder, and for something other than a file
+ * Answers `fs/write_text_file`. Creates the file and its folders, or replaces the content of the file.
+ * @throws RequestError for a path outside of the folder, or for something other than a file
  */
 export async function writeTextFile(folder: string, path: string, content: string): Promise<void> {
   const target = locate(folder, path)
   await mkdir(dirname(target), { recursive: true }).catch(toRequestError(path))
-  // Truncated only after it is known to be a file.
+  // The file is truncated only after `withFile` has checked that it is a file.
   await withFile(target, path, O_WRONLY | O_CREAT, async (file) => {
     await file.truncate(0)
     await file.writeFile(content)
   })
 }
 
-/** Resolves a path. @throws RequestError unless it is inside the folder */
+/**
+ * Resolves the symbolic links of a path.
+ * @throws RequestError for a relative path, or a path outside of the folder
+ */
 function locate(folder: string, path: string): string {
   if (!isAbsolute(path) || path.includes('\0')) throw refuse(`path: ${preview(path)}, expected an absolute path`)
   const root = realpathSync(folder)
@@ -62,9 +67,9 @@ function locate(folder: string, path: string): string {
   throw refuse(`path: ${preview(path)}, expected a path inside ${root}`)
 }
 
-/** The path without links; its last parts need not exist. Undefined for a dangling link. */
+/** Resolves the symbolic links of a path whose last parts need not exist. Returns undefined for a link without a target. */
 function realTarget(path: string): string | undefined {
-  // A dangling link exists, so it must not be treated as a file to create.
+  // `lstatSync` finds a link even if its target is missing. Such a path must not be treated as a file to create.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
     const parent = dirname(path)
     const real = parent === path ? undefined : realTarget(parent)

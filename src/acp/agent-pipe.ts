@@ -1,33 +1,37 @@
 /**
- * The messages between this process and an agent, over its stdin and stdout.
+ * Exchanges messages with an agent over its stdin and stdout.
  *
- * The SDK prints unexpected responses and notifications to stderr. They are removed here, so that an agent cannot flood the log. `session/update` is
- * also read here, so that all updates of a turn are processed before its end.
+ * The SDK prints unexpected responses and notifications to stderr. This file drops them first, so that an agent cannot flood the log. It also reads
+ * `session/update`
+ * itself, so that all updates are processed before the prompt ends.
  */
 import { ndJsonStream, type AnyMessage, type Stream } from '@agentclientprotocol/sdk'
 import type { Writable } from 'node:stream'
 import { preview } from '../text/preview.js'
 import { ProcessError } from '../runners/process-error.js'
 
-/** The maximum number of unread messages of maximum size; an agent that does not read fails beyond it. */
+/** An agent that does not read its stdin fails when more bytes than this number times `maxMessageBytes` are unread. */
 const MAX_UNREAD_MESSAGES = 4
 
-/** Both directions. */
+/** The connection to the agent, in both directions. */
 export interface AgentPipe {
   readonly stream: Stream
-  /** Its stdout. */
+  /** Receives the stdout of the agent. */
   readonly onStdout: (chunk: Uint8Array) => void
-  /** Messages are written to this stdin. */
+  /** Sets the stdin of the agent, to which messages are written. */
   attach(stdin: Writable): void
-  /** Ends the input from the agent. */
+  /** Ends the direction from the agent to this process. */
   readonly close: () => void
-  /** Ends the output to the agent. */
+  /** Ends the direction from this process to the agent. */
   endInput(): void
-  /** Whether it was closed. */
+  /** Whether `close` was called. */
   readonly isClosed: boolean
 }
 
-/** @param onUpdate called with the parameters of each `session/update` */
+/**
+ * @param maxMessageBytes the maximum size of a message, in bytes
+ * @param onUpdate called with the parameters of each `session/update`
+ */
 export function openAgentPipe(
   command: string,
   maxMessageBytes: number,
@@ -48,11 +52,12 @@ export function openAgentPipe(
   })
   const output = new WritableStream<Uint8Array>({
     write: (chunk) => {
-      // The end of an agent is detected on its stdout.
+      // If the agent has ended, the message is dropped. The end of its stdout reports that.
       if (stdin?.writable !== true) return
       stdin.write(chunk)
-      if (stdin.writableLength <= MAX_UNREAD_MESSAGES * maxMessageBytes) return
-      const message = `Agent ${preview(command)} was stopped: it does not read, and ${stdin.writableLength} bytes wait for it.`
+      const maxUnreadBytes = MAX_UNREAD_MESSAGES * maxMessageBytes
+      if (stdin.writableLength <= maxUnreadBytes) return
+      const message = `Agent ${preview(command)} was stopped: it does not read its stdin. ${stdin.writableLength} bytes are unread, and the maximum is ${maxUnreadBytes} (${MAX_UNREAD_MESSAGES} times maxMessageBytes).`
       throw new ProcessError('ACP_PROTOCOL', message, { command })
     },
   })
@@ -79,7 +84,7 @@ export function openAgentPipe(
     },
     attach: (to) => {
       stdin = to
-      // EPIPE: the agent has ended.
+      // The stream emits EPIPE when the agent has ended. The end of its stdout reports that.
       stdin.on('error', () => undefined)
     },
     close: () => {

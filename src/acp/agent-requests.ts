@@ -1,4 +1,4 @@
-/** Answers the requests of an agent: permissions by policy or by the owner of the task, and forms by the owner. */
+/** Answers the requests of an agent. Permissions follow the policy, or the owner of the task decides. Forms are always questions to the owner. */
 import { RequestError } from '@agentclientprotocol/sdk'
 import type {
   CreateElicitationRequest,
@@ -15,18 +15,18 @@ import { cutText } from '../text/cut-text.js'
 import { policyFor, type AcpPermissions } from './acp-options.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 
-/** The maximum number of options in a question. */
+/** The maximum number of options that a question shows. */
 const MAX_OPTIONS = 20
 
-/** The longest input of a tool that a question shows, in characters. */
+/** The maximum length of a tool's input in a question, in characters. */
 const MAX_INPUT_CHARS = 2000
 
-/** The longest message of a form, in characters. */
+/** The maximum length of the message of a form, in characters. */
 const MAX_MESSAGE_CHARS = 20_000
 
 type Ask = RunContext['ask']
 
-/** The agent and its task. */
+/** What is needed to answer a request for permission. */
 export interface Asking {
   readonly ask: Ask
   readonly subagentName: string
@@ -40,8 +40,9 @@ const choose = (option: PermissionOption | undefined): RequestPermissionResponse
   option === undefined ? cancelled : { outcome: { outcome: 'selected', optionId: option.optionId } }
 
 /**
- * Answers `session/request_permission`. A policy allows a single use at most; without such an option the owner is asked.
- * @param signal its abort answers `cancelled`
+ * Answers `session/request_permission`. A policy never allows more than one use. If the agent offers no option for a single use, the owner of the task
+ * is asked.
+ * @param signal when it aborts, the answer is `cancelled`
  */
 export async function answerPermission(
   { ask, subagentName, permissions, updates }: Asking,
@@ -66,7 +67,7 @@ export async function answerPermission(
   return choose(labels.get(String(answer.content?.['answer'])))
 }
 
-/** The options by the text that selects each in an answer. */
+/** Returns the options by the texts that the owner can choose. */
 function labelsOf(options: readonly PermissionOption[]): ReadonlyMap<string, PermissionOption> {
   const labels = new Map<string, PermissionOption>()
   for (const option of options.slice(0, MAX_OPTIONS)) {
@@ -78,8 +79,8 @@ function labelsOf(options: readonly PermissionOption[]): ReadonlyMap<string, Per
 }
 
 /**
- * Answers `elicitation/create`: a form is a question to the owner of the task, with the schema of the agent.
- * @throws RequestError for a schema that a question cannot have
+ * Answers `elicitation/create`. A form becomes a question to the owner of the task, with the schema of the form.
+ * @throws RequestError for a schema that questions do not support
  */
 export async function answerElicitation(
   ask: Ask,
@@ -94,14 +95,14 @@ export async function answerElicitation(
   return { action: 'accept', content: (answer.content ?? {}) as Record<string, string> }
 }
 
-/** ACP uses null for absent values, JSON Schema does not. */
+/** Removes null fields. In ACP null means that a field is absent; in JSON Schema it does not. */
 const withoutNulls = (schema: object): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (_, value: unknown) => (value === null ? undefined : value)) as Record<
     string,
     unknown
   >
 
-/** The answer; undefined when the question was withdrawn. */
+/** Asks the owner of the task. Resolves with undefined when the question was withdrawn. */
 async function askOwner(ask: Ask, question: TaskQuestionInput, signal: AbortSignal): Promise<TaskAnswer | undefined> {
   try {
     return await ask(question, { signal })

@@ -1,4 +1,4 @@
-/** The conversation with an agent: a session, one prompt, and the answers to its requests. */
+/** The conversation with an agent: it starts or continues a session, sends one prompt, and answers the requests of the agent. */
 import {
   client,
   MessageTooLargeError,
@@ -30,53 +30,53 @@ import { answerElicitation, answerPermission } from './agent-requests.js'
 import { oneLine, type SessionUpdates } from './session-updates.js'
 import type { Terminals } from './terminals.js'
 
-/** The maximum number of requests that are answered at the same time. */
+/** The maximum number of requests of the agent that are answered at the same time. */
 const MAX_OPEN_REQUESTS = 16
 
-/** The longest text of an agent in an error, in characters. */
+/** The maximum length of an agent's text in an error message, in characters. */
 const MAX_REASON_CHARS = 1000
 
-/** The error codes with their own meaning (ACP, "Error Codes"). */
+/** The code of an ACP error response for an agent that needs a sign-in. */
 const AUTH_REQUIRED = -32_000
 
-/** The settings of a turn. */
+/** What a conversation needs: the options, the task, and the objects that handle requests. */
 export interface TurnSettings {
   readonly settings: AcpSettings
   readonly input: RunInput
   readonly context: Pick<RunContext, 'ask' | 'previous' | 'setSession'>
-  /** The folder of its session. */
+  /** The folder of the session. */
   readonly folder: string
   readonly updates: SessionUpdates
   readonly terminals: Terminals | undefined
 }
 
-/** A turn that has ended. */
+/** The result of a prompt that the agent has answered. */
 export type EndedTurn = Pick<PromptResponse, 'stopReason'> & Pick<NewSessionResponse, 'sessionId'>
 
-/** A turn that failed. */
+/** The result of a conversation that failed. */
 export interface FailedTurn {
   readonly error: unknown
-  /** The request without an answer. */
+  /** The method of the request that the agent did not answer. */
   readonly waitedFor: string
-  /** The agent closed its output; `error` has no further reason. */
+  /** Whether the agent has closed its stdout. Then `error` does not say why; the end of the process does. */
   readonly isGone: boolean
 }
 
-/** A turn in progress. */
+/** A conversation in progress. */
 export interface AgentTurn {
-  /** Never rejects. Closes the connection before it resolves. */
+  /** Resolves after the connection is closed. Never rejects. */
   readonly outcome: Promise<EndedTurn | FailedTurn>
-  /** Resolves when the session has started, or has failed to. */
+  /** Resolves when the session has started, or could not be started. */
   readonly started: Promise<unknown>
-  /** The last request that was sent. */
+  /** The method of the last request that was sent. */
   readonly waitsFor: string
-  /** Asks the agent to end its turn, and answers open requests as cancelled. Returns false if there is no session, and so no turn. */
+  /** Asks the agent to stop, and answers its open requests as cancelled. Returns false if no session has started; the connection is closed then. */
   cancel(reason: unknown): boolean
-  /** Ends it with an error. */
+  /** Closes the connection with an error, which becomes the outcome. */
   fail(error: unknown): void
 }
 
-/** Sends the goal, and answers requests until the turn has ended. */
+/** Starts a session, sends the goal as prompt, and answers requests until the agent has answered. */
 export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const { settings, input, context, folder, updates } = turn
   const { command } = settings.program
@@ -102,7 +102,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
     const kept = context.previous?.session?.id
     const reopen = sessionCapabilities?.resume ? session.resume : session.load
     if (kept !== undefined && reopen === session.load && loadSession !== true) {
-      const message = `Agent ${preview(command)} cannot continue a session: it has neither ${session.resume} nor ${session.load}.`
+      const message = `Agent ${preview(command)} cannot continue a session: it supports neither ${session.resume} nor ${session.load}.`
       throw new ProcessError('ACP_FAILED', message, { command })
     }
     waitsFor = kept === undefined ? session.new : reopen
@@ -145,7 +145,7 @@ export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   }
 }
 
-/** The client capabilities that the agent is offered. */
+/** Returns the capabilities that are offered to the agent. */
 function capabilitiesOf({ settings: { permissions }, terminals }: TurnSettings) {
   return {
     fs: {
@@ -165,14 +165,17 @@ function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
   const { fs, session, elicitation, terminal } = methods.client
   const app = client({ name: 'agent-tasks' })
   let open = 0
-  /** Refuses requests above the limit. An abort of the run aborts the signal. */
+  /** Answers requests of one method. Refuses a request if too many are open. The signal also aborts when the run is aborted. */
   const on = <Method extends ClientRequestMethod>(
     method: Method,
     answer: (params: ClientRequestParamsByMethod[Method], signal: AbortSignal) => unknown,
   ): void => {
     const handle = async ({ params, signal }: ClientRequestContext<ClientRequestParamsByMethod[Method]>) => {
       if (open >= MAX_OPEN_REQUESTS) {
-        throw RequestError.invalidRequest(undefined, `at most ${MAX_OPEN_REQUESTS} requests are answered at once`)
+        throw RequestError.invalidRequest(
+          undefined,
+          `at most ${MAX_OPEN_REQUESTS} requests are answered at once: wait for an answer before the next request`,
+        )
       }
       open += 1
       try {
@@ -201,7 +204,7 @@ function answering(turn: TurnSettings, cancelSignal: AbortSignal): ClientApp {
 
 const isKnown = (error: unknown): boolean => error instanceof ProcessError || error instanceof MessageTooLargeError
 
-/** Explains which request failed, and why. */
+/** Converts an error to one that says which request failed, and why. */
 function toTurnError(
   error: unknown,
   command: string,
@@ -217,12 +220,12 @@ function toTurnError(
   }
   if (!(error instanceof RequestError)) {
     const reason = oneLine(error instanceof Error ? error.message : preview(error), MAX_REASON_CHARS)
-    return fail('ACP_PROTOCOL', `${name} did not answer ${waitedFor} as ACP says: ${reason}.`)
+    return fail('ACP_PROTOCOL', `${name} did not answer ${waitedFor} as ACP requires: ${reason}.`)
   }
   if (error.code === AUTH_REQUIRED) {
     const ways = (agreed?.authMethods ?? []).slice(0, 10).map((method) => oneLine(method.name))
-    const how = ways.length === 0 ? '' : ` Its ways to sign in: ${ways.join(', ')}.`
-    return fail('ACP_AUTH_REQUIRED', `${name} needs a sign-in: start it in a terminal and sign in there.${how}`)
+    const how = ways.length === 0 ? '' : ` It offers these ways to sign in: ${ways.join(', ')}.`
+    return fail('ACP_AUTH_REQUIRED', `${name} needs a sign-in. Start it in a terminal and sign in there.${how}`)
   }
   const details = error.data === undefined ? '' : ` (${oneLine(JSON.stringify(error.data), MAX_REASON_CHARS)})`
   const reason = `${oneLine(error.message, MAX_REASON_CHARS)}${details}`

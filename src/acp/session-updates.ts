@@ -1,4 +1,4 @@
-/** The updates of an agent during its turn: output, progress, tool calls and the last message. */
+/** Reads the updates that an agent sends while it works: output, progress, tool calls and messages. */
 import { z } from 'zod'
 import { ByteTail } from '../engine/byte-tail.js'
 import type { RunContext } from '../engine/runner.js'
@@ -9,13 +9,13 @@ import { cutText } from '../text/cut-text.js'
 import { TOOL_KINDS } from '../protocol/acp-permissions.js'
 import type { AcpToolKind } from './acp-options.js'
 
-/** The number of tool calls whose kind and title are kept: the latest ones. */
+/** The maximum number of tool calls whose kind and title are kept. The oldest are dropped first. */
 const MAX_TOOL_CALLS = 1000
 
-/** The longest title that is shown, and the longest id that is kept, in characters. */
+/** The maximum length of a title that is shown, and of an id that is kept, in characters. */
 const MAX_TITLE_CHARS = 200
 
-/** A tool call as its agent describes it. */
+/** A tool call as the agent describes it. */
 export interface ToolCallInfo {
   readonly kind: AcpToolKind
   readonly title: string
@@ -28,7 +28,7 @@ const toolFields = lazily(() => ({
   status: z.string().nullish(),
 }))
 
-/** The parts of `session/update` that are used. Other and malformed updates are ignored. */
+/** The kinds of `session/update` that are used. Other updates, and malformed ones, are ignored. */
 const updateSchema = lazily(() =>
   z.object({
     update: z.discriminatedUnion('sessionUpdate', [
@@ -46,23 +46,23 @@ const updateSchema = lazily(() =>
   }),
 )
 
-/** The state of a turn. */
+/** The updates of one agent so far. */
 export interface SessionUpdates {
   /** Reads the parameters of a `session/update`. Never throws. */
   readonly read: (params: unknown) => void
-  /** Ignores updates until the promise settles, because an agent that loads a session replays it. */
+  /** Ignores updates until the promise settles. An agent that loads a session first sends all of its old updates again. */
   discardUntil(loaded: Promise<unknown>): Promise<void>
-  /** Describes the tool call of a request, which may omit fields from earlier updates. */
+  /** Returns kind and title of a tool call. If the request lacks them, they come from earlier updates. */
   toolCall(request: {
     readonly toolCallId: string
     readonly kind?: AcpToolKind | null | undefined
     readonly title?: string | null | undefined
   }): ToolCallInfo
-  /** The last message of the agent. */
+  /** Returns the last message of the agent. */
   message(): KeptText
 }
 
-/** Foreign text on one line. */
+/** Shortens a text of the agent, and puts it on one line. */
 export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
   cutText(
     text
@@ -72,7 +72,7 @@ export const oneLine = (text: string, maxChars = MAX_TITLE_CHARS): string =>
     maxChars,
   )
 
-/** @param maxBytes the maximum size of a message that is kept */
+/** @param maxBytes the maximum size of a message that is kept, in bytes */
 export function followUpdates(context: Pick<RunContext, 'append' | 'report'>, maxBytes: number): SessionUpdates {
   const tools = new Map<string, ToolCallInfo>()
   let message = new ByteTail(maxBytes)

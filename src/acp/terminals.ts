@@ -1,4 +1,4 @@
-/** The terminals of one run: programs that the agent starts through this process, within `commands`. */
+/** The terminals of one run: programs that this process starts for the agent. The option `commands` says which programs are allowed. */
 import { RequestError } from '@agentclientprotocol/sdk'
 import type { CreateTerminalRequest, TerminalExitStatus, TerminalOutputResponse } from '@agentclientprotocol/sdk'
 import { ByteTail } from '../engine/byte-tail.js'
@@ -9,32 +9,32 @@ import { preview } from '../text/preview.js'
 import { allowedCommand, programPath, type CommandPolicy } from '../tools/command-policy.js'
 import type { AcpSettings } from './acp-options.js'
 
-/** The maximum number of terminals of a run. */
+/** The maximum number of terminals that a run may have at the same time. */
 const MAX_TERMINALS = 16
 
-/** The most output of a terminal that is kept, in bytes (1 MiB). */
+/** The maximum size of a terminal's output that is kept, in bytes (1 MiB). */
 const MAX_OUTPUT_BYTES = 1024 * 1024
 
 interface Terminal {
   readonly output: ByteTail
   readonly stop: AbortController
-  /** How it ended, once it has. */
+  /** How the program ended. Undefined while it runs. */
   exit?: TerminalExitStatus
   readonly ended: Promise<TerminalExitStatus>
 }
 
-/** Terminals by their ids. Unknown ids are RequestErrors. */
+/** The terminals, by their ids. Methods throw a RequestError for an unknown id. */
 export interface Terminals {
   create(request: CreateTerminalRequest): string
   output(id: string): TerminalOutputResponse
   waitForExit(id: string): Promise<TerminalExitStatus>
   kill(id: string): void
   release(id: string): void
-  /** Ends all terminals. Resolves when no program of them runs. */
+  /** Ends all terminals. Resolves when all their programs have ended. */
   close(): Promise<void>
 }
 
-/** @param policy the programs that may be started */
+/** @param policy the programs that the agent may start */
 export function openTerminals(
   { graceMs, killSignal, clock }: AcpSettings['program'],
   policy: CommandPolicy,
@@ -43,7 +43,7 @@ export function openTerminals(
 ): Terminals {
   const terminals = new Map<string, Terminal>()
   const running = new Set<Promise<unknown>>()
-  // The store records the agent as the program of the run. The watchdog ends the programs of its terminals.
+  // A store records one program for each run, which is the agent. So the programs of terminals are not recorded; the watchdog process ends them.
   const context = {
     trace,
     ...(durability !== undefined && { durability: { ...durability, saveProgram: () => Promise.resolve() } }),
@@ -56,7 +56,7 @@ export function openTerminals(
   }
   const start = (request: CreateTerminalRequest): Terminal => {
     const { command, args = [], env = [], cwd, outputByteLimit } = request
-    // A shell runs command lines, including those of a program with arguments.
+    // With `shell`, a command without arguments is a command line for the shell. A program with arguments runs without a shell.
     const isProgram = policy.shell === true && args.length > 0
     const allowed = allowedCommand(isProgram ? { ...policy, shell: false, allow: [command] } : policy, {
       command,

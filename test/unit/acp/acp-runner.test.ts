@@ -294,7 +294,7 @@ describe('an agent that fails', () => {
     const error = await failure({ fails: true })
     expect(error.code).toBe('ACP_AUTH_REQUIRED')
     expect(error.message).toContain(
-      'needs a sign-in: start it in a terminal and sign in there. Its ways to sign in: An API key.',
+      'needs a sign-in. Start it in a terminal and sign in there. It offers these ways to sign in: An API key.',
     )
   })
 
