@@ -1,10 +1,10 @@
-/** Reports exceptions from the host's callbacks. An exception never changes the state of a manager (promise A2). */
+/** Reports exceptions of the host's callbacks. Such an exception never changes the state of a manager (promise A2). */
 import { toOneLine } from '../text/control-characters.js'
 import { callIsolated } from './isolated-call.js'
 
-/** The origin of a reported error. */
+/** Where a reported error comes from. */
 export interface ErrorSource {
-  /** The kind of callback that threw, or the kind of event that was dropped or looks wrong. */
+  /** The kind of callback that threw. Or, for `late-result`, `turn-timeout` and similar values, the kind of problem that the error describes. */
   readonly source:
     | 'handler'
     | 'stream'
@@ -23,25 +23,27 @@ export interface ErrorSource {
     | 'schedule'
     | 'store'
     | 'page'
-  /** The task concerned, if any. */
+  /** The id of the task that the error is about, if any. */
   readonly taskId?: string
-  /** The owner concerned, if any. */
+  /** The owner that the error is about, if any. */
   readonly owner?: string
-  /** The delivery concerned, if any. */
+  /** The id of the delivery that the error is about, if any. */
   readonly deliveryId?: string
 }
 
-/** Called with each exception from a callback, and with each result that arrived too late. Its own exceptions are ignored. */
+/** Called with each exception of a callback, and with each result that arrived too late. Exceptions of this function are ignored. */
 export type OnError = (error: unknown, from: ErrorSource) => void
 
-/** The default `onError`: writes to `console.error`, so that errors are visible. A late result is normal after a cancel, so it is one line. */
+/**
+ * The default `onError`, which writes to `console.error`. A late result is normal after a cancellation, so it is written as one line without a stack.
+ */
 export const reportToConsole: OnError = (error, from) => {
   const isLine = from.source === 'late-result' && error instanceof Error
   const shown = isLine ? toOneLine(error.message) : error
   console.error(`[agent-tasks] ${from.source}${from.taskId === undefined ? '' : ` of task ${from.taskId}`}:`, shown)
 }
 
-/** Wraps the host's `onError` so that its own exceptions are ignored. */
+/** Returns an `onError` that never throws. Exceptions of the host's `onError` are ignored. */
 export function isolateReport(onError: OnError): OnError {
   return (error, from) => {
     callIsolated(

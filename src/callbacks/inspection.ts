@@ -3,13 +3,13 @@ import type { InspectionEvent, Observer } from 'xstate'
 import { InvalidInputError } from '../errors.js'
 
 /**
- * Receives XState's inspection events in order, each after its transition. Either a function, or an observer such as the one that `createInspector`
- * of `agent-tasks/inspect` returns. Its exceptions are reported to `onError`.
+ * Receives XState's inspection events in order, each after its transition. It is a function, or an observer such as the one that `createInspector` of
+ * `agent-tasks/inspect` returns. If it throws, the exception is passed to `onError`.
  */
 export type Inspect = ((event: InspectionEvent) => void) | Pick<Observer<InspectionEvent>, 'next'>
 
 /**
- * Returns the option as a function, or undefined if it was not given. Actors are then created without an inspector.
+ * Converts the option to a function. Returns undefined if the option is not set; actors are then created without an inspector.
  * @throws InvalidInputError for a value that is neither a function nor an observer
  */
 export function toInspectFunction(inspect: Inspect | undefined): ((event: InspectionEvent) => unknown) | undefined {

@@ -1,10 +1,10 @@
-/** Calls the host's code and keeps its exceptions and rejections from the caller (promise A2). */
+/** Calls code of the host. Its exceptions and rejections do not reach the caller (promise A2). */
 
 /** Runs a callback and passes its exception, or the rejection of its promise, to `report`. */
 export function callIsolated(run: () => unknown, report: (error: unknown) => void): void {
   try {
     const result = run()
-    // An async callback that rejects would otherwise end the process as an unhandled rejection.
+    // If an async callback rejects and nobody handles the rejection, Node ends the process.
     if (isThenable(result)) Promise.resolve(result).then(undefined, report)
   } catch (error) {
     report(error)

@@ -1,6 +1,7 @@
 /**
- * An `AbortController` whose signal isolates its listeners (promise A2). The signal is created when it is first read, because creating it costs more than the
- * rest of a short run.
+ * An `AbortController` whose signal isolates its listeners: an exception of a listener is reported and does not end the process (promise A2). The signal
+ * is created
+ * when it is first read, because creating a signal takes longer than everything else in a short run.
  */
 import { callIsolated } from './isolated-call.js'
 import { isolateAbortListeners } from './isolated-signal.js'
@@ -8,7 +9,7 @@ import { isolateAbortListeners } from './isolated-signal.js'
 export class IsolatedController extends AbortController {
   readonly #report: (error: unknown) => void
   #signal: AbortSignal | undefined
-  /** Used while the signal does not exist yet. */
+  /** The listener of `listen`, while the signal does not exist. */
   #listener: (() => void) | undefined
   #isAborted = false
 
@@ -36,7 +37,9 @@ export class IsolatedController extends AbortController {
     return this.#signal
   }
 
-  /** Calls `listener` on abort, without creating the signal. Only one such listener can be set at a time. Returns a function that removes it. */
+  /**
+   * Calls `listener` on abort, without creating the signal. Only one such listener can be set at a time. Returns a function that removes the listener.
+   */
   listen(listener: () => void): () => void {
     if (this.#signal === undefined) this.#listener = listener
     else this.#signal.addEventListener('abort', listener)
@@ -46,7 +49,7 @@ export class IsolatedController extends AbortController {
     }
   }
 
-  /** Aborts. The first reason counts. */
+  /** Aborts the signal. Only the first reason counts. */
   override abort(reason?: unknown): void {
     if (this.#isAborted) return
     this.#isAborted = true

@@ -1,6 +1,7 @@
 /**
- * Observables for the host. An exception in a subscriber is reported; plain RxJS throws it from a timer, which ends the process. Observables piped
- * from an isolated one are isolated too.
+ * An observable for subscribers of the host. It reports an exception of a subscriber; plain RxJS throws such an exception from a timer, which ends the
+ * process.
+ * Observables that the host pipes from it are isolated, too.
  */
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs'
 import { callIsolated } from './isolated-call.js'
@@ -37,7 +38,7 @@ export class IsolatedObservable<T> extends Observable<T> {
     error?: ((error: unknown) => void) | null,
     complete?: (() => void) | null,
   ): Subscription {
-    // A Subscriber belongs to an RxJS operator, which handles exceptions itself.
+    // A Subscriber comes from an RxJS operator, which handles exceptions itself.
     if (observerOrNext instanceof Subscriber) return super.subscribe(observerOrNext)
     const observer: Partial<Observer<T>> =
       typeof observerOrNext === 'function' || observerOrNext == null

@@ -1,8 +1,9 @@
 /**
- * Abort signals with isolated listeners. The platform turns an exception in an abort listener into an uncaught exception, which ends the process
- * (promise A2).
+ * Isolates the listeners of abort signals (promise A2). Without isolation, an exception in an abort listener becomes an uncaught exception, which ends
+ * the process.
  *
- * Each run has such a signal, so it must be cheap: all signals share their methods, and the map of listeners is created with the first listener.
+ * Each run has such a signal, so isolation must be cheap. All signals therefore share their methods, and a signal gets its map of listeners with its
+ * first listener.
  */
 import { callIsolated } from './isolated-call.js'
 
@@ -11,7 +12,7 @@ type ListenerOptions = Parameters<AbortSignal['addEventListener']>[2]
 
 interface Isolation {
   readonly report: (error: unknown) => void
-  /** The wrapper of each listener. It is needed to remove the listener. */
+  /** The wrapper of each listener. `removeEventListener` needs it. */
   wrappers: WeakMap<object, Listener> | undefined
   handler: Listener | null
 }
@@ -21,15 +22,16 @@ const ISOLATION = Symbol('isolation')
 type IsolatedSignal = AbortSignal & { readonly [ISOLATION]: Isolation }
 
 /**
- * Isolates all listeners that are added to `signal` from now on: their exceptions go to `report`. Earlier listeners keep the platform's behaviour.
- * Isolating a signal again has no effect.
+ * Isolates all listeners that are added to `signal` from now on: their exceptions are passed to `report`. Listeners that were added earlier are not
+ * isolated.
+ * Isolating a signal a second time has no effect.
  */
 export function isolateAbortListeners(signal: AbortSignal, report: (error: unknown) => void): void {
   if (ISOLATION in signal) return
   const handler = signal.onabort as Listener | null
   if (handler !== null) signal.onabort = null
   Object.defineProperty(signal, ISOLATION, { value: { report, wrappers: undefined, handler: null } })
-  // If the signal has its own methods, they would hide those of the prototype.
+  // Methods of the signal itself would hide those of its prototype, so they are replaced.
   if (Object.hasOwn(signal, 'addEventListener')) Object.defineProperties(signal, isolatingMethods(signal))
   else Object.setPrototypeOf(signal, isolatingPrototype(Object.getPrototypeOf(signal) as AbortSignal))
   if (handler !== null) signal.onabort = handler as AbortSignal['onabort']
@@ -53,12 +55,12 @@ function isolatingMethods(from: AbortSignal): PropertyDescriptorMap {
     addEventListener: {
       configurable: true,
       value(this: IsolatedSignal, type: string, listener: Listener, options?: ListenerOptions) {
-        // The platform rejects an invalid listener.
+        // For an invalid listener, the method of the platform throws its usual error.
         if (!isListener(listener)) {
           add.call(this, type, listener, options)
           return
         }
-        // The listener may have been added before the signal was isolated. Do not call it twice.
+        // If the listener was added before the signal was isolated, it is removed here. Otherwise it would be called twice.
         remove.call(this, type, listener, options)
         add.call(this, type, wrapperOf(this, listener), options)
       },

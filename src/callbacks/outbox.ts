@@ -1,32 +1,33 @@
 /**
- * Applies changes first and notifies afterwards. A batch completes its change, then notifies the host in the order of the changes. A change made by a
- * host's callback is applied and answered at once; its notifications are queued behind those that are already waiting.
+ * Separates changes from their notifications. A batch first completes its change, and then notifies the host, in the order of the changes. If a callback
+ * of the
+ * host makes another change, that change is applied at once. Its notifications wait behind those that are already queued.
  */
 export interface Outbox<Item> {
-  /** Runs a change. Everything queued by it, or by batches inside it, is delivered when the outermost batch ends. */
+  /** Runs a change and returns its result. Notifications that the change queues are delivered when the outermost batch ends. */
   readonly batch: <T>(change: () => T) => T
-  /** Queues a notification. Call it inside a batch. */
+  /** Queues a notification. Call this method inside a batch. */
   readonly push: (item: Item) => void
-  /** Delivers the queue, if no batch is open and `mayDeliver` allows it. */
+  /** Delivers the queued notifications, unless a batch is open or `mayDeliver` returns false. */
   readonly drain: () => void
-  /** Marks the current queue for the next `release`. */
+  /** Marks the notifications that are queued now, for the next `release`. */
   readonly mark: () => void
-  /** Delivers everything up to the last `mark`, even if `mayDeliver` holds back the rest. */
+  /** Delivers the marked notifications, even if `mayDeliver` returns false. The others stay queued. */
   readonly release: () => void
-  /** Drops queued items that are no longer wanted. */
+  /** Drops queued notifications that are not wanted any more. */
   readonly drop: (isUnwanted: (item: Item) => boolean) => void
 }
 
-/** The callbacks of an outbox. They isolate the host's code themselves and must not throw. */
+/** The callbacks of an outbox. They must not throw, so they isolate the code of the host themselves. */
 export interface OutboxOptions<Item> {
   readonly notify: (item: Item) => void
-  /** Called after each change, still inside its batch. */
+  /** Called after each change, while its batch is still open. */
   readonly onChanged?: () => void
-  /** Called when the queue has become empty. */
+  /** Called when all queued notifications were delivered. */
   readonly onDrained?: () => void
-  /** Called instead of `onDrained` when the rest of the queue must wait. */
+  /** Called instead of `onDrained` when `mayDeliver` has held back notifications. */
   readonly onHeld?: () => void
-  /** Whether the queue may be delivered now. If not, it waits for the next batch, `drain` or `release`. Default: always. */
+  /** Whether queued notifications may be delivered now. If not, they wait for the next batch, `drain` or `release`. Default: always. */
   readonly mayDeliver?: () => boolean
 }
 
@@ -38,12 +39,12 @@ export function createOutbox<Item>({
   mayDeliver = () => true,
 }: OutboxOptions<Item>): Outbox<Item> {
   let items: Item[] = []
-  /** How many items at the head of the queue are marked, and how many of these are released. */
+  /** The number of queued notifications that are marked, and how many of these `release` has released. They are at the head of the queue. */
   let marked = 0
   let released = 0
   let depth = 0
   let isDraining = false
-  /** Takes the items that may be delivered now. Returns undefined if they must wait. */
+  /** Removes and returns the notifications that may be delivered now. Returns undefined if they must wait. */
   const take = (): Item[] | undefined => {
     const isFree = mayDeliver()
     if (!isFree && released === 0) return undefined

@@ -1,4 +1,4 @@
-/** Starts work that a run need not await: its rejection does not end the process. An exception of `start` becomes a rejection. */
+/** Starts work whose promise a caller may ignore: its rejection does not end the process. If `start` throws, the promise rejects. */
 export function unawaited<T>(start: () => Promise<T>): Promise<T> {
   const promise = (async () => start())()
   promise.catch(() => undefined)
