@@ -42,27 +42,25 @@ export interface AcpRunnerOptions extends Pick<
   readonly args?: readonly string[]
   /**
    * How the agent's requests for permission are answered, for all tools or for each kind of tool. This is not a security boundary, because the agent
-   * itself
-   * reports the kind of a tool.
+   * itself reports the kind of a tool.
    */
   readonly permissions: AcpPermissions
   /**
    * The programs that the agent may start in terminals of the host. Their default `cwd` is that of the agent, but they can access other folders, too.
-   * Default: no
-   * programs and no terminals.
+   * Default: no programs and no terminals.
    */
   readonly commands?: Pick<CommandPolicy, 'allow' | 'shell' | 'env' | 'cwd'>
   /**
-   * The maximum size of a message from the agent, in bytes. A larger message fails the task. It is also the maximum size of a file that the agent reads
-   * with
+   * The maximum size of a message from the agent, in bytes. A larger message fails the task. It is also the maximum size of a file that the agent
+   * reads with
    * `fs/read_text_file`. Default 4194304 (4 MiB).
    */
   readonly maxMessageBytes?: number
   /** How long the agent may take to start its session, in ms. Default 60000. */
   readonly startTimeoutMs?: number
   /**
-   * How long the agent may take to stop after `session/cancel`, in ms. Then it gets `killSignal`, and after the same time its process group is killed.
-   * Default 5000.
+   * How long the agent may take to stop after `session/cancel`, in ms. Then it gets `killSignal`, and after the same time its process group is
+   * killed. Default 5000.
    */
   readonly graceMs?: number
 }

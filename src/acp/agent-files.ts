@@ -1,7 +1,6 @@
 /**
- * Reads and writes files for an agent, inside one folder. Symbolic links are resolved first, and their targets must be inside the folder. This does not
- * confine
- * the agent itself: it is a program with all rights of the current user.
+ * Reads and writes files for an agent, inside one folder. Symbolic links are resolved first, and their targets must be inside the folder. This does
+ * not confine the agent itself: it is a program with all rights of the current user.
  */
 import { constants, lstatSync, realpathSync } from 'node:fs'
 import { mkdir, open, type FileHandle } from 'node:fs/promises'

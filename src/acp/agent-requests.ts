@@ -40,8 +40,8 @@ const choose = (option: PermissionOption | undefined): RequestPermissionResponse
   option === undefined ? cancelled : { outcome: { outcome: 'selected', optionId: option.optionId } }
 
 /**
- * Answers `session/request_permission`. A policy never allows more than one use. If the agent offers no option for a single use, the owner of the task
- * is asked.
+ * Answers `session/request_permission`. A policy never allows more than one use. If the agent offers no option for a single use, the owner of the
+ * task is asked.
  * @param signal when it aborts, the answer is `cancelled`
  */
 export async function answerPermission(

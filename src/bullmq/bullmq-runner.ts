@@ -40,8 +40,9 @@ const optionTypes: OptionTypes<BullmqRunnerOptions> = {
 /**
  * Creates a runner that sends each task to a worker (`startWorker` or `agent-tasks worker`), as a job of BullMQ.
  *
- * Give the host a store. After a crash of the host, the next process then finds the jobs and reads their results. Without a store the jobs continue, but
- * nobody reads their results. When a worker dies, its tasks fail with `INTERRUPTED`, or run again if the subagent has `retry: { on: ['interrupted'] }`.
+ * Give the host a store. After a crash of the host, the next process then finds the jobs and reads their results. Without a store the jobs continue,
+ * but nobody reads their results. When a worker dies, its tasks fail with `INTERRUPTED`, or run again if the subagent has `retry: { on:
+ * ['interrupted'] }`.
  * @throws InvalidInputError for an invalid option
  * @throws InvalidInputError for a Redis that has no password and that other machines can reach
  */

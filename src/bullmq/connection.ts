@@ -19,8 +19,8 @@ export interface RedisAccess {
   /** The URL (`redis://` or `rediss://`), or options of ioredis. */
   readonly connection: string | RedisOptions
   /**
-   * Whether to accept a Redis that has no password and that other machines can reach. Any of these machines can then run programs on the workers. With
-   * false, only a Redis on a loopback address may have no password. Default false.
+   * Whether to accept a Redis that has no password and that other machines can reach. Any of these machines can then run programs on the workers.
+   * With false, only a Redis on a loopback address may have no password. Default false.
    */
   readonly allowNoPassword?: boolean
   /** Receives one line each time a connection is lost or restored. Default: `console.error`. */

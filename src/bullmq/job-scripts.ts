@@ -4,8 +4,7 @@ import { script } from './script.js'
 
 /**
  * Returns what the host has sent to a run: the reason of a cancellation, the reason to wrap up early, answers (number, text, number, text, …), and
- * messages.
- * The run has received all messages up to `after`, so the function deletes them.
+ * messages. The run has received all messages up to `after`, so the function deletes them.
  */
 const news = `
 local function news(agent, down, after)
@@ -119,8 +118,7 @@ return bull.keep(queue, id, token, lockMs) and 1 or 0
  * `after` is the last entry of the stream `up` that the host has read. `host` is the host's channel; empty for the host that sent the job. `seen` is the
  * total of spent amounts that the host has counted, as JSON; empty when the total has not changed.
  * @returns seven values: the state of the job, its output or its error, details of the failure as JSON, new entries of `up`, open questions (number,
- * text, number,
- * text, …), the spent amounts of the run, and the last stored `seen`; only the state when the job does not exist
+ * text, number, text, …), the spent amounts of the run, and the last stored `seen`; only the state when the job does not exist
  */
 export const LOOK = script(
   ['agent', 'up'],
@@ -158,8 +156,8 @@ return news(agent, down, after)
 )
 
 /**
- * Sends a message, an answer or a request to wrap up early to a run. `what` is `message`, `answer` or `wrapUp`. For an answer, `number` is the number of
- * the question. For a message it identifies the sender and the message. A host repeats a request when it received no reply; the repetition changes
+ * Sends a message, an answer or a request to wrap up early to a run. `what` is `message`, `answer` or `wrapUp`. For an answer, `number` is the number
+ * of the question. For a message it identifies the sender and the message. A host repeats a request when it received no reply; the repetition changes
  * nothing.
  * @returns 1 when the text is stored; 0 when the question is not open or the job has ended; -1 when too many messages are waiting
  */
@@ -193,10 +191,8 @@ return 1
  * Writes the updates of a run in order, while its worker holds the lock of the job.
  *
  * `write` identifies this write. A worker repeats a write when it received no reply; the repetition changes nothing. `host` is the channel of the host
- * that
- * sent the job. `entryBytes` is the size that each entry of `up` counts in addition to its text. The items follow as further arguments, three for each:
- * kind
- * (`output`, `progress`, `set` or `delete`), name and text.
+ * that sent the job. `entryBytes` is the size that each entry of `up` counts in addition to its text. The items follow as further arguments, three
+ * for each: kind (`output`, `progress`, `set` or `delete`), name and text.
  * @returns 1; 0 when another worker holds the lock, or the job has ended or does not exist
  */
 export const WRITE = script(

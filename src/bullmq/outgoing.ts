@@ -1,6 +1,6 @@
 /**
- * The updates of a run that the worker has not yet written to Redis, in order. While Redis cannot be reached, the oldest output and progress is dropped.
- * Other updates (`set` and `delete`) are never dropped; the number of names limits them.
+ * The updates of a run that the worker has not yet written to Redis, in order. While Redis cannot be reached, the oldest output and progress is
+ * dropped. Other updates (`set` and `delete`) are never dropped; the number of names limits them.
  */
 import { partsOf } from '../text/cut-text.js'
 

@@ -14,7 +14,8 @@ export const aQueueName: OptionType = {
 }
 
 /**
- * Divides `lockMs` into time limits, so that the task of a dead worker fails within `lockMs`: first its lock expires, then the next check finds the job.
+ * Divides `lockMs` into time limits, so that the task of a dead worker fails within `lockMs`: first its lock expires, then the next check finds the
+ * job.
  */
 export function lockTimes(lockMs: number) {
   const lockDuration = Math.ceil((lockMs * 2) / 3)

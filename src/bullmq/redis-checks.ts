@@ -84,8 +84,9 @@ function judgeVersion(version: string, valkey: string | undefined): RedisFinding
 
 function judgePolicy(policy: string | undefined): RedisFinding {
   const check = 'maxmemory-policy'
-  if (policy === undefined)
+  if (policy === undefined) {
     return { check, state: 'note', detail: 'The setting cannot be read. It must be noeviction.' }
+  }
   return policy === 'noeviction'
     ? { check, state: 'ok', detail: policy }
     : {

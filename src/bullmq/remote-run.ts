@@ -1,5 +1,6 @@
 /**
- * The host's side of a run on a worker. The host reads all updates from Redis at intervals. A pub/sub message only makes the next read happen earlier.
+ * The host's side of a run on a worker. The host reads all updates from Redis at intervals. A pub/sub message only makes the next read happen
+ * earlier.
  */
 import type { OutputObject, TaskAnswer } from '../../machines/records.js'
 import { systemClock } from '../clock.js'
@@ -18,7 +19,7 @@ import { interruptedError, parseOrUndefined, readFailure, readReturnValue, toJob
 /** The maximum number of stream entries in one read. */
 const ENTRIES = 64
 
-/** How long a host follows an aborted run while Redis cannot be reached, in ms. */
+/** How long a host follows an aborted run while Redis cannot be reached, in ms. After that its task ends with an error. */
 const ABORTED_MS = 60_000
 
 /** The wait before the host repeats a message that Redis did not accept, in ms. */
@@ -102,13 +103,13 @@ class RemoteRun {
       void this.#forwardMessages()
       for (;;) {
         // A job that was just sent has no updates yet.
-        if (isNew) await this.#hint()
+        if (isNew) await this.#waitForUpdates()
         isNew = false
         if (this.#output !== undefined) return this.#read({ state: 'completed', end: this.#output, failure: '' })
         this.#isAwake = false
         const look = await this.#pass()
         if (look !== undefined && isEnd(look) && look.entries.length < ENTRIES) return this.#read(look)
-        if (look === undefined || look.entries.length < ENTRIES) await this.#hint()
+        if (look === undefined || look.entries.length < ENTRIES) await this.#waitForUpdates()
       }
     } finally {
       this.#hasEnded = true
@@ -127,8 +128,8 @@ class RemoteRun {
   }
 
   /**
-   * Reads the run once and applies its updates. Returns undefined when there is nothing to apply: Redis does not answer, or the job was failed or sent
-   * again.
+   * Reads the run once and applies its updates. Returns undefined when there is nothing to apply: Redis does not answer, or the job was failed or
+   * sent again.
    */
   async #pass(): Promise<Look | undefined> {
     const { link, jobId, context, log } = this.#options
@@ -191,9 +192,8 @@ class RemoteRun {
   }
 
   /**
-   * Handles a job that does not exist. If the previous host process died before it sent the job, the job is sent now. If Redis may have lost or deleted
-   * the
-   * job, the task fails, because its run may have had effects.
+   * Handles a job that does not exist. If the previous host process died before it sent the job, the job is sent now. If Redis may have lost or
+   * deleted the job, the task fails, because its run may have had effects.
    */
   async #sendAgain(): Promise<void> {
     const { durability } = this.#options.context
@@ -288,7 +288,7 @@ class RemoteRun {
   }
 
   /** Waits for a pub/sub message, or until the next read is due. */
-  async #hint(): Promise<void> {
+  async #waitForUpdates(): Promise<void> {
     if (this.#isAwake) return
     await new Promise<void>((resolve) => (this.#wake = resolve))
   }

@@ -35,8 +35,8 @@ const locals = (names: readonly string[], from: string): string =>
   names.length === 0 ? '' : `local ${names.join(', ')} = unpack(${from}, 1, ${names.length})\n`
 
 /**
- * Runs a script. If Redis does not have the script in its cache yet, the script is sent a second time, with its text. Two scripts in a row can therefore
- * overtake each other: await the first one if their order matters.
+ * Runs a script. If Redis does not have the script in its cache yet, the script is sent a second time, with its text. Two scripts in a row can
+ * therefore overtake each other: await the first one if their order matters.
  * @param further arguments after the named ones, for scripts that take any number of arguments
  * @returns the reply; rejects when Redis cannot be reached and the connection does not let commands wait
  */

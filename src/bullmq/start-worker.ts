@@ -196,10 +196,11 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     for (const timer of timers) clearLongTimeout(systemClock, timer)
     stopPolling()
     stopSweeping()
-    if (runs.size > 0)
+    if (runs.size > 0) {
       log(
         `${runs.size} tasks did not stop within ${STOP_MS} ms. The worker has closed without them, and they may still be running.`,
       )
+    }
     redis.disconnect()
     subscriber.disconnect()
   }

@@ -1,7 +1,6 @@
 /**
- * An `AbortController` whose signal isolates its listeners: an exception of a listener is reported and does not end the process (promise A2). The signal
- * is created
- * when it is first read, because creating a signal takes longer than everything else in a short run.
+ * An `AbortController` whose signal isolates its listeners: an exception of a listener is reported and does not end the process (promise A2). The
+ * signal is created when it is first read, because creating a signal takes longer than everything else in a short run.
  */
 import { callIsolated } from './isolated-call.js'
 import { isolateAbortListeners } from './isolated-signal.js'
@@ -38,7 +37,8 @@ export class IsolatedController extends AbortController {
   }
 
   /**
-   * Calls `listener` on abort, without creating the signal. Only one such listener can be set at a time. Returns a function that removes the listener.
+   * Calls `listener` on abort, without creating the signal. Only one such listener can be set at a time. Returns a function that removes the
+   * listener.
    */
   listen(listener: () => void): () => void {
     if (this.#signal === undefined) this.#listener = listener

@@ -1,7 +1,6 @@
 /**
- * An observable for subscribers of the host. It reports an exception of a subscriber; plain RxJS throws such an exception from a timer, which ends the
- * process.
- * Observables that the host pipes from it are isolated, too.
+ * An observable for subscribers of the host. It reports an exception of a subscriber; plain RxJS throws such an exception from a timer, which ends
+ * the process. Observables that the host pipes from it are isolated, too.
  */
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs'
 import { callIsolated } from './isolated-call.js'

@@ -1,6 +1,6 @@
 /**
- * Isolates the listeners of abort signals (promise A2). Without isolation, an exception in an abort listener becomes an uncaught exception, which ends
- * the process.
+ * Isolates the listeners of abort signals (promise A2). Without isolation, an exception in an abort listener becomes an uncaught exception, which
+ * ends the process.
  *
  * Each run has such a signal, so isolation must be cheap. All signals therefore share their methods, and a signal gets its map of listeners with its
  * first listener.
@@ -23,8 +23,7 @@ type IsolatedSignal = AbortSignal & { readonly [ISOLATION]: Isolation }
 
 /**
  * Isolates all listeners that are added to `signal` from now on: their exceptions are passed to `report`. Listeners that were added earlier are not
- * isolated.
- * Isolating a signal a second time has no effect.
+ * isolated. Isolating a signal a second time has no effect.
  */
 export function isolateAbortListeners(signal: AbortSignal, report: (error: unknown) => void): void {
   if (ISOLATION in signal) return

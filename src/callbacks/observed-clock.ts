@@ -1,7 +1,6 @@
 /**
- * Clocks that a race test observes. The test sees the purpose of each timer, and errors that are reported without an `onError`. A clock serves for this,
- * because it is
- * the only object that all code in such a test shares.
+ * Clocks that a race test observes. The test sees the purpose of each timer, and errors that are reported without an `onError`. A clock serves for
+ * this, because it is the only object that all code in such a test shares.
  */
 import type { Clock } from '../clock.js'
 

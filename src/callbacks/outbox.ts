@@ -1,7 +1,6 @@
 /**
- * Separates changes from their notifications. A batch first completes its change, and then notifies the host, in the order of the changes. If a callback
- * of the
- * host makes another change, that change is applied at once. Its notifications wait behind those that are already queued.
+ * Separates changes from their notifications. A batch first completes its change, and then notifies the host, in the order of the changes. If a
+ * callback of the host makes another change, that change is applied at once. Its notifications wait behind those that are already queued.
  */
 export interface Outbox<Item> {
   /** Runs a change and returns its result. Notifications that the change queues are delivered when the outermost batch ends. */

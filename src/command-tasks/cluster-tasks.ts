@@ -6,24 +6,22 @@ import type { SubmitResult } from './options.js'
 
 /**
  * The command tasks of a cluster. `bullmqCluster(…).tasks()` returns this object. `createAgentTasks`, the tool `submit_commands` and the MCP servers
- * accept it
- * as `taskManager`.
+ * accept it as `taskManager`.
  */
 export interface ClusterTasks {
   /**
    * Submits a task for an instance on any server. Resolves with the id of the task when the cluster has accepted it. Otherwise resolves with an error
-   * code, and
-   * the task does not run. Never rejects.
+   * code, and the task does not run. Never rejects.
    */
   submitTask(message: TaskSubmitMessage): Promise<SubmitResult>
   /**
-   * Reads the current state of a task. Resolves with undefined when the task never existed or was deleted. Rejects when the cluster does not answer in
-   * time.
+   * Reads the current state of a task. Resolves with undefined when the task never existed or was deleted. Rejects when the cluster does not answer
+   * in time.
    */
   getTask(taskId: string): Promise<Task | undefined>
   /**
-   * Cancels a task that has not ended. If the cluster cannot be reached, tries again until it answers. Resolves with false when the task has ended or is
-   * unknown, and after `close`.
+   * Cancels a task that has not ended. If the cluster cannot be reached, tries again until it answers. Resolves with false when the task has ended or
+   * is unknown, and after `close`.
    */
   cancelTask(taskId: string): Promise<boolean>
   /**

@@ -1,9 +1,8 @@
 /**
  * Stores the state of one task manager (promise K12): its tasks, and the remote workers that may reconnect.
  *
- * All changes of a tick are one write. Events, the start of commands and answers to submissions wait for this write. A task and the outcome of each of
- * its
- * commands are separate rows, so that the end of a command does not rewrite the whole task.
+ * All changes of a tick are one write. Events, the start of commands and answers to submissions wait for this write. A task and the outcome of each
+ * of its commands are separate rows, so that the end of a command does not rewrite the whole task.
  */
 import type { Clock } from '../clock.js'
 import { jsonBytes } from '../json/json-size.js'
@@ -178,9 +177,8 @@ export class CommandPersistence {
   }
 
   /**
-   * Stores the registration of a worker. If all registrations together would exceed 16 MiB, the list of tools is left out. The worker can send the list
-   * again
-   * when it connects.
+   * Stores the registration of a worker. If all registrations together would exceed 16 MiB, the list of tools is left out. The worker can send the
+   * list again when it connects.
    * @returns true; false, without a change, when 10,000 workers are stored already
    * @throws StoreError when the registration cannot be stored at present
    */

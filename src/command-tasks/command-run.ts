@@ -60,7 +60,8 @@ export class CommandRun {
   #hasSettled = false
 
   /**
-   * Starts the next command of a task. The call begins when the start is stored, and when calls over an earlier connection of the instance have ended.
+   * Starts the next command of a task. The call begins when the start is stored, and when calls over an earlier connection of the instance have
+   * ended.
    */
   constructor(task: CommandTask, settings: CommandSettings, listener: CommandRunListener) {
     this.task = task
@@ -179,8 +180,7 @@ export class CommandRun {
 
 /**
  * Returns a promise for the end of all calls over an earlier connection, if there may be such calls. If the instance is implemented by the host and
- * throws
- * here, the command starts at once.
+ * throws here, the command starts at once.
  */
 function freedOf(entry: InstanceEntry | undefined): Promise<void> | undefined {
   try {

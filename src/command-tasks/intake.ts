@@ -78,8 +78,8 @@ export class Intake {
   }
 
   /**
-   * Returns the first connected instance that has all tools of the commands. If there is none, returns the first one whose tools may have changed or are
-   * unknown.
+   * Returns the first connected instance that has all tools of the commands. If there is none, returns the first one whose tools may have changed or
+   * are unknown.
    */
   #instanceWith(commands: readonly { readonly tool_name: string }[]): InstanceEntry | SubmitRefusal {
     const connected = this.#options.instances.list().filter(({ isConnected }) => isConnected)

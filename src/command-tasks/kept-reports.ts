@@ -1,5 +1,6 @@
 /**
- * Limits the progress reports that are kept for a task: the last 1,000 reports, with at most 1 MiB of text. Starts and ends of commands are not limited.
+ * Limits the progress reports that are kept for a task: the last 1,000 reports, with at most 1 MiB of text. Starts and ends of commands are not
+ * limited.
  */
 import { Retention } from '../kernel/retention.js'
 import type { TaskCompleteMessage, TaskProgressMessage } from '../protocol/command-tasks.js'

@@ -1,8 +1,8 @@
 /**
  * The queue of one instance. It runs the commands of the queued tasks one at a time, in the order of submission (promise S3).
  *
- * The state machine (`machines/lane.ts`) decides what happens next, and calls this class to do it. A lane exists while a task is queued or a command is
- * running, even if its instance is disconnected.
+ * The state machine (`machines/lane.ts`) decides what happens next, and calls this class to do it. A lane exists while a task is queued or a command
+ * is running, even if its instance is disconnected.
  */
 import { createActor, fromTransition, type ActorRefFrom, type DoneActorEvent } from 'xstate'
 import { laneMachine, type LaneHost, type LaneMachine, type LaneRef } from '../../machines/lane.js'

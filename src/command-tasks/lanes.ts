@@ -114,7 +114,8 @@ export class Lanes {
   }
 
   /**
-   * Returns the lane of an instance. Creates the lane if necessary; call this before you create a task, because actors start in the order of creation.
+   * Returns the lane of an instance. Creates the lane if necessary; call this before you create a task, because actors start in the order of
+   * creation.
    */
   open(instanceId: string): Lane {
     let lane = this.#lanes.get(instanceId)

@@ -108,8 +108,7 @@ export type SubmitResult =
 export interface SubmitOptions {
   /**
    * Identifies the submission, so that it can be repeated safely. While the task is kept, a repeated submission with the same key returns the same
-   * answer
-   * and adds no task. A different task with the same key is refused. 1 to 512 characters.
+   * answer and adds no task. A different task with the same key is refused. 1 to 512 characters.
    */
   readonly idempotencyKey?: string
 }

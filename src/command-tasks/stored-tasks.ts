@@ -20,7 +20,8 @@ export interface RestoredTask {
 }
 
 /**
- * The status of a row that replaces the last submitted task after its deletion. The row only keeps the number of this task in the order of submission.
+ * The status of a row that replaces the last submitted task after its deletion. The row only keeps the number of this task in the order of
+ * submission.
  */
 export const FORGOTTEN = 'forgotten'
 

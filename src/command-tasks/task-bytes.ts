@@ -1,7 +1,6 @@
 /**
  * Measures tasks in bytes of JSON: their submissions and results. Large results are measured only once. This is safe because results are frozen; the
- * task and
- * its messages share the same object.
+ * task and its messages share the same object.
  */
 import { jsonBytes } from '../json/json-size.js'
 

@@ -1,10 +1,9 @@
 /**
  * Accepts command tasks, runs them on their instances one after the other, keeps ended tasks for a while, and emits an event for each step.
  *
- * The class connects its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them, `command-persistence.ts`
- * stores
- * them, and `recovery.ts` takes over tasks of an earlier process. Every change runs inside `outbox.batch`, so that its events follow when it is complete
- * (promise S7). The file is longer than most, because the class has many public methods.
+ * The class connects its parts: `intake.ts` decides about submissions, `lanes.ts` runs the tasks, `task-table.ts` keeps them,
+ * `command-persistence.ts` stores them, and `recovery.ts` takes over tasks of an earlier process. Every change runs inside `outbox.batch`, so that
+ * its events follow when it is complete (promise S7). The file is longer than most, because the class has many public methods.
  */
 import { Subject, type Observable } from 'rxjs'
 import { createActor } from 'xstate'
@@ -204,8 +203,8 @@ export class TaskManager {
   /**
    * Queues a task for the instance that it names, or for the first connected instance that has all its tools.
    *
-   * With a store, the task starts after it was stored (see `stored`). If it cannot be stored, it is withdrawn: `getTask` does not find it, and no event
-   * is emitted.
+   * With a store, the task starts after it was stored (see `stored`). If it cannot be stored, it is withdrawn: `getTask` does not find it, and no
+   * event is emitted.
    * @returns the id of the task, and its position among the unfinished tasks of the instance, from 1; an error and a code if the task was refused
    * @throws InvalidInputError for an unknown or invalid option
    */
@@ -296,9 +295,8 @@ export class TaskManager {
   }
 
   /**
-   * Pauses an instance: its queued tasks do not start until `resumeInstance`. A running task continues, and tasks can still be submitted. With a store,
-   * the
-   * pause outlasts the process.
+   * Pauses an instance: its queued tasks do not start until `resumeInstance`. A running task continues, and tasks can still be submitted. With a
+   * store, the pause outlasts the process.
    * @returns false when the instance is paused already, or after `dispose`
    * @throws InstanceError with the code `INSTANCE_UNKNOWN` when the instance is not connected and has no tasks
    */
@@ -409,8 +407,7 @@ export class TaskManager {
 
   /**
    * @internal Finds a task that the manager has dropped, in the history of the store. `isCut` means that the task was too large, so its arguments and
-   * results were
-   * left out.
+   * results were left out.
    */
   async findPast(id: string): Promise<{ readonly task: Task; readonly isCut: boolean } | undefined> {
     const past = await this.persistence?.past.find('command task', id)
@@ -447,8 +444,8 @@ export class TaskManager {
   }
 
   /**
-   * Cancels all unfinished tasks and stops. With a store, queued tasks are not cancelled: the next manager takes them over. Resolves when every running
-   * command has settled, or its grace period has passed.
+   * Cancels all unfinished tasks and stops. With a store, queued tasks are not cancelled: the next manager takes them over. Resolves when every
+   * running command has settled, or its grace period has passed.
    */
   dispose(): Promise<void> {
     this.#disposal ??= new Promise((resolve) => {

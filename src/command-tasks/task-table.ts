@@ -73,9 +73,8 @@ export class TaskTable implements TaskBudget {
   }
 
   /**
-   * Reserves bytes for an unfinished task, and drops the tasks that ended first if that is necessary. Returns false and changes nothing if there is too
-   * little
-   * room.
+   * Reserves bytes for an unfinished task, and drops the tasks that ended first if that is necessary. Returns false and changes nothing if there is
+   * too little room.
    */
   take(bytes: number): boolean {
     return this.#ended.take(bytes)

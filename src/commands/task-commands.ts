@@ -1,6 +1,6 @@
 /**
- * The slash commands for background tasks: list, end, answer, send a message, move to the background, pause and resume. The commands for schedules and
- * monitors are included.
+ * The slash commands for background tasks: list, end, answer, send a message, move to the background, pause and resume. The commands for schedules
+ * and monitors are included.
  */
 import type { ActiveTaskInfo, AsyncTaskInfo } from '../../machines/records.js'
 import { givenManager } from '../async-tasks/given-manager.js'
@@ -55,7 +55,8 @@ const PAUSE_USAGE = 'Usage: /pause [all]'
 const SEND_USAGE = 'Usage: /task send <task_id> <text>'
 
 /**
- * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> [question_id] <text>`, `/task send <task_id>
+ * Creates `/tasks` and `/tasks list`, `/task list`, `/task end <task_id> [reason]`, `/task answer <task_id> [question_id] <text>`, `/task send
+ * <task_id>
  * <text>`,
  * `/background [task_id]`, `/pause [all]`, `/resume`, `/schedules`, `/schedule cancel <schedule_id>`, `/monitors` and `/monitor cancel <monitor_id>`.
  * @throws InvalidInputError for an unknown or invalid option
@@ -281,8 +282,8 @@ const notFound = (idOrPrefix: string, pruned: PrunedTask | undefined): CommandRe
 })
 
 /**
- * Splits the arguments into a task id and a reason. Ids may contain spaces, so the whole text is tried as an id first. Otherwise the first word is the
- * id.
+ * Splits the arguments into a task id and a reason. Ids may contain spaces, so the whole text is tried as an id first. Otherwise the first word is
+ * the id.
  */
 function readEnd(args: string, lookUp: (idOrPrefix: string) => TaskLookup): { found: TaskLookup; reason?: string } {
   const whole = lookUp(args)

@@ -54,8 +54,8 @@ export interface AgentTasksOptions<
   /** The agent that owns the tasks started by the tools, and receives their results. Default `main`. */
   readonly owner?: string
   /**
-   * Runs command tasks, and adds the tool `submit_commands`. Pass a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. Dispose this host
-   * first, and then the `taskManager`; the host does not dispose it.
+   * Runs command tasks, and adds the tool `submit_commands`. Pass a `TaskManager` of `agent-tasks/server`, or the tasks of a cluster. Dispose this
+   * host first, and then the `taskManager`; the host does not dispose it.
    */
   readonly taskManager?: Commands
   /** The programs that the model may run. If set, the tool `run_command` is added. Default: no programs. */
@@ -63,23 +63,20 @@ export interface AgentTasksOptions<
   /** The limits of schedules; `{}` for the default limits. If set, the tool `schedule` is added. Default: no such tool. */
   readonly schedules?: Scheduling
   /**
-   * What monitors may watch, and how many there may be. With `{}` they may watch tasks, within the default limits. If set, the tool `monitor` is added.
-   * Default:
-   * no such tool.
+   * What monitors may watch, and how many there may be. With `{}` they may watch tasks, within the default limits. If set, the tool `monitor` is
+   * added. Default: no such tool.
    */
   readonly monitors?: Watching
   /** Settings by name. An option with the same meaning overrides its setting. */
   readonly settings?: AgentTasksSettings
   /**
-   * What happens to a foreground task when its tool call is aborted. With `cancel`, the task is cancelled. With `keep`, it continues in the background,
-   * and its
-   * result is delivered. Default `cancel`.
+   * What happens to a foreground task when its tool call is aborted. With `cancel`, the task is cancelled. With `keep`, it continues in the
+   * background, and its result is delivered. Default `cancel`.
    */
   readonly onForegroundAbort?: ForegroundAbort
   /**
-   * How long a tool call waits for a foreground task, in seconds; -1 for no limit. After that the task continues in the background, and the call returns
-   * a text
-   * that says so. Default -1.
+   * How long a tool call waits for a foreground task, in seconds; -1 for no limit. After that the task continues in the background, and the call
+   * returns a text that says so. Default -1.
    */
   readonly backgroundAfterSeconds?: number
   /** The maximum length of the text about one task in a message or a tool result, in characters. Default 20000. */
@@ -91,9 +88,8 @@ export interface AgentTasksOptions<
    */
   readonly turnTimeoutMs?: number
   /**
-   * How long a result or a question waits for the agent to become idle, in ms, or Infinity. After that it is included in the next tool result. A message
-   * of a
-   * schedule or monitor is included without this wait. Default 60000.
+   * How long a result or a question waits for the agent to become idle, in ms, or Infinity. After that it is included in the next tool result. A
+   * message of a schedule or monitor is included without this wait. Default 60000.
    */
   readonly maxDelayMs?: number
   /** Whether the agent is busy. Requires `triggerAgentTurn`. With both, each result starts a turn when the agent is idle (the auto-trigger). */

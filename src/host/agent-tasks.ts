@@ -56,9 +56,8 @@ const DEFAULT_MAX_DELAY_MS = 60_000
 /** The result of `createAgentTasks`. */
 export interface AgentTasks<Known extends Subagents = Subagents> {
   /**
-   * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, your code receives the result; otherwise the owner
-   * of
-   * the task receives it. With `whenFull: 'queue'`, the task waits while no slot is free.
+   * Starts a task of one of `subagents` and returns its handle at once. If you read `handle.result`, your code receives the result; otherwise the
+   * owner of the task receives it. With `whenFull: 'queue'`, the task waits while no slot is free.
    * @param name a key of `subagents`. Names that only `resolveSubagent` knows are not accepted
    * @param goal what the subagent shall achieve, in words
    * @throws InvalidInputError for an invalid option, or for an unknown subagent (the message lists the known ones)
@@ -74,8 +73,8 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** Continues an ended task and returns the handle of the new task. Throws the errors of `AsyncTaskManager.continueTask`. */
   readonly continue: (task: string | SettledTaskInfo, message: string) => TaskHandle
   /**
-   * Moves a foreground task to the background (`AsyncTaskManager.detachTask`). The tool call that waits for the task returns at once, and the result is
-   * delivered later.
+   * Moves a foreground task to the background (`AsyncTaskManager.detachTask`). The tool call that waits for the task returns at once, and the result
+   * is delivered later.
    * @returns whether the task was moved. If not, the reason: the task is unknown, has ended, or already runs in the background
    * @throws TaskLimitError when no slot is free; the task then stays in the foreground
    */
@@ -84,11 +83,9 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
    * Wraps a tool, so that its calls can run as background tasks. Accepts tools of the AI SDK, OpenAI Agents, LangChain, MCP (`McpTool`) and this
    * package.
    *
-   * With the mode `choice`, the model decides for each call; with `always`, every call runs in the background. A foreground call returns and throws the
-   * same as
-   * the tool. It moves to the background after `afterSeconds`, or with `detach`. The result of a background call is delivered later. After a crash, the
-   * task of
-   * a running call fails with `INTERRUPTED`.
+   * With the mode `choice`, the model decides for each call; with `always`, every call runs in the background. A foreground call returns and throws
+   * the same as the tool. It moves to the background after `afterSeconds`, or with `detach`. The result of a background call is delivered later.
+   * After a crash, the task of a running call fails with `INTERRUPTED`.
    * @returns a tool of the same kind. With `choice`, its input has the parameter `run_in_background`. Its result may be a `BackgroundTask`
    * @throws InvalidInputError for an invalid option, an unknown kind of tool, or a tool that already has the parameter
    * @throws InvalidSettingError for a time out of its range
@@ -115,15 +112,15 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** The manager of the tasks. */
   readonly manager: AsyncTaskManager
   /**
-   * Returns ended tasks, newest first. If the store has a history, they include tasks that are not in memory any more. Default: the tasks of all owners.
+   * Returns ended tasks, newest first. If the store has a history, they include tasks that are not in memory any more. Default: the tasks of all
+   * owners.
    * @throws InvalidInputError for an invalid query
    * @throws StoreError when the history cannot be read
    */
   readonly history: (query?: TaskHistoryQuery) => Promise<HistoryPage<SettledTaskInfo>>
   /**
-   * Watches a task, a program or a file, and wakes an owner when a line matches (`AsyncTaskManager.monitor`). Default owner: that of the host. A program
-   * must
-   * be allowed by `commands`; it ends with its monitor. With each of the errors, no monitor is started.
+   * Watches a task, a program or a file, and wakes an owner when a line matches (`AsyncTaskManager.monitor`). Default owner: that of the host. A
+   * program must be allowed by `commands`; it ends with its monitor. With each of the errors, no monitor is started.
    * @throws InvalidInputError for an invalid source or option
    * @throws TaskLimitError when no slot is free for the program
    * @throws AgentTasksError with the code `MONITOR_LIMIT` when there are too many monitors
@@ -137,9 +134,8 @@ export interface AgentTasks<Known extends Subagents = Subagents> {
   /** The tools for the model, each `{ name, description, inputSchema, execute }`. */
   readonly tools: AgentTools
   /**
-   * Returns tools for an agent that runs as a subagent. `taskId` is the task of its run. The tasks that this agent launches belong to that run, and it
-   * sees no
-   * other tasks. Their results go to the owner `ownerOfRun(taskId)`, so use `withTurn(run, ownerOfRun(taskId))`.
+   * Returns tools for an agent that runs as a subagent. `taskId` is the task of its run. The tasks that this agent launches belong to that run, and
+   * it sees no other tasks. Their results go to the owner `ownerOfRun(taskId)`, so use `withTurn(run, ownerOfRun(taskId))`.
    */
   readonly toolsOfRun: (taskId: string) => AgentTools
   /** The slash commands for people: `/tasks`, `/task`, `/background`, `/pause`, `/resume`, `/schedules`, `/schedule`, `/monitors` and `/monitor`. */
@@ -263,8 +259,8 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
-  /** Wraps the tools of an owner, so that their results also contain what the owner has been waiting for longer than `maxDelayMs`. */
-  const riding = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
+  /** Wraps the tools of an owner, so that their results also contain the results and questions of tasks that the owner has not received for longer than `maxDelayMs`. */
+  const addOverdue = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
     Object.fromEntries(
       Object.entries(tools).map(([name, tool]) => [
         name,
@@ -293,7 +289,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   /** Returns the tools for the agent of an owner. */
   const toolsOf = (of: string, setting: Omit<ToolSetting, 'owned' | 'launching'>): AgentTools => {
     const tools = createHostTools({ ...setting, launching, owned: { ...shown, owner: of } })
-    return riding(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)
+    return addOverdue(telemetry === undefined ? tools : tracedTools(tools, telemetry), of)
   }
   let trigger: AsyncTaskAutoTrigger | undefined
   let unsubscribe: (() => void) | undefined

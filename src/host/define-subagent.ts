@@ -5,8 +5,8 @@ import type { SubagentDefinition, SubagentRequest } from '../tools/subagents.js'
 import type { PlainData } from './subagent-outputs.js'
 
 /**
- * Returns `definition` unchanged, with the type of `contextSchema` for the `context` that its run receives. Each launch validates the context with this
- * schema.
+ * Returns `definition` unchanged, with the type of `contextSchema` for the `context` that its run receives. Each launch validates the context with
+ * this schema.
  * @param definition a subagent with `contextSchema`, and with a function as its `run`
  */
 export function defineSubagent<Schema extends z.ZodType, Result extends RunResult>(

@@ -2,8 +2,7 @@
  * The events of one task, for a loop over its handle.
  *
  * Events are not queued. Each step of the loop reads what has changed since the previous step, so a slow loop uses no additional memory. The loop is
- * subscribed
- * to the task only while it waits.
+ * subscribed to the task only while it waits.
  */
 import { taskWatchers } from '../async-tasks/task-watchers.js'
 import { isTerminal, type TaskEntry } from '../../machines/task-entry.js'

@@ -19,12 +19,11 @@ import { eventsOf, type TaskHandleEvent } from './handle-events.js'
 import { TaskCancelledError, TaskFailedError } from './task-errors.js'
 
 /**
- * One launched task. `for await (const event of handle)` iterates over the progress, questions and output of the task, until it ends. The loop does not
- * claim the result.
+ * One launched task. `for await (const event of handle)` iterates over the progress, questions and output of the task, until it ends. The loop does
+ * not claim the result.
  *
- * The result of a task is delivered once. The first read of `result` claims the result for your code, so no message to the agent contains it. There is
- * one
- * exception: a message that already contains the result at that time. If you never read `result`, the owner of the task receives it.
+ * The result of a task is delivered once. The first read of `result` claims the result for your code, so no message to the agent contains it. There
+ * is one exception: a message that already contains the result at that time. If you never read `result`, the owner of the task receives it.
  */
 export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHandleEvent> {
   /** The id of the task. */
@@ -33,18 +32,15 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
    * The output of the task, once it has ended. Every read returns the same promise, and the first read claims the result for your code.
    *
    * Read `result` before you iterate over the events, and await it later. If it rejects before you await it, the process does not report an unhandled
-   * rejection.
-   * With a store, a result that you read shortly before a crash is delivered to the owner again, marked as a possible repeat.
+   * rejection. With a store, a result that you read shortly before a crash is delivered to the owner again, marked as a possible repeat.
    *
-   * Rejects with `TaskFailedError`, or with `TaskCancelledError` (also after `dispose`). Rejects with `StoreError` when the store cannot be written; the
-   * result
-   * then stays undelivered, and the next read tries again.
+   * Rejects with `TaskFailedError`, or with `TaskCancelledError` (also after `dispose`). Rejects with `StoreError` when the store cannot be written;
+   * the result then stays undelivered, and the next read tries again.
    */
   readonly result: Promise<Output>
   /**
-   * The id of the delivery to your code, after `result` has settled. With a store, write this id to your transcript together with what you do with the
-   * result:
-   * after a crash, `wasDelivered` is asked for it. Undefined without a store, and if a message delivers the result.
+   * The id of the delivery to your code, after `result` has settled. With a store, write this id to your transcript together with what you do with
+   * the result: after a crash, `wasDelivered` is asked for it. Undefined without a store, and if a message delivers the result.
    */
   readonly deliveryId: string | undefined
   /** The current record of the task, as a frozen snapshot. It stays available after the manager has removed the record. */
@@ -154,8 +150,8 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
         throw error
       },
     )
-    // A caller may read `result` to claim it, and await it only after the task has failed. Without this handler, the process would report an unhandled
-    // rejection.
+    // A caller may read `result` to claim it, and await it only after the task has failed. Without this handler, the process would report an
+    // unhandled rejection.
     result.catch(() => undefined)
     return result
   }
@@ -164,8 +160,7 @@ class LaunchedTask<Output> implements TaskHandle<Output> {
   async #take(): Promise<void> {
     if (!isTerminal(this.record)) this.#deliveryId = (await this.#manager.waitFor([this.id])).deliveryId
     // An ended task is leased. `waitFor` would also take a result that a message already contains. If that message is refused, such a result must be
-    // delivered
-    // again.
+    // delivered again.
     else if (this.#isRetained) {
       const lease = this.#manager.lease({ taskIds: [this.id] })
       if (lease?.stored !== undefined) {

@@ -16,9 +16,8 @@ const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
 
 /**
  * Runs one turn: sends `text` to the agent and returns its answer. `signal` aborts when the turn is cancelled or `dispose` is called. If the turn
- * delivers
- * results, `delivery` is present: write its `deliveryId` to your transcript together with the text, because `wasDelivered` is asked for it after a
- * crash.
+ * delivers results, `delivery` is present: write its `deliveryId` to your transcript together with the text, because `wasDelivered` is asked for it
+ * after a crash.
  */
 export type Respond<Answer> = (
   text: string,
@@ -29,9 +28,8 @@ export type Respond<Answer> = (
 /** The turns of one agent. */
 export interface AgentTurns<Answer> {
   /**
-   * Takes a turn after all turns that were requested earlier. Do not await `take` inside `respond`: the new turn would wait for the running one, and the
-   * running
-   * one for the new turn.
+   * Takes a turn after all turns that were requested earlier. Do not await `take` inside `respond`: the new turn would wait for the running one, and
+   * the running one for the new turn.
    * @returns the agent's answer
    * @throws the error that `respond` throws
    * @throws the reason of `signal` when it aborts before the turn begins
@@ -40,9 +38,8 @@ export interface AgentTurns<Answer> {
    */
   readonly take: (text: string, options?: TakeTurnOptions) => Promise<Answer>
   /**
-   * Whether a turn is running or waiting; the current value is emitted first. Pass it as `isAgentBusy` to `createAgentTasks`. On `dispose` it emits true
-   * and
-   * completes.
+   * Whether a turn is running or waiting; the current value is emitted first. Pass it as `isAgentBusy` to `createAgentTasks`. On `dispose` it emits
+   * true and completes.
    */
   readonly isBusy$: Observable<boolean>
   /** Takes a turn that delivers results. Pass it as `triggerAgentTurn` to `createAgentTasks`. */

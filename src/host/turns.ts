@@ -1,7 +1,6 @@
 /**
- * Adds results to turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does both.
- * If the host
- * does not end a lease in time, it is released, so that the results are delivered again.
+ * Adds results to turns that the host starts itself. `beforeTurn` leases the undelivered results, `afterTurn` ends the lease, and `withTurn` does
+ * both. If the host does not end a lease in time, it is released, so that the results are delivered again.
  */
 import { pushSubscribers } from '../async-tasks/delivery/push-subscribers.js'
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
@@ -37,9 +36,8 @@ export interface AfterTurn {
 }
 
 /**
- * Runs a turn of an owner's agent. The default owner is that of the host. If `run` resolves, the results in the turn count as delivered. If it rejects,
- * they
- * are delivered again.
+ * Runs a turn of an owner's agent. The default owner is that of the host. If `run` resolves, the results in the turn count as delivered. If it
+ * rejects, they are delivered again.
  */
 export type WithTurn = <Result>(run: (turn: Turn) => Result | PromiseLike<Result>, owner?: string) => Promise<Result>
 

@@ -1,7 +1,7 @@
 /**
- * Runs an MCP server as a child process, for the official MCP client. It replaces the stdio transport of that client for two reasons. The server leads a
- * process group, so that `close` also ends the processes that the server has started. And the transport records how the server ended, and its last
- * stderr output.
+ * Runs an MCP server as a child process, for the official MCP client. It replaces the stdio transport of that client for two reasons. The server
+ * leads a process group, so that `close` also ends the processes that the server has started. And the transport records how the server ended, and its
+ * last stderr output.
  */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'

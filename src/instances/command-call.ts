@@ -42,8 +42,7 @@ export async function performCommand(call: CommandCall, context: WorkContext): P
 
 /**
  * The tool call of a command. `signal` is an own property, so that a copy (`{ ...call }`) keeps it. `isAborted` is not, so that a copy with another
- * signal
- * does not use it.
+ * signal does not use it.
  */
 class CommandToolCall implements ToolCall {
   // All calls share one getter, because V8 would create a hidden class for each getter function.

@@ -40,6 +40,7 @@ export type InstanceState = 'connecting' | 'connected' | 'disconnected'
 
 /** A registered instance. */
 export interface InstanceEntry {
+  /** The id of the instance. */
   readonly id: string
   /** The number of this registration, counted from 1. It distinguishes the instance from earlier and later ones with the same id. */
   readonly serial: number

@@ -36,8 +36,7 @@ export interface ToolCall {
 
 /**
  * Why an instance is closed. `disconnected`: someone has disconnected it. `silent`: it did not connect or answer in time. `goingAway`: the process is
- * shutting
- * down. After `silent` and `goingAway`, a remote worker connects again.
+ * shutting down. After `silent` and `goingAway`, a remote worker connects again.
  */
 export type InstanceEnd = 'disconnected' | 'silent' | 'goingAway'
 
@@ -93,9 +92,8 @@ export interface InstanceConnection {
   /** Calls `listener` with each event of the connection. */
   onEvent(listener: (event: 'connection.opened' | 'connection.alive' | 'connection.takenOver') => void): void
   /**
-   * Resolves when all calls over the previous connection have ended, or their grace period has passed. Commands wait for this promise. Returns undefined
-   * if
-   * there are no such calls.
+   * Resolves when all calls over the previous connection have ended, or their grace period has passed. Commands wait for this promise. Returns
+   * undefined if there are no such calls.
    */
   freed?(): Promise<void> | undefined
   /** Fails all running calls at once. */

@@ -79,8 +79,7 @@ export interface MCPInstance extends Instance {
 
 /**
  * Accepts every result without validation. The client would use the schema of the server, and a regular expression in it could block this process for
- * hours
- * (ADR 27).
+ * hours (ADR 27).
  */
 const jsonSchemaValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
@@ -185,8 +184,8 @@ export async function mcpInstance(options: MCPInstanceOptions): Promise<MCPInsta
   }
 
   /**
-   * Waits for the answer to a cancelled call. If the server ignores the cancellation, the next command waits until the server has finished, or the grace
-   * period has passed.
+   * Waits for the answer to a cancelled call. If the server ignores the cancellation, the next command waits until the server has finished, or the
+   * grace period has passed.
    */
   async function lateResult(arrived: Promise<Answer>, signal: AbortSignal): Promise<ToolCallResult> {
     const grace = createDelay(clock, cancelGraceMs, { name: `grace of a cancelled call of ${id}` })

@@ -90,8 +90,8 @@ export interface SharedWorkers {
   /** Called with each `hello`, before the instance is looked up in this process. Rejects when the look-up is impossible at present. */
   find(instanceId: string, secret: string): Promise<void>
   /**
-   * Called when a worker has connected. Resolves when the other servers know this, or after a time limit. Only then the worker receives `welcome`. Never
-   * rejects.
+   * Called when a worker has connected. Resolves when the other servers know this, or after a time limit. Only then the worker receives `welcome`.
+   * Never rejects.
    */
   announced(instanceId: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * Joins several task servers to a cluster: `startTaskServer({ cluster: bullmqCluster({ … }) })`. The servers share one address, and keep their tasks in
- * Redis.
+ * Joins several task servers to a cluster: `startTaskServer({ cluster: bullmqCluster({ … }) })`. The servers share one address, and keep their tasks
+ * in Redis.
  */
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
@@ -29,8 +29,7 @@ export interface BullmqClusterOptions extends Omit<RedisAccess, 'log'> {
   readonly name?: string
   /**
    * The address of the load balancer in front of all servers, such as `https://tasks.example`. Clients and workers connect to this address. Default:
-   * each
-   * server gives clients its own address.
+   * each server gives clients its own address.
    */
   readonly publicUrl?: string
   /** How long after a server's death its running commands fail and its instances can connect to another server, in ms. Default 15000. */
@@ -78,9 +77,8 @@ export function bullmqCluster(options: BullmqClusterOptions): BullmqCluster {
 /** A cluster of task servers. */
 export interface BullmqCluster extends TaskCluster {
   /**
-   * Returns the tasks of the cluster, for a process that is not one of its servers. `createAgentTasks`, the tool `submit_commands` and the MCP servers
-   * accept
-   * the result as `taskManager`. It connects to Redis on first use, and disconnects on `close`.
+   * Returns the tasks of the cluster, for a process that is not one of its servers. `createAgentTasks`, the tool `submit_commands` and the MCP
+   * servers accept the result as `taskManager`. It connects to Redis on first use, and disconnects on `close`.
    */
   tasks(options?: {
     /** Receives one line each time a connection is lost or restored. Default: `console.error`. */

@@ -238,8 +238,8 @@ export class ClusterNode {
   }
 
   /**
-   * Claims the instance for this node. With `isTaken`, the node takes the instance over from another node. Without it, an instance of a live node stays
-   * there.
+   * Claims the instance for this node. With `isTaken`, the node takes the instance over from another node. Without it, an instance of a live node
+   * stays there.
    */
   async #claim(instanceId: string, isTaken: boolean): Promise<void> {
     const { redis, keys, instances, tasks, clock, log } = this.#options
@@ -344,8 +344,7 @@ export class ClusterNode {
       this.#retire(lane.instanceId)
       const { instanceId } = lane
       // This node has lost the instance, because its heartbeat was late. It claims the instance again. If another node has claimed it meanwhile, this
-      // node
-      // disconnects its own connection instead.
+      // node disconnects its own connection instead.
       const isFree = answers[index] === 'lost'
       void this.#track(
         isFree
@@ -385,13 +384,14 @@ export class ClusterNode {
     if (!(await redis.seize(instanceId, jobId, token, this.#lifeMs))) return
     const job = await this.queueOf(instanceId).job(jobId)
     const options = { redis, queueKey: keys.queueKey(instanceId), now: () => clock.now(), instanceId }
-    if (job !== undefined)
+    if (job !== undefined) {
       await settleStray(
         job,
         options,
         token,
         'the server that it was connected to has stopped, or lost its connection to Redis',
       )
+    }
   }
 
   async #failWaiting({ instanceId, ids }: Stray): Promise<void> {
@@ -408,8 +408,8 @@ export class ClusterNode {
   }
 
   /**
-   * Drops submissions that were never confirmed, because the node that accepted them died. The client received no answer. If the job exists, it finds no
-   * task and ends.
+   * Drops submissions that were never confirmed, because the node that accepted them died. The client received no answer. If the job exists, it finds
+   * no task and ends.
    */
   async #settleJoining({ ids }: Stray): Promise<void> {
     for (const id of ids) await this.#options.redis.abandon(id, JOIN_MS)

@@ -64,11 +64,10 @@ return 1
 )
 
 /**
- * Accepts a task if there is room. The caller then adds the job and confirms the task (`CONFIRM`). `asked` is the instance that the client named; empty
- * for any instance. `key` is the idempotency key; empty for none.
+ * Accepts a task if there is room. The caller then adds the job and confirms the task (`CONFIRM`). `asked` is the instance that the client named;
+ * empty for any instance. `key` is the idempotency key; empty for none.
  * @returns a code, the id of the task, its instance and its position. `OK`: a new task. `KNOWN`: the key belongs to this earlier task. `JOINING`: the
- * same, but the
- * earlier task is not confirmed yet. `REUSED`: the key belongs to a different task. Other codes say why the task was refused.
+ * same, but the earlier task is not confirmed yet. `REUSED`: the key belongs to a different task. Other codes say why the task was refused.
  */
 export const ACCEPT = script(
   ['own'],
@@ -143,8 +142,7 @@ return 1
 /**
  * Starts a fetched task. With any result except `run`, no command of the task has been started by this call.
  * @returns `run`: start the commands. `joining`: the submission is not confirmed yet. `stale`: the instance has a newer connection. `unlocked`: the
- * token does not
- * hold the lock of the job. `begun`: another token has started the task. `over`: the task has ended. `gone`: the task does not exist.
+ * token does not hold the lock of the job. `begun`: another token has started the task. `over`: the task has ended. `gone`: the task does not exist.
  */
 export const BEGIN = script(
   ['own'],
@@ -259,8 +257,7 @@ return 1
 
 /**
  * Appends events to the log of a running task, and changes its record. Further arguments are fields and their values (`fieldParts` arguments), the
- * sequence
- * numbers of progress reports to delete (`drops` arguments), and the sequence number and message of each new event.
+ * sequence numbers of progress reports to delete (`drops` arguments), and the sequence number and message of each new event.
  * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job
  */
 export const RECORD = script(
@@ -294,10 +291,10 @@ return 'ok'
 )
 
 /**
- * Registers a worker that will connect later. `secret` is the digest of the worker's secret. `most` limits the number of registered workers that are not
- * connected; if more instances than that are connected, their number is the limit.
- * @returns `OK`; `IN_USE` when a worker with this id is connected or was registered just before; `AWAITED` when tasks wait for the worker that used this id; the
- * number of unconnected workers when the limit is reached
+ * Registers a worker that will connect later. `secret` is the digest of the worker's secret. `most` limits the number of registered workers that are
+ * not connected; if more instances than that are connected, their number is the limit.
+ * @returns `OK`; `IN_USE` when a worker with this id is connected or was registered just before; `AWAITED` when tasks wait for the worker that used
+ * this id; the number of unconnected workers when the limit is reached
  */
 export const REGISTER = script(
   ['own'],
@@ -320,9 +317,8 @@ return 'OK'
 /**
  * Renews the heartbeat of a node, its ownership of instances, and the locks of its running jobs. Further arguments are id, epoch and queue of each
  * instance (`instances` triples), and then task, queue and token of each run.
- * @returns one answer for each instance: `ok`, `work` (tasks are waiting), `lost` (no owner), or `taken` (another node has a newer connection); and one
- * answer for
- * each run: `ok`, `lost` (the lock is gone), or `+` followed by the reason to cancel the run
+ * @returns one answer for each instance: `ok`, `work` (tasks are waiting), `lost` (no owner), or `taken` (another node has a newer connection); and
+ * one answer for each run: `ok`, `lost` (the lock is gone), or `+` followed by the reason to cancel the run
  */
 export const RENEW = script(
   ['own'],
@@ -379,7 +375,8 @@ return bull.seize(queue, id, token, lifeMs) and 1 or 0
  * Finds work that no live node takes care of. Also deletes instances that stayed disconnected, and tasks that ended long ago. If another survey ran
  * within
  * `againMs`, returns nothing; with 0, always surveys. `prefix` is the prefix of the queues.
- * @returns three values for each finding: `stalled`, the instance and the job; `awaited`, the instance and its tasks; or `joining`, an empty text and the tasks
+ * @returns three values for each finding: `stalled`, the instance and the job; `awaited`, the instance and its tasks; or `joining`, an empty text and
+ * the tasks
  */
 export const SURVEY = script(
   ['own'],

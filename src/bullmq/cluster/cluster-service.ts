@@ -54,8 +54,8 @@ export function createClusterService(options: ClusterServiceOptions): TaskServic
   const last = new Map<string, Promise<unknown>>()
 
   /**
-   * Stores the record of the task, then adds its job, and then confirms both. After a crash in between, the client has no answer, and the task does not
-   * run.
+   * Stores the record of the task, then adds its job, and then confirms both. After a crash in between, the client has no answer, and the task does
+   * not run.
    */
   async function accept(message: TaskSubmitMessage, idempotencyKey: string | undefined): Promise<Submitted> {
     const read = readSubmission(message)

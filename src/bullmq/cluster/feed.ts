@@ -1,7 +1,6 @@
 /**
- * Reads the events of the cluster from one Redis stream. After an outage of Redis, a node continues after the last event that it has read. If the stream
- * was
- * trimmed meanwhile, `onGap` is called.
+ * Reads the events of the cluster from one Redis stream. After an outage of Redis, a node continues after the last event that it has read. If the
+ * stream was trimmed meanwhile, `onGap` is called.
  */
 import type { Redis } from 'ioredis'
 import { describeFailure } from '../../protocol/outcomes.js'

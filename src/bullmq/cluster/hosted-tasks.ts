@@ -1,5 +1,6 @@
 /**
- * The tasks of a cluster, for a process that is not one of its servers (promises N3 and N7). The process submits and reads tasks; the servers run them.
+ * The tasks of a cluster, for a process that is not one of its servers (promises N3 and N7). The process submits and reads tasks; the servers run
+ * them.
  */
 import type { Redis } from 'ioredis'
 import { systemClock } from '../../clock.js'
@@ -36,8 +37,8 @@ export interface HostedTasksOptions {
 }
 
 /**
- * How often the record of a followed task is read, in ms. An event normally announces the end earlier, but the task may be deleted before that event is
- * read.
+ * How often the record of a followed task is read, in ms. An event normally announces the end earlier, but the task may be deleted before that event
+ * is read.
  */
 const LOOK_MS = 5000
 /** The wait before a failed request to Redis is repeated, in ms. */

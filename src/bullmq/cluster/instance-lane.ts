@@ -1,8 +1,7 @@
 /**
  * Runs the tasks of one instance that is connected to this node, for the time of that connection. It fetches one job at a time from the queue of the
  * instance, and runs it in the local task manager (promise N1). A command starts only after the previous call has settled, or its grace period has
- * passed
- * (promise S5).
+ * passed (promise S5).
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Job } from 'bullmq'

@@ -13,8 +13,7 @@ export interface BackgroundOptions<Mode extends BackgroundMode = BackgroundMode>
   readonly mode: Mode
   /**
    * How long a foreground call waits for its result, in seconds; -1 for no limit. After that it moves to the background. Only with `choice`. Default:
-   * the
-   * host's `backgroundAfterSeconds`.
+   * the host's `backgroundAfterSeconds`.
    */
   readonly afterSeconds?: number
   /** The name that the tasks show as their subagent. Default: the name of the tool. Required for a tool of the AI SDK, because it has no name. */
@@ -33,6 +32,7 @@ export type BackgroundTask = z.output<ReturnType<typeof referenceSchema>>
 
 /** A tool of an MCP server: its definition, as `listTools` of a client returns it, and a function that calls it. */
 export interface McpTool {
+  /** The name of the tool, as `listTools` returns it. */
   readonly name: string
   /** The JSON Schema of the arguments. */
   readonly inputSchema: object

@@ -43,8 +43,9 @@ export function backgroundTool<T, Mode extends BackgroundMode>(
   const [schema, change] = kindOf(given)
   if (mode === 'never') return tool as InBackground<T, Mode>
   const name = options.name ?? given['name']
-  if (!aName.accepts(name))
+  if (!aName.accepts(name)) {
     throw new InvalidInputError('options.name', name, 'a name for the tasks, because the tool has no name')
+  }
   const { owner = parentId === undefined ? host.owner : undefined } = options
   const { inputOf, ...shared } = readLaunchOptions({ ...host, ...defined({ backgroundAfterSeconds }) })
   const timeoutOf = timeoutPolicy(host)

@@ -1,7 +1,6 @@
 /**
  * Runs one tool call as a task. In the foreground, the call returns or throws the same as the tool. In the background, it returns a `BackgroundTask`,
- * and the
- * result is delivered later.
+ * and the result is delivered later.
  */
 import type { RunContext, RunResult } from '../../engine/runner.js'
 import { ToolCallError } from '../../errors.js'
@@ -27,8 +26,7 @@ export interface ToolCall<Result> extends ToolContext {
   readonly outputOf?: (result: Result, input: unknown) => unknown
   /**
    * Makes the result of a background call. `task` is missing if the task was refused or stopped; `text` then says why. With `throws`, the call throws
-   * the
-   * error instead.
+   * the error instead.
    */
   readonly resultOf: (text: string, task?: BackgroundTask) => Result
   readonly throws?: boolean

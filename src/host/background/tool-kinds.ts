@@ -30,8 +30,8 @@ export function aiSdkTool(tool: AiSdkTool, tasks: ToolTasks): object {
 }
 
 /**
- * Wraps a tool of OpenAI Agents. The SDK converts an exception of the tool to a text, unless `errorFunction` is null. The task then completes with that
- * text.
+ * Wraps a tool of OpenAI Agents. The SDK converts an exception of the tool to a text, unless `errorFunction` is null. The task then completes with
+ * that text.
  */
 export const openaiAgentsTool = (tool: { readonly invoke: Method }, tasks: ToolTasks): object => ({
   invoke: (runContext: unknown, text: string, details: { readonly signal?: AbortSignal } = {}) => {
