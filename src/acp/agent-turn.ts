@@ -76,7 +76,7 @@ export interface AgentTurn {
   fail(error: unknown): void
 }
 
-/** Starts a session, sends the goal as prompt, and answers requests until the agent has answered. */
+/** Starts a session, sends the goal as prompt, and answers the agent's requests until the agent has answered the prompt. */
 export function startTurn(turn: TurnSettings, stream: Stream): AgentTurn {
   const { settings, input, context, folder, updates } = turn
   const { command } = settings.program

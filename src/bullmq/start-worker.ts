@@ -180,7 +180,9 @@ export async function startWorker(options: WorkerOptions): Promise<AgentWorker> 
     }
   })
   const stop = (): void => {
-    stopped ??= interruptedError('The worker that ran this task was asked to stop.')
+    stopped ??= interruptedError(
+      'The worker that ran this task was stopped. Launch the task again if its result is still needed.',
+    )
     for (const run of runs.values()) run.abort(stopped)
   }
   let ending: Promise<void> | undefined

@@ -121,7 +121,7 @@ export const interruptedError = (message: string): AgentTasksError => new AgentT
 
 /** The error message of a task whose worker has died. */
 export const WORKER_DIED =
-  'The worker that ran this task ended before the task did. Launch it again if its result is still needed.'
+  'The worker that ran this task ended before the task did. Launch the task again if its result is still needed.'
 
 function read(from: unknown, field: string): unknown {
   try {

@@ -31,7 +31,7 @@ export interface ErrorSource {
   readonly deliveryId?: string
 }
 
-/** Called with each exception of a callback, and with each result that arrived too late. Exceptions of this function are ignored. */
+/** Called with each exception of a callback, and with each result that arrived after its task had ended. Exceptions of this function are ignored. */
 export type OnError = (error: unknown, from: ErrorSource) => void
 
 /**

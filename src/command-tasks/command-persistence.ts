@@ -125,12 +125,12 @@ export class CommandPersistence {
     task.commands.forEach((_, index) => this.#rows.prune('commands', commandRowId(task.id, index)))
   }
 
-  /** Resolves when all changes until now are stored. Rejects with StoreError when they cannot be stored at present. */
+  /** Resolves when all changes until now are stored. Rejects with StoreError when they cannot be stored now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
 
-  /** Notes that a task has changed, or that its command with this index has ended. The change is stored at the end of the tick. */
+  /** Stores a change of a task, or of its command with this index, at the end of the tick. */
   note(task: CommandTask, index?: number): void {
     if (this.#withdrawn.has(task)) return
     if (index === undefined) this.#rows.put('commandTasks', task.id, task)
@@ -180,7 +180,7 @@ export class CommandPersistence {
    * Stores the registration of a worker. If all registrations together would exceed 16 MiB, the list of tools is left out. The worker can send the
    * list again when it connects.
    * @returns true; false, without a change, when 10,000 workers are stored already
-   * @throws StoreError when the registration cannot be stored at present
+   * @throws StoreError when the registration cannot be stored now
    */
   async addWorker(row: StoredInstance): Promise<boolean> {
     if (this.#workerBytes.size >= MAX_WORKERS) return false
@@ -201,7 +201,7 @@ export class CommandPersistence {
     return true
   }
 
-  /** Deletes the registration of a worker that is gone. Does nothing for other instances. */
+  /** Deletes the stored registration of an instance that has ended. Does nothing if the instance was not a remote worker. */
   removeWorker(id: string): void {
     if (!this.#workerBytes.delete(id)) return
     this.#rows.remove('instances', id)

@@ -233,7 +233,7 @@ export class TaskManager {
 
   /**
    * Resolves when every change until now is stored; without a store, at once. Await it before you report to a client that its task was accepted.
-   * @throws StoreError when the changes cannot be stored at present. Submitted tasks are then withdrawn. Other changes are written later.
+   * @throws StoreError when the changes cannot be stored now. Submitted tasks are then withdrawn. Other changes are written later.
    */
   async stored(): Promise<void> {
     await this.persistence?.stored()

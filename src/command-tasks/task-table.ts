@@ -14,7 +14,7 @@ export interface TaskTableOptions {
   readonly onForgotten: (task: CommandTask) => void
 }
 
-/** The interval at which old tasks are dropped, in ms. */
+/** The minimum and maximum interval at which old tasks are dropped, in ms. Between them, the interval is `retentionMs`. */
 const SWEEP_MS = { least: 1000, most: 3_600_000 } as const
 
 export class TaskTable implements TaskBudget {

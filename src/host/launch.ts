@@ -97,7 +97,7 @@ function knownNames(name: unknown, names: readonly string[]): string {
   return `one of ${cutText(names.join(', '), NAMES_CHARS)}${nearest === undefined ? '' : `; did you mean ${nearest}?`}`
 }
 
-/** Adds to an error for a full task limit what the caller can do. Returns other errors unchanged, such as that for a full queue. */
+/** Adds to the error of a launch that found no free slot what the caller can do. Returns any other error unchanged, also that of a full queue. */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof TaskLimitError) || error.message !== limitReason(error.maxAsyncTasks)) return error
   return new TaskLimitError(error.maxAsyncTasks, undefined, 'task', REMEDY)

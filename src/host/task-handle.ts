@@ -40,7 +40,7 @@ export interface TaskHandle<Output = OutputObject> extends AsyncIterable<TaskHan
   readonly result: Promise<Output>
   /**
    * The id of the delivery to your code, after `result` has settled. With a store, write this id to your transcript together with what you do with
-   * the result: after a crash, `wasDelivered` is asked for it. Undefined without a store, and if a message delivers the result.
+   * the result. After a crash, the next process calls `wasDelivered` with this id. Undefined without a store, and if a message delivers the result.
    */
   readonly deliveryId: string | undefined
   /** The current record of the task, as a frozen snapshot. It stays available after the manager has removed the record. */

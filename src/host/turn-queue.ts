@@ -16,8 +16,8 @@ const takeOptionTypes: OptionTypes<TakeTurnOptions> = {
 
 /**
  * Runs one turn: sends `text` to the agent and returns its answer. `signal` aborts when the turn is cancelled or `dispose` is called. If the turn
- * delivers results, `delivery` is present: write its `deliveryId` to your transcript together with the text, because `wasDelivered` is asked for it
- * after a crash.
+ * delivers results, `delivery` is present. Write its `deliveryId` to your transcript together with the text: after a crash, the next process calls
+ * `wasDelivered` with this id.
  */
 export type Respond<Answer> = (
   text: string,

@@ -126,7 +126,7 @@ export function websocketInstance(options: WebSocketInstanceOptions): WebSocketI
             callIds,
             createDelay(clock, cancelGraceMs, { name: `grace of the cancelled calls of ${id}` }),
           )
-    // Ends earlier waits. Callers of `freed` then wait for the new calls.
+    // Ends the previous wait. A waiting command then calls `freed` again, and waits for the calls in `callIds`.
     before?.end()
     for (const callId of callIds) send(socket, { type: 'tool_cancel', callId })
   }

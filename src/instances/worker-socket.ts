@@ -87,10 +87,10 @@ export interface WorkerConnection {
 
 /** Workers that several servers share. A worker may register at one server and connect to another. */
 export interface SharedWorkers {
-  /** Called with each `hello`, before the instance is looked up in this process. Rejects when the look-up is impossible at present. */
+  /** Called with each `hello`, before the instance is looked up in this process. Rejects when the look-up is impossible now. */
   find(instanceId: string, secret: string): Promise<void>
   /**
-   * Called when a worker has connected. Resolves when the other servers know this, or after a time limit. Only then the worker receives `welcome`.
+   * Called when a worker has connected. Resolves when the other servers know this, or after a time limit. The worker receives `welcome` after that.
    * Never rejects.
    */
   announced(instanceId: string): Promise<void>
@@ -155,7 +155,7 @@ export function acceptWorker(
   function tryAgain(): void {
     isClosed = true
     helloTimeout.cancel()
-    socket.close(WORKER_CLOSE.goingAway, 'The server cannot look up this instance at present. Connect again later.')
+    socket.close(WORKER_CLOSE.goingAway, 'The server cannot look up this instance now. Connect again later.')
   }
 
   function admit({ instanceId, secret, tools, calls }: Hello, to: WorkerSocket): void {

@@ -343,8 +343,8 @@ export class ClusterNode {
       if (['ok', 'work'].includes(answers[index] ?? '') || this.#lanes.get(lane.instanceId) !== lane) continue
       this.#retire(lane.instanceId)
       const { instanceId } = lane
-      // This node has lost the instance, because its heartbeat was late. It claims the instance again. If another node has claimed it meanwhile, this
-      // node disconnects its own connection instead.
+      // This node has lost the instance, because its heartbeat was late. If no other node owns the instance now, this node claims it again. Otherwise
+      // this node closes its own connection to the instance.
       const isFree = answers[index] === 'lost'
       void this.#track(
         isFree

@@ -222,7 +222,7 @@ export class HostedTasks implements ClusterTasks {
     return parts
   }
 
-  /** Opens the connections like `#open`, but tries again until Redis answers. Rejects only after `close`, or when Redis is unusable. */
+  /** Opens the connections like `#open`, but tries again until Redis answers. Rejects only after `close`, or with `REDIS_UNUSABLE`. */
   async #openAtLast(): Promise<Parts> {
     for (;;) {
       try {

@@ -12,8 +12,8 @@ export interface BackgroundOptions<Mode extends BackgroundMode = BackgroundMode>
   /** `never`: the tool stays unchanged. `choice`: the model decides for each call with `run_in_background`. `always`: every call returns at once. */
   readonly mode: Mode
   /**
-   * How long a foreground call waits for its result, in seconds; -1 for no limit. After that it moves to the background. Only with `choice`. Default:
-   * the host's `backgroundAfterSeconds`.
+   * How long a foreground call waits for its result, in seconds; -1 for no limit. After that the call returns, and its task continues in the
+   * background. Only with `choice`. Default: the host's `backgroundAfterSeconds`.
    */
   readonly afterSeconds?: number
   /** The name that the tasks show as their subagent. Default: the name of the tool. Required for a tool of the AI SDK, because it has no name. */

@@ -222,7 +222,7 @@ describe('a worker that other servers know', () => {
     found.reject(new Error('Redis is away'))
     await greeted
     expect(worker.close.mock.calls).toEqual([
-      [WORKER_CLOSE.goingAway, 'The server cannot look up this instance at present. Connect again later.'],
+      [WORKER_CLOSE.goingAway, 'The server cannot look up this instance now. Connect again later.'],
     ])
     void worker.say({ type: 'ping' })
     expect(worker.types).toEqual([])

@@ -81,7 +81,10 @@ describe('a result', () => {
       ;(await held()).finish(result)
       expect(await client.skipTo('task_complete')).toMatchObject({
         status: 'failed',
-        error: { code: 'RESULT_TOO_LARGE', message: 'The result has more than 16777216 bytes of JSON.' },
+        error: {
+          code: 'RESULT_TOO_LARGE',
+          message: 'The result has more than 16777216 bytes of JSON, which is the maximum for one command.',
+        },
         results: [{ status: 'error' }, { status: 'skipped' }],
       })
       await client.close()
