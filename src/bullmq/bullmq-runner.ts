@@ -1,4 +1,4 @@
-/** A runner that sends its tasks to workers on other machines. */
+/** A runner that sends tasks to workers, which may run on other machines. */
 import type { OutputRunner } from '../engine/runner.js'
 import { aBoolean, aName, checkOptions, numberFrom, required, type OptionTypes } from '../protocol/option-checks.js'
 import { redisAccessTypes, toRedisAddress, type RedisAccess } from './connection.js'

@@ -43,7 +43,7 @@ export const redisAccessTypes: OptionTypes<RedisAccess> = {
 /** A checked address of Redis. */
 export interface RedisAddress {
   readonly options: RedisOptions
-  /** Host and port, or the path of the socket, without the password. */
+  /** Host and port, the path of the Unix socket, or the name of the sentinel group. Never contains the password. */
   readonly name: string
 }
 

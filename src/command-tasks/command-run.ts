@@ -79,7 +79,7 @@ export class CommandRun {
     return this.#run?.settled ?? Promise.resolve()
   }
 
-  /** Fails the command because its time limit has passed. */
+  /** Fails the command, because its time limit has passed. */
   timeOut(): void {
     this.task.fail(this.#index, {
       code: 'COMMAND_TIMEOUT',

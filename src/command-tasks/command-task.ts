@@ -25,7 +25,7 @@ export interface SubmitRequest {
 export interface CommandTaskOrigin {
   /** The number of the task in the order of submission, from 1. */
   readonly place: number
-  /** The id of the instance that runs it. */
+  /** The id of the instance that runs the task. */
   readonly instanceId: string
   /** The connection of the instance at submission, because another instance may use the same id later. Undefined for a task of an earlier process. */
   readonly instance?: InstanceEntry | undefined

@@ -105,7 +105,7 @@ export class Lane implements LaneHost, CommandRunListener {
     this.wake()
   }
 
-  /** Fails the tasks of an earlier process whose instance did not come back. */
+  /** Fails the tasks of an earlier process that wait for the instance, because it has not connected in time. */
   abandonWaiting(message: string): void {
     this.#end((task) => task.instance === undefined, message)
   }

@@ -528,7 +528,7 @@ export class TaskManager {
     if (instance !== undefined) this.#lanes.adopt(instance)
   }
 
-  /** Takes over what an earlier process has stored. */
+  /** Takes over the tasks that an earlier process has stored. */
   #recover(rows: readonly RestoredTask[], clock: Clock, instanceGraceMs: number): CommandRecovery {
     const { queued, interrupted } = recoverTasks(rows, {
       clock,

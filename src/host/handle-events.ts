@@ -25,7 +25,7 @@ const OVER = { done: true, value: undefined } as const
 
 type Step = IteratorResult<TaskHandleEvent, undefined>
 
-/** Iterates over the current state of a task and its later events, until it ends. */
+/** Iterates over the events of a task until it ends. The first events describe the current state of the task. */
 export function eventsOf(registry: RegistryReads, entry: TaskEntry): AsyncIterator<TaskHandleEvent, undefined> {
   const reader = new EventReader(registry, entry)
   let stopWaiting = (): void => undefined

@@ -59,7 +59,9 @@ interface QueuedTurn<Answer> {
 }
 
 /**
- * Serialises the turns of the user and the turns for results. Without it, they can overlap even if a flag says whether the agent is busy:
+ * Runs the turns of an agent one after the other: the turns of the user, and the turns that deliver results.
+ *
+ * Without `createTurns`, turns can overlap, even if a flag says whether the agent is busy:
  *
  * ```ts
  * let isBusy = false
@@ -72,9 +74,9 @@ interface QueuedTurn<Answer> {
  * createAgentTasks({ isAgentBusy: () => isBusy, triggerAgentTurn: takeTurn })
  * ```
  *
- * A result starts a turn while the agent is idle, and the user writes before the model has answered. Both turns read the same `messages`, and the
- * later one to end overwrites the messages of the other. The first one to end sets `isBusy` to false, so that a third turn starts next to the second.
- * A turn that throws leaves `isBusy` true, and no result is ever delivered. With `createTurns` the user's turn waits:
+ * For example, a result starts a turn, and the user writes before the model has answered. Both turns then read the same `messages`, and the turn that
+ * ends later overwrites the messages of the other turn. The turn that ends first sets `isBusy` to false, so a third turn can start while the second
+ * is still running. If a turn throws, `isBusy` stays true, and no result is delivered any more. With `createTurns`, the turn of the user waits:
  *
  * ```ts
  * const turns = createTurns(async (text, signal) => {
@@ -85,7 +87,7 @@ interface QueuedTurn<Answer> {
  * await turns.take('hello')
  * ```
  *
- * @param respond takes one turn. The next one begins when its promise has settled
+ * @param respond runs one turn. The next turn begins when the promise of `respond` has settled
  * @throws InvalidInputError when `respond` is not a function
  */
 export function createTurns<Answer>(respond: Respond<Answer>): AgentTurns<Answer> {

@@ -36,7 +36,7 @@ export function createClusterHub({ source, read, onError }: ClusterHubOptions): 
     },
     catchUpAll: () => members.forEach((catchUp) => catchUp()),
     join: (deliver, maxSubscriptions, onMissed = () => undefined) => {
-      /** Live events of tasks whose older events are being read. */
+      /** Live events that wait while older events of the same task are being read from Redis. */
       const waiting = new Map<string, TaskEvent[]>()
       /** The sequence number of the last delivered event, for running tasks and for the most recently ended ones. */
       const seen = new Map<string, number>()
