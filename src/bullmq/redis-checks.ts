@@ -9,7 +9,7 @@ export interface RedisFinding {
   readonly check: 'access' | 'version' | 'maxmemory-policy' | 'appendonly' | 'appendfsync'
   /** `lossy`: accepted tasks can be lost, as `detail` explains. `note`: for information. `unusable`: this package cannot use the Redis. */
   readonly state: 'ok' | 'note' | 'lossy' | 'unusable'
-  /** The result as a sentence, or only the value when it is fine. */
+  /** The result as a sentence. If `state` is `ok`, only the version or the value of the setting. */
   readonly detail: string
 }
 

@@ -214,8 +214,9 @@ export class CommandTask {
   #keep(result: unknown): string | undefined {
     const { maxResultBytes, maxTaskBytes, maxBytes } = this.#host.budget.limits
     const bytes = resultBytes(result, maxResultBytes)
-    if (bytes > maxResultBytes)
+    if (bytes > maxResultBytes) {
       return `The result has more than ${maxResultBytes} bytes of JSON, which is the maximum for one command.`
+    }
     if (this.#bytes + bytes > maxTaskBytes) {
       return `The result has ${bytes} bytes of JSON. With this result, the task would hold more than ${maxTaskBytes} bytes.`
     }

@@ -5,8 +5,7 @@ import type { PastTask } from '../store/history/task-history.js'
 
 /**
  * The maximum size of a task in the history, in bytes of JSON (256 KiB). A larger task is stored without results, arguments and metadata, and with at
- * most
- * 100 commands.
+ * most 100 commands.
  */
 const MAX_BYTES = 256 * 1024
 

@@ -83,8 +83,7 @@ export interface AgentTasksOptions<
   readonly maxMessageChars?: number
   /**
    * How long a turn may take to accept the results in its reminder, in ms, or Infinity. After that the results are delivered again, and `onError` is
-   * called. Default
-   * 1800000 (30 minutes).
+   * called. Default 1800000 (30 minutes).
    */
   readonly turnTimeoutMs?: number
   /**

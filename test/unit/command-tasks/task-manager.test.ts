@@ -1064,7 +1064,7 @@ describe('an instance manager', () => {
     await host.settle()
     const disposed = host.tasks.dispose()
     await host.settle()
-    expect(another).toThrow(/two commands of an instance at once/)
+    expect(another).toThrow(/two commands of one instance at the same time/)
     host.call('a').finish()
     await disposed
     const next = another()
