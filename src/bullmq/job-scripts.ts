@@ -117,8 +117,14 @@ return bull.keep(queue, id, token, lockMs) and 1 or 0
  *
  * `after` is the last entry of the stream `up` that the host has read. `host` is the host's channel; empty for the host that sent the job. `seen` is the
  * total of spent amounts that the host has counted, as JSON; empty when the total has not changed.
- * @returns seven values: the state of the job, its output or its error, details of the failure as JSON, new entries of `up`, open questions (number,
- * text, number, text, …), the spent amounts of the run, and the last stored `seen`; only the state when the job does not exist
+ * @returns only the state of the job if the job does not exist. Otherwise seven values:
+ * - the state of the job
+ * - its output or its error
+ * - details of the error, as JSON
+ * - new entries of `up`
+ * - open questions: number, text, number, text, …
+ * - the spent amounts of the run
+ * - the last stored `seen`
  */
 export const LOOK = script(
   ['agent', 'up'],

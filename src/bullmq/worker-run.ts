@@ -21,7 +21,7 @@ import { runScript } from './script.js'
 import { pause } from './timing.js'
 import { interruptedError, parseOrUndefined, toReturnValue, writeFailure, type JobData } from './wire.js'
 
-/** The limit for output that the worker has not written yet, and for output in Redis that the host has not read yet, in bytes (1 MiB each). */
+/** The limit for unwritten output in the worker, and for unread output in Redis, in bytes (1 MiB each). */
 const MAX_UP_BYTES = 1024 * 1024
 
 /** The maximum size of one write, in bytes (256 KiB). */

@@ -259,7 +259,7 @@ function wire(options: AgentTasksOptions): AgentTasks {
   const turns = new Turns(manager, reminders, { owner, timeoutMs })
   const getAsyncTaskManager = (): AsyncTaskManager => manager
   const maxDelayMs = options.maxDelayMs ?? DEFAULT_MAX_DELAY_MS
-  /** Wraps the tools of an owner, so that their results also contain the results and questions of tasks that the owner has not received for longer than `maxDelayMs`. */
+  /** Wraps the tools of an owner. If a result or question has waited for the owner longer than `maxDelayMs`, the next tool result includes it. */
   const addOverdue = <Tools extends AgentTools>(tools: Tools, of: string): Tools =>
     Object.fromEntries(
       Object.entries(tools).map(([name, tool]) => [

@@ -256,8 +256,10 @@ return 1
 )
 
 /**
- * Appends events to the log of a running task, and changes its record. Further arguments are fields and their values (`fieldParts` arguments), the
- * sequence numbers of progress reports to delete (`drops` arguments), and the sequence number and message of each new event.
+ * Appends events to the log of a running task, and changes its record. These arguments follow the named ones:
+ * - fields of the record, each with its value (`fieldParts` arguments)
+ * - the sequence numbers of progress reports to delete (`drops` arguments)
+ * - new events, each with its sequence number and its message
  * @returns `ok`; `over` when the task has ended; `stale` when the token does not hold the lock of the job
  */
 export const RECORD = script(
