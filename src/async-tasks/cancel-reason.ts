@@ -1,4 +1,4 @@
-/** The reason of a cancellation, as text for the record and as the abort reason for the run. */
+/** Converts the reason of a cancellation: to text for the record of the task, and to the abort reason of the signal that its run receives. */
 import { cutText } from '../text/cut-text.js'
 import type { CancelOptions } from '../protocol/async-tasks.js'
 import { messageOf } from '../protocol/outcomes.js'
@@ -10,34 +10,34 @@ const MAX_REASON_CHARS = 1000
 /** The maximum length of a reason in a line of a list, in characters. */
 const SHOWN_REASON_CHARS = 60
 
-/** Returns the options of a cancellation. A text is its reason. */
+/** Converts the argument of a cancellation to options. A string becomes the reason. */
 export const toCancelOptions = (options: CancelOptions | string): CancelOptions =>
   typeof options === 'string' ? { reason: options } : options
 
-/** The reason for the record; undefined if it contains no words. */
+/** Shortens a reason for the record of a task. Returns undefined for a reason without words. */
 export function toCancelReason(reason: string | undefined): string | undefined {
   return reason === undefined || reason.trim() === '' ? undefined : cutText(reason, MAX_REASON_CHARS)
 }
 
-/** The reason of an aborted signal, if it is text or an error with a message other than the platform's default. */
+/** Returns why a signal was aborted, in words. Returns undefined if the signal has only the platform's default reason, which says nothing. */
 export function reasonOfAbort(signal: AbortSignal): string | undefined {
   const given = readReason(signal)
   const text = typeof given === 'string' ? given : messageOf(given)
   return text === defaultMessage() ? undefined : toCancelReason(text)
 }
 
-/** The abort reason for a run; undefined to use the platform's default. */
+/** Returns the abort reason for the signal of a run; undefined to use the platform's default. */
 export function toAbortReason(reason: string | undefined): DOMException | undefined {
   return reason === undefined ? undefined : new DOMException(reason, 'AbortError')
 }
 
-/** The reason in one line, to follow the status; `''` if there is none. */
+/** Returns the reason as text to append to a status, such as `, because: no longer needed`; `''` if there is none. */
 export function cancelNote({ cancelReason }: { readonly cancelReason?: string | undefined }): string {
   if (cancelReason === undefined) return ''
   return `, because: ${previewText(cancelReason.trim().replace(/\s+/g, ' '), SHOWN_REASON_CHARS)}`
 }
 
-/** The cancellation as a sentence, with its reason if there is one. */
+/** Describes a cancellation in a sentence, with its reason if there is one. */
 export function cancellationText(
   what: string,
   { cancelReason }: { readonly cancelReason?: string | undefined },
@@ -45,7 +45,7 @@ export function cancellationText(
   return cancelReason === undefined ? `${what} was cancelled.` : `${what} was cancelled, because: ${cancelReason}`
 }
 
-/** A registered controller may be any object with a signal. */
+/** The host may register any object as a controller, so reading the reason of its signal may throw. */
 function readReason(signal: AbortSignal): unknown {
   try {
     return signal.reason

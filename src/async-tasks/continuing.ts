@@ -1,6 +1,6 @@
 /**
- * Continues an ended task with a new task of the same subagent and owner. The new run receives the result of the ended one (`context.previous`). A
- * task, or a session of a subagent, is continued by one task at a time, and only after the earlier run has ended.
+ * Continues an ended task with a new task of the same subagent and owner. The new run receives the result of the ended task (`context.previous`).
+ * Only one task at a time may continue a task or a session of a subagent, and only after the earlier run has ended.
  */
 import { runOfOwner } from '../../machines/families.js'
 import type { ActiveTaskInfo, AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
@@ -61,7 +61,7 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
 
 type Launching = (owner: string, launch: () => ActiveTaskInfo) => ActiveTaskInfo
 
-/** Launches continuations. An MCP server counts them for their client. */
+/** The function that launches a continuation. An MCP server replaces it, to count continuations among the launches of its client. */
 export const continuing = (): Feature & { launching: Launching } => ({ launching: (_owner, launch) => launch() })
 
 const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
@@ -74,7 +74,7 @@ const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
 function find(registry: TaskRegistry, task: string | SettledTaskInfo): { record: AsyncTaskInfo; kept?: TaskEntry } {
   const past = typeof task === 'string' ? undefined : parseInput(restorableRecordSchema(), task, 'task')
   const kept = registry.history.get(past?.id ?? (task as string))
-  // Another task may have the id of a past one.
+  // The store may hold a past task with the same id as a kept one. Their launch times distinguish them.
   if (kept !== undefined && (past?.launchedAt ?? kept.record.launchedAt) === kept.record.launchedAt) {
     return { record: kept.record, kept }
   }

@@ -8,7 +8,7 @@ import type { TaskRegistry } from './registry.js'
 export type DetachResult = { readonly detached: true } | { readonly detached: false; readonly reason: string }
 
 /**
- * Moves a task to the background. The call that waits for it returns, and the task takes a slot like a background launch.
+ * Moves a task to the background. The call that waits for it returns, and the task takes a slot like a task launched in the background.
  * @throws TaskLimitError if no slot is free; the task stays in the foreground then
  */
 export function detachTask(registry: TaskRegistry, id: string): DetachResult {
@@ -29,7 +29,7 @@ export function detachTask(registry: TaskRegistry, id: string): DetachResult {
   }
 }
 
-/** Moves an active task to the background, even above the limit, because its call no longer waits. */
+/** Moves an active task to the background even if no slot is free, because the call that launched it no longer waits for it. */
 export function leaveInBackground({ registry }: { readonly registry: TaskRegistry }, id: string): void {
   const entry = registry.history.get(id)
   if (entry?.record.isForeground === true) registry.ask({ type: 'task.detach', entry, mayExceed: true })

@@ -24,7 +24,7 @@ import { taskEvents } from './task-events.js'
 import { taskWatchers } from './task-watchers.js'
 import { wrappingUp } from './limits/wrap-up.js'
 
-/** Waits end first. Then the questions of a task are withdrawn, before the host's handlers of its end run. */
+/** The order matters for the first two: waits for a task end first. Then its questions are withdrawn, before handlers of the host run (`taskEvents`). */
 export const features: readonly FeatureMaker<TaskRegistry, Feature>[] = [
   taskWatchers,
   questionWithdrawal,

@@ -1,10 +1,10 @@
-/** Validates the manager that a host's function returns. Untyped hosts may return any value. */
+/** Validates what `getAsyncTaskManager` of a host returns. A host without types may return any value. */
 import { InvalidInputError } from '../errors.js'
 import { AsyncTaskManager } from './manager.js'
 
 /**
- * Returns the result of `getAsyncTaskManager`.
- * @throws InvalidInputError unless it is a manager
+ * Returns the manager.
+ * @throws InvalidInputError if `getAsyncTaskManager` returns anything else
  */
 export function givenManager(options: { readonly getAsyncTaskManager: () => AsyncTaskManager }): AsyncTaskManager {
   const manager: unknown = options.getAsyncTaskManager()

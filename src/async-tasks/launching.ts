@@ -1,4 +1,4 @@
-/** Admits tasks that the caller runs, and tasks whose runs it starts. */
+/** Registers new tasks: those that the caller runs itself (`register`), and those whose runs the manager starts (`launch`). */
 import { holdsSlot } from '../../machines/task-status.js'
 import type { z } from 'zod'
 import type { ActiveTaskInfo, RunningTaskInfo, TaskAdmission } from '../../machines/records.js'
@@ -41,13 +41,13 @@ import { startPlanned, startRun, startStored, type RunHost } from './runs.js'
 type LaunchFields = z.output<ReturnType<typeof launchInputSchema>>
 type RegisterFields = z.output<ReturnType<typeof registerTaskInputSchema>>
 
-/** An admitted task, and its record at that time. */
+/** A registered task, and its record at the time of registration. */
 interface Admitted {
   readonly entry: TaskEntry
   readonly registered: ActiveTaskInfo
 }
 
-/** The part of a manager that launches use. */
+/** The part of the manager that launches use. */
 interface LaunchingManager extends FamilyHost {
   createTaskId(subagentName: string): string
 }
@@ -81,12 +81,14 @@ export class Launcher implements RunHost {
     registry.use(() => ({ start: (entry) => startPlanned(this, entry) }))
   }
 
-  /** Refuses all further tasks, because the manager is being disposed. */
+  /** Refuses all further launches and registrations, because the manager is being disposed. */
   close(): void {
     this.#isClosed = true
   }
 
-  /** Registers a task that the caller runs. Its record says running, even if its controller was aborted before. */
+  /**
+   * Registers a task that the caller runs. The returned record has the status `running`, even if an aborted controller has cancelled the task already.
+   */
   register(fields: RegisterFields, reservationId: string | undefined): RunningTaskInfo {
     const admission = this.#toAdmission(fields, fields.id, fields.abortController)
     const { entry, registered } = this.#admit(admission, false, reservationId)
@@ -116,12 +118,12 @@ export class Launcher implements RunHost {
     const after = afterOf(input)
     const { concurrencyKey } = input
     const definition = toFlatRunner(runner, 'runner')
-    // A continuation has no context: it gets a message and the earlier task.
+    // A continuation receives a message and the earlier task, so the schema of the params does not apply to it.
     const params = previous === undefined ? checkedParams(definition, copied) : copied
     if (definition.durable === true && registry.persistence === undefined) {
       throw new InvalidInputError('runner.durable', true, 'false for a manager without a store')
     }
-    // A paused task waits even if launches at the limit are refused.
+    // While the owner is paused, its tasks are queued even if `whenFull` is `refuse`.
     const isPaused = parent === undefined && registry.pauses.concern(input.owner ?? DEFAULT_OWNER)
     const needs = needsOf(registry, input, definition)
     const alwaysWaits = isPaused || after !== undefined || needs !== undefined
@@ -178,8 +180,8 @@ export class Launcher implements RunHost {
   }
 
   /**
-   * The runner of a subagent.
-   * @throws InvalidInputError
+   * Returns the runner of a subagent.
+   * @throws InvalidInputError if `findRunner` does not know the subagent
    */
   knownRunner(subagentName: string, field: string, orElse = ''): Runner {
     const found = this.#findRunner?.(subagentName)
@@ -187,7 +189,7 @@ export class Launcher implements RunHost {
     throw new InvalidInputError(field, subagentName, `a subagent that findRunner knows${orElse}`)
   }
 
-  /** @param runner default: that of the subagent */
+  /** @param runner default: the runner of the subagent in `input` */
   launchChild(parent: TaskEntry, input: ChildTaskInput, runner: Runner = this.#runnerOf(input)): ActiveTaskInfo {
     return this.launch(parseInput(childTaskInputSchema(), input, 'input'), runner, undefined, parent)
   }
@@ -196,14 +198,14 @@ export class Launcher implements RunHost {
     return childrenOf(this.#manager, parent, run)
   }
 
-  /** Continues a run of an earlier process, or starts the next one once its beginning is stored. */
+  /** Continues a run that an earlier process has started, or starts the next run of its task once that start is stored. */
   goOn(entry: TaskEntry, start: RunStart): void {
     this.link(entry)
     if (start.isResumed === true) startRun(this, entry, start)
     else this.registry.persistence?.after({ onStored: () => startStored(this, entry, start) })
   }
 
-  /** Makes an abort of a task's controller cancel the task. */
+  /** Makes an abort of the controller of a task cancel the task. */
   link(entry: TaskEntry): void {
     const { abortController } = entry.record
     if (abortController !== undefined) listen(this.registry, abortController).link(entry)
@@ -250,7 +252,7 @@ export class Launcher implements RunHost {
     const { kind } = fields
     return {
       id,
-      // One line, because it is part of lines in lists and in instructions for a model.
+      // Lists and instructions for a model contain the name in one line, so it must have no line breaks.
       subagentName: toOneLine(fields.subagentName),
       goalPrompt: fields.goalPrompt,
       owner: fields.owner ?? DEFAULT_OWNER,
@@ -266,11 +268,15 @@ export class Launcher implements RunHost {
 }
 
 /**
- * The tasks that a launch waits for.
- * @throws InvalidInputError for a foreground launch
+ * Returns the ids of the tasks that a launch waits for; undefined if there are none.
+ * @throws InvalidInputError for a foreground launch, because its caller would wait for the other tasks too
  */
 function afterOf({ after = [], isForeground }: LaunchFields): readonly string[] | undefined {
   if (after.length === 0) return undefined
   if (isForeground !== true) return after
-  throw new InvalidInputError('input.after', after, 'nothing for a task that its caller waits for (isForeground)')
+  throw new InvalidInputError(
+    'input.after',
+    after,
+    'nothing for a foreground task (isForeground), because its caller would also wait for these tasks',
+  )
 }

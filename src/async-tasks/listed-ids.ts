@@ -1,4 +1,7 @@
-/** The short ids that were displayed. Each refers to the same task while its record is kept, even if similar ids are added later. */
+/**
+ * Remembers the short ids that were displayed to a model or person. A short id refers to the same task while its record is kept, even if a later task
+ * has a similar id.
+ */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
@@ -6,12 +9,12 @@ export class ListedIds implements Feature {
   readonly #idOf = new Map<string, string>()
   readonly #shortOf = new Map<string, string>()
 
-  /** The displayed short id of a task; undefined if there is none. */
+  /** Returns the short id with which a task was displayed; undefined if it was not displayed. */
   shortOf(id: string): string | undefined {
     return this.#shortOf.get(id)
   }
 
-  /** Finds a task by a short id that was displayed. */
+  /** Returns the id of the task that was displayed with this short id. */
   idOf(short: string): string | undefined {
     return this.#idOf.get(short)
   }
@@ -34,5 +37,4 @@ export class ListedIds implements Feature {
   }
 }
 
-/** The displayed short ids of a registry. */
 export const listedIds = (): ListedIds => new ListedIds()

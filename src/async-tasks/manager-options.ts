@@ -39,20 +39,22 @@ export interface AsyncTaskManagerOptions {
    * How many commands (tasks of the kind `command`) may run at once, in addition to `maxAsyncTasks`: an integer >= 0, or -1 for no limit. Default 5.
    */
   readonly maxCommands?: number
-  /** Whether the owner is also notified of a cancelled task. Default false. */
+  /** Whether the owner also receives a message about a cancelled task. Default false. */
   readonly notifyCancelled?: boolean
   /** How long an aborted run may take to stop, in ms. After that its slot is free, and an overdue task fails. Default 5000. */
   readonly graceMs?: number
-  /** How many tasks launched by runs may run at once at each depth. They do not count toward `maxAsyncTasks`. -1 for no limit. Default 20. */
+  /**
+   * How many tasks launched by runs may run at once at each depth of launches. They do not count toward `maxAsyncTasks`. -1 for no limit. Default 20.
+   */
   readonly maxChildTasks?: number
   /**
    * How many foreground tasks (synchronous tool calls) may run at once, not counting those launched by runs. They do not count toward
-   * `maxAsyncTasks`. Further ones are refused. -1 (default) for no limit.
+   * `maxAsyncTasks`. A launch beyond the limit is refused. -1 (the default) for no limit.
    */
   readonly maxForegroundTasks?: number
-  /** The maximum depth of launches by runs: 0 for none, 1 for children that launch nothing. Default 3. */
+  /** How deep launches by runs may be nested: 0 for no launches by runs, 1 for children that launch nothing themselves. Default 3. */
   readonly maxFamilyDepth?: number
-  /** How many tasks of one run may be active or owed to it. Default 20. */
+  /** How many tasks launched by one run may be active, or ended with a result that the run has not taken yet. Default 20. */
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
@@ -62,49 +64,52 @@ export interface AsyncTaskManagerOptions {
   readonly queue?: QueueOptions
   /** Limits of schedules. */
   readonly schedules?: ScheduleOptions
-  /** What monitors may read (`monitor`), and how many are allowed. Default: tasks, but no files. */
+  /** Which files monitors (`monitor`) may read, and how many monitors are allowed. Default: they read the output of tasks, but no files. */
   readonly monitors?: MonitorLimits
   /** How many tasks with the same `concurrencyKey` may run at once, by key: integers >= 1. Default 1 for each key. */
   readonly limits?: Readonly<Record<string, number>>
-  /** Provides all timers and timestamps. Default: the platform's. */
+  /** Provides all timers and timestamps. Default: those of the platform. */
   readonly clock?: Clock
-  /** Creates ids. `prefix` is a subagent's name, `delivery`, `wait`, `reservation` or `schedule`. It must not return an id twice. */
+  /**
+   * Creates ids. `prefix` is the name of a subagent, or says what the id is for, such as `delivery`, `reservation` or `schedule`. The function must
+   * not return the same id twice.
+   */
   readonly createId?: (prefix: string) => string
   /** Starts the runs. Default: in this process. */
   readonly engine?: Engine
-  /** Called with exceptions of the host's callbacks and with results that arrived too late. Default: `console.error`. */
+  /** Called with exceptions of the host's callbacks, and with results that arrive after their task has ended. Default: `console.error`. */
   readonly onError?: OnError
-  /** Called with XState's inspection events, each after its transition. Default: none. */
+  /** Called with the inspection events of XState, after the transition to which they belong. Default: none. */
   readonly inspect?: Inspect | undefined
   /** Keeps tasks and undelivered results beyond the end of the process. The manager opens and closes the store. Default: none. */
   readonly store?: Store
   /**
-   * Called after a restart for each message that was sent: whether it is in the host's transcript. Without an answer the results of the message are
-   * delivered again, marked with `isRepeat`.
+   * Called after a restart for each message that an earlier process has sent. It returns whether the host's transcript contains the message. Without
+   * an answer, the results in the message are delivered again, marked with `isRepeat`.
    */
   readonly wasDelivered?: WasDelivered
   /**
-   * Finds the runner of a subagent after a restart. Tasks whose programs survived (`processRunner({ survivesHost: true })`) continue, and tasks whose
-   * `retry` allows it are run again. Default: these tasks have failed.
+   * Finds the runner of a subagent after a restart. With it, tasks whose programs survived (`processRunner({ survivesHost: true })`) continue, and
+   * tasks whose `retry` allows it are run again. Default: none, and such tasks have failed.
    */
   readonly findRunner?: FindRunner
   /** Traces the runs and counts the tasks (`agent-tasks/telemetry`). Default: none. */
   readonly telemetry?: Telemetry
-  /** Machines that replace the default ones, such as the result of `asyncTaskMachine.provide`. They receive the same input. */
+  /** State machines that replace the default ones, such as the result of `asyncTaskMachine.provide`. They receive the same input. */
   readonly machines?: { readonly task?: AsyncTaskMachine }
 }
 
 /** Limits of the queue for slots. */
 export interface QueueOptions {
-  /** The maximum of waiting tasks. Default 100. */
+  /** The maximum number of waiting tasks. Default 100. */
   readonly max?: number
-  /** The maximum held for them, in bytes of JSON: their goals and parameters. Default 16 MiB. */
+  /** The maximum total size of the goals and parameters of waiting tasks, in bytes of JSON. Default 16 MiB. */
   readonly maxBytes?: number
   /** How long a task may wait for a slot, in ms. After that it fails with `QUEUE_TIMEOUT`. Default: no limit. */
   readonly maxWaitMs?: number
   /**
-   * How long a task waits until its priority rises by one, in ms; -1 for never. A task that has waited ten times as long for several limits reserves
-   * slots that become free. Default 60000.
+   * How long a task must wait until its priority rises by one, in ms; -1 for never. Default 60000. A task that needs several slots and has waited ten
+   * times as long reserves each of them that becomes free.
    */
   readonly agingMs?: number
 }
@@ -150,7 +155,7 @@ export const managerOptionTypes: OptionTypes<AsyncTaskManagerOptions> = {
   machines: optionsOf({ task: aMachine }),
 }
 
-/** The limits of a registry, with their defaults. */
+/** Converts the options to the limits of a registry, with their defaults. */
 export function registryLimits({
   maxAsyncTasks = 5,
   maxCommands = 5,

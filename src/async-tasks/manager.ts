@@ -113,25 +113,27 @@ export interface ReadOutputOptions {
 
 /** Tracks background tasks from registration to the delivery of their results. */
 export class AsyncTaskManager {
-  /** Every change of every task in order, with the record after it. Completes on `dispose`. */
+  /** Emits every change of every task in order, with the record after the change. Completes on `dispose`. */
   readonly transitions$: Observable<TaskTransition>
   /** Emits each task once, when it has ended. */
   readonly settled$: Observable<SettledTaskInfo>
-  /** The number of results owed to each owner and not leased. Emits the current counts first. */
+  /** Emits the number of results owed to each owner that no message carries yet. Emits the current counts first. */
   readonly owed$: Observable<OwnerCounts>
   /** The number of running tasks of each owner. Emits the current counts first. */
   readonly running$: Observable<OwnerCounts>
   /** The progress reports of runs. */
   readonly progress$: Observable<TaskProgressEvent>
-  /** The open questions of a task, after each change. */
+  /** Emits the open questions of a task after each change. */
   readonly questions$: Observable<TaskQuestionsEvent>
-  /** The registry's snapshots. Observers are notified after a transition, never inside one, and may call any method here. */
+  /**
+   * The registry as an actor with snapshots. Observers are notified after a transition, never inside one, so they may call any method of the manager.
+   */
   readonly actor: RegistryActor
   /** @internal For the classes of this folder. */
   readonly registry: TaskRegistry
   /** @internal For the package's own tools, commands and hosts. */
   readonly reads: RegistryReads
-  /** Resolves when the contents of the store were restored. They are delivered only after that. Without a store it resolves at once. */
+  /** Resolves when the contents of the store are restored. Results from the store are delivered only after that. Without a store it resolves at once. */
   readonly recovered: Promise<Recovery>
   readonly #events: TaskEvents
   readonly #createId: (prefix: string) => string
@@ -141,8 +143,10 @@ export class AsyncTaskManager {
 
   /**
    * @param maxAsyncTasks how many tasks may run at once (-1: no limit), or options
-   * @throws InvalidSettingError for a number out of range; InvalidInputError for an unknown or wrong option; StoreInUseError, StoreError if the store
-   *   cannot be opened
+   * @throws InvalidSettingError for a number out of range
+   * @throws InvalidInputError for an unknown option, or one of the wrong type
+   * @throws StoreInUseError if another process uses the store
+   * @throws StoreError if the store cannot be opened
    */
   constructor(maxAsyncTasks: number | AsyncTaskManagerOptions = {}) {
     const options = typeof maxAsyncTasks === 'object' ? maxAsyncTasks : { maxAsyncTasks }
@@ -203,7 +207,7 @@ export class AsyncTaskManager {
     }
   }
 
-  /** When another process has taken over the store, the tasks here end, and their results are not delivered because they are not stored. */
+  /** Cancels all tasks when another process has taken over the store. Their results cannot be stored, so they are not delivered. */
   #cancelWhenLost(store: AsyncTaskManagerOptions['store'], report: OnError): void {
     if (store === undefined) return
     const cancel = (reason: unknown): void => {
@@ -228,9 +232,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Restores a registry from records of an earlier process. Results that were owed or leased are owed again. Tasks that were running have failed,
-   * because their runs were lost.
-   * @throws InvalidInputError if a record is malformed or two records have the same id
+   * Creates a manager with records from an earlier process. Results that were owed or leased are owed again. Tasks that were running have failed,
+   * because their runs ended with that process.
+   * @throws InvalidInputError if a record is malformed, or if two records have the same id
    */
   static restore(
     records: readonly RestorableRecord[],
@@ -238,7 +242,7 @@ export class AsyncTaskManager {
   ): AsyncTaskManager {
     const given = typeof options === 'object' ? options : { maxAsyncTasks: options }
     checkOptions(given, managerOptionTypes)
-    // Before a store is opened, so that an exception leaves no open store.
+    // Validates the records before a store is opened, so that an exception leaves no store open.
     const restored = inheritFromLost(toRestoredRecords(records, (given.clock ?? systemClock).now()))
     const manager = new AsyncTaskManager(given)
     const { registry } = manager
@@ -249,8 +253,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Changes the limit. Lowering it does not stop running tasks.
-   * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays
+   * Changes the limit. A lower limit does not stop running tasks.
+   * @throws InvalidSettingError for a value that is not an integer >= -1; the old limit stays in force then
    */
   setMaxAsyncTasks(max: number): void {
     checkMaxAsyncTasks(max, 'maxAsyncTasks')
@@ -267,7 +271,7 @@ export class AsyncTaskManager {
     return this.registry.pools.command.max
   }
 
-  /** Whether a slot is free; if not, the reason. */
+  /** Returns whether a slot is free, and the reason if none is. */
   canLaunchAsync(): { allowed: boolean; reason?: string } {
     if (this.#disposal !== undefined) return { allowed: false, reason: 'The task manager was disposed' }
     const slots = this.registry.pools.task
@@ -278,8 +282,8 @@ export class AsyncTaskManager {
 
   /**
    * Reserves a slot for a task that will be registered.
-   * @param options `ttlMs`: after how many ms the reservation expires (default 5000)
-   * @returns the reservation's id, or null if no slot is free
+   * @param options `ttlMs`: the time after which the reservation expires, in ms (default 5000)
+   * @returns the id of the reservation, or null if no slot is free
    */
   tryReserveAsyncSlot(options: { ttlMs?: number } = {}): string | null {
     if (this.#disposal !== undefined) return null
@@ -295,28 +299,33 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Registers a task that the caller runs. Without a reservation it is registered even at the limit. With a store, await `stored()` before you start
-   * its work. A task that cannot be stored fails with `NOT_STORED`.
-   * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError; no task was registered then
+   * Registers a task that the caller runs itself. Without a reservation it is registered even if no slot is free. With a store, await `stored()`
+   * before you start the work. A task that cannot be stored fails with `NOT_STORED`. If this method throws, no task was registered.
+   * @throws InvalidInputError for an invalid field
+   * @throws TaskIdInUseError if a task has the same id
+   * @throws ReservationError if the reservation is unknown or has expired
+   * @throws DisposedError after `dispose`
    */
   registerTask(input: RegisterTaskInput, reservationId?: string): RunningTaskInfo {
     const fields = parseInput(registerTaskInputSchema(), input, 'input')
-    // The record at registration: running, even if its controller was aborted before.
+    // The returned record has the status `running`, even if an aborted controller has cancelled the task already.
     return this.registry.batch(() => this.#launcher.register(fields, reservationId))
   }
 
   /**
-   * Registers a task and starts its run through the engine. The end of the run ends the task.
+   * Registers a task and starts its run. The task ends when the run ends.
    *
    * With `isForeground` the caller waits for the task, as in a synchronous call of the task tool. It takes a slot of `maxForegroundTasks` rather than
    * `maxAsyncTasks`; a command takes its usual slot. With `whenFull: 'queue'` the task waits if no slot is free. With `parentId` it belongs to the
    * run of that task, as if launched with `context.launch`.
    *
-   * With a store the run starts when the launch is stored (`stored`). If it cannot be stored, the task fails with `NOT_STORED` without having run,
-   * and the failure is not delivered.
-   * @param runner runs the task: a function, or a definition that also covers retries and limits
-   * @returns the record of the task, running or queued. Unless the input has an id, it is made from the subagent's name
-   * @throws TaskLimitError at the limit, FamilyError, and the errors of `registerTask`
+   * With a store the run starts when the launch is stored (`stored`). If the launch cannot be stored, the task fails with `NOT_STORED` without having
+   * run, and the owner receives no message about it. If this method throws, no task was launched.
+   * @param runner runs the task: a function, or a definition that also has retries and limits
+   * @returns the record of the task, which is running or queued. Without an `id` in the input, the id is made from the subagent's name
+   * @throws TaskLimitError if no slot is free, or the queue is full
+   * @throws FamilyError if the run named by `parentId` may not launch the task
+   * @throws InvalidInputError, TaskIdInUseError, ReservationError, DisposedError, as `registerTask` does
    */
   launch(input: LaunchTaskInput, runner: Runner, reservationId?: string): ActiveTaskInfo {
     const fields = parseInput(launchInputSchema(), input, 'input')
@@ -325,21 +334,22 @@ export class AsyncTaskManager {
 
   /**
    * Resolves when all changes so far are stored; without a store, at once. Await it before you report a launch to others.
-   * @throws StoreError if the changes cannot be stored now; launches among them have failed, and the other changes are written later
+   * @throws StoreError if the changes cannot be stored now. Launches among them have failed. The other changes are written later
    */
   async stored(): Promise<void> {
     await this.registry.persistence?.stored()
   }
 
   /**
-   * Sends an event to runs that wait for it (`context.waitFor`). A task keeps events that no run has taken until it ends: at most 100 events and 256
-   * KiB.
-   * @param event its name, of 1 to 100 characters without #, parentheses, control characters and lone surrogates
+   * Sends an event to runs that wait for it (`context.waitFor`). If no run waits for it, its task keeps the event until a run takes it or the task
+   * ends: at most 100 events and 256 KiB. If this method throws anything but StoreError, the event was not sent.
+   * @param event its name: 1 to 100 characters, without #, parentheses, control characters and lone surrogates
    * @param value becomes JSON of at most 256 KiB; undefined becomes null
    * @param target an active task, or the active tasks of an owner that are durable or have had a step
-   * @returns the ids of the tasks that received the event, once that is stored
-   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL`, which names the task; StoreError if it cannot be stored now. Except for StoreError, the
-   *   event was not sent then
+   * @returns the ids of the tasks that received the event, once it is stored
+   * @throws InvalidInputError for an invalid name, value or target
+   * @throws AgentTasksError `EVENTS_FULL` if a task keeps too many events; the message names the task
+   * @throws StoreError if the event cannot be stored now
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
     return this.registry.use(steps).emit(event, value, target)
@@ -347,25 +357,25 @@ export class AsyncTaskManager {
 
   /** Returns a new task id, `<name>-<random>`, that no kept task has. */
   createTaskId(subagentName: string): string {
-    // Names have at most 512 characters, and an id is a name too.
+    // An id may have at most 512 characters, as a name may. So only 256 of the name go into the id.
     return this.#freshId(toOneLine(cutText(subagentName, 256)), (id) => this.registry.history.get(id) !== undefined)
   }
 
-  /** Ends a task with an output. Returns whether this call completed it. */
+  /** Completes a task with an output. Returns false if the task is unknown or has already ended. */
   completeTask(id: string, output: OutputObject): boolean {
     return this.#end(id, 'completed', () => ({ type: 'task.complete', output: toOutput(output) }))
   }
 
-  /** Ends a task with an error. Returns whether this call failed it. */
+  /** Fails a task with an error. Returns false if the task is unknown or has already ended. */
   failTask(id: string, error: string): boolean {
     return this.#end(id, 'failed', () => ({ type: 'task.fail', ...failureOf(error) }))
   }
 
   /**
    * Cancels a task and the tasks that its run has launched. The status changes first, then the run is aborted, then the event is emitted. With a
-   * store the abort follows the attempt to store the cancellation. Returns false if the task has ended.
+   * store, the run is aborted only after the attempt to store the cancellation. Returns false if the task has ended.
    * @param options the reason in words, or an object with `reason`. It becomes `cancelReason` of the record and the message of the abort reason,
-   *   shortened to 1000 characters
+   * shortened to 1000 characters
    * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
    */
   cancelTask(id: string, options: CancelOptions | string = {}): boolean {
@@ -375,9 +385,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Moves a task from the foreground to the background. It takes a slot like a background launch. A tool call that waits for it returns, and its
-   * result is delivered later. A caller that launched it with `isForeground` and waits for it itself continues to wait.
-   * @returns whether it was moved. If not, the reason: it is unknown, has ended, or already runs in the background
+   * Moves a task from the foreground to the background. The task takes a slot like a task launched in the background. A tool call that waits for it
+   * returns at once, and the result is delivered later. But a caller that has used `launch` with `isForeground` continues to wait.
+   * @returns whether the task was moved. If not, the reason: it is unknown, has ended, or already runs in the background
    * @throws TaskLimitError if no slot is free; the task stays in the foreground then
    */
   detachTask(id: string): DetachResult {
@@ -385,9 +395,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Cancels all active tasks, or those of an owner with the tasks that they have launched, as `cancelTask` does.
+   * Cancels all active tasks, or those of an owner. Like `cancelTask`, it also cancels the tasks that they have launched.
    * @returns the ids of the tasks that this call cancelled
-   * @throws InvalidInputError; no task was cancelled then
+   * @throws InvalidInputError for an invalid option; no task was cancelled then
    */
   cancelAll(options: CancelOptions & { readonly owner?: string } = {}): string[] {
     const { owner, reason: given } = parseInput(cancelAllOptionsSchema(), options, 'options')
@@ -398,8 +408,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Returns a frozen snapshot of a kept task; undefined for an unknown id. Its `abortController`, if any, is the original: aborting it cancels the
-   * task.
+   * Returns a frozen snapshot of a kept task; undefined for an unknown id. Its `abortController`, if any, is not a copy: if you abort it, the task is
+   * cancelled.
    */
   getTask(id: string): AsyncTaskInfo | undefined {
     return this.registry.history.get(id)?.record
@@ -407,7 +417,7 @@ export class AsyncTaskManager {
 
   /**
    * Finds the task whose id equals or starts with `prefix`. An exact id takes precedence. An empty prefix matches nothing.
-   * @returns the task, or the candidates if there are several, or neither
+   * @returns the task, or the candidates if several tasks match, or an empty object
    */
   getTaskByPrefix(prefix: string): { task?: AsyncTaskInfo; candidates?: AsyncTaskInfo[] } {
     const found = lookUpTask(this, prefix)
@@ -422,14 +432,15 @@ export class AsyncTaskManager {
 
   /**
    * Returns ended tasks, newest first. Includes tasks that this manager no longer keeps, if its store has a history.
-   * @returns a page, and the cursor of the next one
-   * @throws InvalidInputError for an invalid query; StoreError if the history cannot be read
+   * @returns one page of tasks, and the cursor of the next page
+   * @throws InvalidInputError for an invalid query
+   * @throws StoreError if the history cannot be read
    */
   history(query: TaskHistoryQuery = {}): Promise<HistoryPage<SettledTaskInfo>> {
     return this.registry.use(taskHistory).page(query)
   }
 
-  /** @internal The runner that `findRunner` returns for a subagent. */
+  /** @internal Returns the runner that the option `findRunner` finds for a subagent. */
   findRunner(subagentName: string): Runner | undefined {
     return this.#launcher.findRunner(subagentName)
   }
@@ -452,23 +463,23 @@ export class AsyncTaskManager {
     return this.registry.ledger.queued(owner).map((entry) => entry.record as QueuedTaskInfo)
   }
 
-  /** Whether a launch may wait if no slot is free. */
+  /** Whether a launch waits if no slot is free. */
   canQueue(): boolean {
     const { queue } = this.registry.pools.task
     return this.#disposal === undefined && this.#whenFull === 'queue' && queue.size < queue.limits.max
   }
 
-  /** Returns the position of a task in the queue for slots, from 1; undefined if it does not wait. */
+  /** Returns the position of a task in the queue for slots, from 1; undefined if the task does not wait. */
   queuePosition(id: string): number | undefined {
     return this.getTask(id)?.status === 'queued' ? queuePlaces(this.registry).get(id) : undefined
   }
 
-  /** Returns the usage of the tasks of an owner, or of all tasks, since this manager was created, including restored tasks. */
+  /** Returns the usage of the tasks of an owner, or of all tasks, since this manager was created. The usage of restored tasks is included. */
   spent(owner?: string): SpentTotals {
     return this.registry.use(spentByOwner).of(owner)
   }
 
-  /** Returns the ended tasks that are owed and not leased, in the order in which they ended. */
+  /** Returns the ended tasks whose results are owed and in no message yet, in the order in which they ended. */
   getPendingNotifications(owner?: string): SettledTaskInfo[] {
     return this.registry.ledger.owed(owner).map((entry) => entry.record as SettledTaskInfo)
   }
@@ -480,10 +491,10 @@ export class AsyncTaskManager {
 
   /**
    * Leases owed results. No other message contains them until the lease ends.
-   * @param request `owner`: whose results (default: those of all owners); `exclusive`: refuse while another exclusive lease of the owner is open;
-   *   `taskIds`: only these tasks; `questions`: also these open questions, if they are owed
-   * @returns undefined if nothing is owed, or an exclusive lease of the owner is open
-   * @throws InvalidInputError
+   * @param request `owner`: whose results (default: those of all owners); `exclusive`: refuse while the owner has another exclusive lease; `taskIds`:
+   * only these tasks; `questions`: also these open questions, if they are owed
+   * @returns undefined if nothing is owed, or if an exclusive lease was refused
+   * @throws InvalidInputError for an invalid request
    */
   lease(
     request: {
@@ -505,44 +516,44 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Confirms that the message with this id is in the host's transcript, so that its results are not delivered again after a crash. The acceptance of
-   * the owner's next message confirms it as well.
-   * @returns false if there is no unconfirmed message with this id, as is always the case without a store
+   * Confirms that the message with this id is in the host's transcript, so that its results are not delivered again after a crash. When the owner
+   * accepts its next message, that confirms this message too.
+   * @returns false if there is no unconfirmed message with this id. Without a store there never is one
    */
   confirm(deliveryId: string): boolean {
     return this.registry.batch(() => this.registry.persistence?.confirmDelivery(deliveryId) === true)
   }
 
   /**
-   * Delivers the content of a message again, for example because it was removed from the agent's context: results whose records are kept, and
-   * questions that are open. The next message marks them as repeats.
-   * @returns false if no content is left or the message was not accepted
+   * Delivers the content of a message again, for example because the message was removed from the agent's context. The next message contains those of
+   * its results whose records are kept, and those of its questions that are open. It marks them as repeats.
+   * @returns false if nothing of the content is left, or if the message was not accepted
    */
   redeliver(deliveryId: string): boolean {
     return this.registry.batch(() => {
       const isRepeated = this.registry.ask({ type: 'delivery.repeat', deliveryId }) === true
-      // The host has received the message, so it must not count as uncertain after a crash.
+      // The host has received the message, so a crash must not make it uncertain whether it arrived.
       if (isRepeated) this.registry.persistence?.confirmDelivery(deliveryId)
       return isRepeated
     })
   }
 
   /**
-   * Pauses the tasks of an owner, or of all owners, until `resume`. Running tasks and the tasks that they launch continue. Background launches are
-   * queued, within `queue.max`; foreground launches are refused. Calling it again changes the options. With a store a pause outlives the process.
-   * @param owner whose tasks, but not those of a run. Default: all owners
+   * Pauses the tasks of an owner, or of all owners, until `resume`. Running tasks and the tasks that they launch continue. New background tasks wait
+   * in the queue, within `queue.max`. Foreground launches are refused. A second call changes the options. With a store, a pause outlives the process.
+   * @param owner whose tasks. Cannot be a run. Default: all owners
    * @returns the pause
-   * @throws InvalidInputError, DisposedError; no pause began then
+   * @throws InvalidInputError for an invalid owner or option, and DisposedError after `dispose`; no pause began then
    */
   pause(owner?: string, options: PauseOptions = {}): TaskPause {
     return this.registry.use(pausing).pause(owner, options)
   }
 
   /**
-   * Ends the pause of an owner. Without an owner, ends the pause of all owners; separate pauses of single owners continue. Waiting tasks start if
-   * there are slots, and held results are delivered.
+   * Ends the pause of an owner. Without an owner, it ends the pause of all owners, while separate pauses of single owners continue. Waiting tasks
+   * start if there are slots, and held results are delivered.
    * @returns false if there is no such pause
-   * @throws InvalidInputError
+   * @throws InvalidInputError for an invalid owner
    */
   resume(owner?: string): boolean {
     return this.registry.use(pausing).resume(owner)
@@ -554,10 +565,10 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Transfers the active, owed and leased tasks of an owner to the owner `to`. Without `to` nobody receives their results. `to` may be the run of an
-   * active task (`ownerOfRun`) that does not belong to `owner` itself.
-   * @returns the number of those tasks
-   * @throws InvalidInputError; no task was transferred then
+   * Transfers the active, owed and leased tasks of an owner to the owner `to`. Without `to`, nobody receives their results. `to` may be the run of an
+   * active task (`ownerOfRun`), but not a run that belongs to `owner` itself.
+   * @returns the number of the transferred tasks
+   * @throws InvalidInputError for an invalid owner; no task was transferred then
    */
   releaseOwner(owner: string, options: { readonly to?: string } = {}): number {
     const { to: heir } = parseInput(ownerReleaseSchema(), { ...options, owner }, 'input')
@@ -568,8 +579,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Waits for tasks to end. The returned results count as delivered; an aborted wait leaves them owed.
-   * @throws the signal's reason when aborted, InvalidInputError
+   * Waits for tasks to end. The results that it returns count as delivered. After an aborted wait they are still owed.
+   * @throws the reason of the signal when it aborts
+   * @throws InvalidInputError for an invalid argument
    */
   async waitFor(ids: readonly string[], options: WaitOptions = {}): Promise<WaitResult> {
     const deliveryId = this.#freshId('wait', (id) => this.registry.ledger.lease(id) !== undefined)
@@ -577,8 +589,8 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Resolves when no task of the owner (of any owner) is queued, running, owed or leased. If that may never happen, because an owner with an owed
-   * result has no subscriber, `onError` is called once.
+   * Resolves when no task of the owner is queued, running, owed or leased; without an owner, when this is true of all owners. If an owed result has no
+   * subscriber that could deliver it, the promise may never resolve. `onError` is then called once.
    */
   onIdle(owner?: string): Promise<void> {
     return waitUntilIdle(this.registry, owner)
@@ -587,8 +599,8 @@ export class AsyncTaskManager {
   /**
    * Answers a question of a task's run (`questions` of its record).
    * @param answer `{ action, content? }`, or the short form for models: a text, number or boolean for a question with one field, or an object with
-   *   the fields (without a field `action`)
-   * @returns false if that question is not open. The answer to a durable task is stored when `stored` resolves, and its run continues then
+   * the fields (without a field `action`)
+   * @returns false if that question is not open. The run of a durable task continues when the answer is stored (`stored`)
    * @throws InvalidInputError for an answer that does not match the question's schema or is too large for a step; the question stays open
    */
   answerTask(id: string, questionId: string, answer: TaskAnswer | AnswerValue): boolean {
@@ -597,9 +609,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Sends a message to the run of a task, which takes it at most once, after earlier messages (`context.messages`). Messages that the run has not
-   * taken are dropped when the task ends or the process dies.
-   * @returns whether it was accepted; if not, the reason
+   * Sends a message to the run of a task (`context.messages`). The run takes each message at most once, in the order of sending. Messages that it has
+   * not taken are dropped when the task ends or the process dies.
+   * @returns whether the message was accepted, and the reason if it was not
    * @throws InvalidInputError for a message that is empty or not text
    */
   sendToTask(id: string, message: string): SendResult {
@@ -608,9 +620,11 @@ export class AsyncTaskManager {
 
   /**
    * Continues an ended task: launches a task of the same subagent and owner, with the same `timeoutMs`, `budget` and `concurrencyKey`. The message is
-   * its goal, and the run receives the earlier result (`context.previous`).
+   * the goal of the new task, and its run receives the earlier result (`context.previous`). If this method throws, no task was launched.
    * @param task the id of a kept task, or a record of `history`
-   * @throws InvalidInputError; AgentTasksError `NOT_CONTINUED` with the reason; and the errors of `launch`. No task was launched then
+   * @throws InvalidInputError for an unknown task or an invalid message
+   * @throws AgentTasksError `NOT_CONTINUED` with the reason
+   * @throws the errors of `launch`
    */
   continueTask(task: string | SettledTaskInfo, message: string): ActiveTaskInfo {
     return continueTask(this.#launcher, task, message)
@@ -618,11 +632,14 @@ export class AsyncTaskManager {
 
   /**
    * Sends a message to an owner, or launches a task for it: after a time (`in`), at a time (`at`), repeatedly (`every`), or by a cron expression
-   * (`cron`). The message is delivered like a result. A task that cannot be launched is reported to the owner in such a message. With a store,
-   * schedules outlive the process, but they do not fire while no process is running. `onIdle` does not wait for schedules.
+   * (`cron`). The message is delivered like a result. If a task cannot be launched, the owner receives a message with the reason. With a store,
+   * schedules outlive the process, but they do not fire while no process is running. `onIdle` does not wait for schedules. If this method throws, no
+   * schedule was created.
    * @param input one of `in` and `every` (in ms), `at` and `cron`, and one of `message` and `launch`
-   * @throws InvalidInputError; AgentTasksError `SCHEDULE_LIMIT` if the owner has reached its maximum, `PACKAGES_MISSING` if `cron` or a local time
-   *   needs the package `croner`; DisposedError. No schedule was created then
+   * @throws InvalidInputError for an invalid field
+   * @throws AgentTasksError `SCHEDULE_LIMIT` if the owner has reached its maximum of schedules
+   * @throws AgentTasksError `PACKAGES_MISSING` if `cron` or a local time needs the package `croner`
+   * @throws DisposedError after `dispose`
    */
   schedule(input: ScheduleInput): Schedule {
     return this.registry.use(schedules).add(input)
@@ -633,12 +650,12 @@ export class AsyncTaskManager {
     return this.registry.use(schedules).list(owner)
   }
 
-  /** Cancels a schedule. A task that it has launched continues. Returns false if it is unknown or has already ended. */
+  /** Cancels a schedule. A task that the schedule has launched continues. Returns false if the schedule is unknown or has already ended. */
   cancelSchedule(id: string): boolean {
     return this.registry.use(schedules).cancel(id)
   }
 
-  /** Reports the progress of a registered task. Returns false if the task is not running or the progress is malformed. */
+  /** Reports the progress of a registered task. Returns false if the task is not running, or if the progress is malformed. */
   reportProgress(id: string, progress: number | TaskProgress): boolean {
     const entry = this.registry.history.get(id)
     return entry !== undefined && reportProgress(this.registry, entry, progress)
@@ -652,7 +669,7 @@ export class AsyncTaskManager {
 
   /**
    * Reads the output of a task from a byte cursor. Returns undefined for an unknown task.
-   * @throws InvalidInputError for a cursor or a size that is not an integer >= 0
+   * @throws InvalidInputError for a cursor or size that is not an integer >= 0
    */
   readOutput(id: string, options: ReadOutputOptions = {}): OutputChunk | undefined {
     const { cursor, maxBytes = 16_384 } = parseInput(readOutputOptionsSchema(), options, 'options')
@@ -663,9 +680,10 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Streams the output of a task: first what is kept from a byte cursor, then what the task appends. Completes when the task has ended. For an
-   * unknown task it completes at once without a value; use `getTask` to distinguish the two. A slow subscriber misses output that is no longer kept.
-   * @param options `cursor`: the first byte. Default: the first byte that is kept
+   * Streams the output of a task: first what is kept after a byte cursor, then what the task appends. Completes when the task has ended. For an
+   * unknown task it completes at once without a value, so use `getTask` to find out whether the task exists. A slow subscriber misses output that is
+   * no longer kept.
+   * @param options `cursor`: the first byte to read. Default: the first byte that is kept
    * @throws InvalidInputError for a cursor that is not an integer >= 0
    */
   output$(id: string, options: Pick<ReadOutputOptions, 'cursor'> = {}): Observable<TaskOutputEvent> {
@@ -674,9 +692,13 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Wakes an owner when lines match in the output of a task, including what is kept of it, or in a file, starting with its last 64 KiB. Matching
-   * lines within 200 ms are one event; the end of the monitor is an event too. An event is delivered like a result, as a note.
-   * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`; no monitor was started then
+   * Sends an event to an owner when lines match in the output of a task (including the output so far that is kept), or in a file (from its last 64
+   * KiB on). Matching lines within 200 ms are one event. The end of the monitor is an event too. Events are delivered like results, and start a turn.
+   * If this method throws, no monitor was started.
+   * @throws InvalidInputError for an invalid source or option
+   * @throws AgentTasksError `MONITOR_LIMIT` if the owner has reached its maximum of monitors
+   * @throws AgentTasksError `PACKAGES_MISSING` if a regular expression needs the package `re2js`
+   * @throws DisposedError after `dispose`
    */
   monitor(source: MonitorSource, options: MonitorOptions): TaskMonitor {
     return this.registry.use(monitors).plan(source, options)()
@@ -687,24 +709,25 @@ export class AsyncTaskManager {
     return this.registry.use(monitors).list(owner)
   }
 
-  /** Calls `handler` once for each task that completes, after the change. Returns an unsubscribe function. */
+  /** Calls `handler` once for each task that completes, when its record has changed. Returns an unsubscribe function. */
   onTaskCompleted(handler: (task: CompletedTaskInfo) => void): () => void {
     return this.#events.on('completed', handler)
   }
 
-  /** Calls `handler` once for each task that fails, after the change. Returns an unsubscribe function. */
+  /** Calls `handler` once for each task that fails, when its record has changed. Returns an unsubscribe function. */
   onTaskFailed(handler: (task: FailedTaskInfo) => void): () => void {
     return this.#events.on('failed', handler)
   }
 
-  /** Calls `handler` once for each task that is cancelled, after the change. Returns an unsubscribe function. */
+  /** Calls `handler` once for each task that is cancelled, when its record has changed. Returns an unsubscribe function. */
   onTaskCancelled(handler: (task: CancelledTaskInfo) => void): () => void {
     return this.#events.on('cancelled', handler)
   }
 
   /**
-   * Cancels active tasks, completes the streams and stops all actors. No callback is called after this call. Accepted messages count as confirmed.
-   * @returns resolves when every run has ended or its grace period has passed
+   * Cancels active tasks, completes the streams and stops all actors. No callback is called after this call. All messages that the host has accepted
+   * count as confirmed.
+   * @returns a promise that resolves when every run has ended or its grace period has passed
    */
   dispose(): Promise<void> {
     if (this.#disposal !== undefined) return this.#disposal
@@ -714,12 +737,12 @@ export class AsyncTaskManager {
     this.#launcher.close()
     this.#disposal = Promise.all(Array.from(unsettled, (run) => run.settled)).then(() => persistence?.close())
     registry.batch(() => {
-      // Tasks that wait for others must be cancelled with them, and not fail because of them.
+      // Tasks that wait for others are cancelled first. Otherwise they would fail, because the tasks that they wait for are cancelled.
       registry.cancelAll(registry.ledger.queued().filter(({ record }) => record.waitsFor !== undefined))
       for (const entry of this.#cancellable()) registry.cancel(entry)
     })
     registry.dispose()
-    // The host ends regularly, so it has all messages that it has accepted (promise K5).
+    // The host shuts down normally, so its transcript contains all messages that it has accepted (promise K5).
     persistence?.confirmOwner()
     persistence?.flush()
     return this.#disposal
@@ -730,7 +753,7 @@ export class AsyncTaskManager {
     return this.dispose()
   }
 
-  /** The active tasks. Waiting tasks come first, so that they do not start when the others are cancelled. */
+  /** Returns the active tasks. Queued tasks come first, so that cancelling a running task does not start one of them. */
   #cancellable(owner?: string): TaskEntry[] {
     const { ledger } = this.registry
     return [...ledger.queued(owner), ...ledger.running(owner)]
@@ -739,7 +762,7 @@ export class AsyncTaskManager {
   #end(id: string, status: TerminalStatus, toEvent: () => AsyncTaskEvent): boolean {
     const entry = this.registry.history.get(id)
     if (entry?.ref === undefined) return false
-    // Reading the arguments may call host code, which may end the task.
+    // Reading the arguments may call host code (getters), and that code may end the task.
     const event = toEvent()
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- it may have ended meanwhile
     if (entry.ref === undefined) return false
@@ -754,7 +777,7 @@ export class AsyncTaskManager {
 }
 
 /**
- * The registry of a manager.
+ * Returns the registry of a manager.
  * @throws InvalidInputError for any other value
  */
 export function registryOf(manager: AsyncTaskManager): TaskRegistry {

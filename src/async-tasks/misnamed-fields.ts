@@ -1,4 +1,4 @@
-/** Reports outputs with a misspelt known field. They would otherwise go unnoticed, because any field is allowed. */
+/** Reports outputs in which a known field is misspelt. Nobody would notice otherwise, because an output may have any fields. */
 import type { OutputObject } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { preview } from '../text/preview.js'
@@ -7,7 +7,7 @@ import type { TaskRegistry } from './registry.js'
 
 const KNOWN_FIELDS = ['emitted_vars', 'terminate_reason', 'final_message'] as const
 
-/** Reports each misspelt known field in the output of a completed task, once for each field and registry. */
+/** Reports each misspelt known field in the output of a completed task. Each known field is reported once in the life of the registry. */
 export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEntry): void {
   if (record.status !== 'completed' || registry.isDisposed) return
   for (const [given, known] of misnamedFields(record.output)) {
@@ -20,7 +20,7 @@ export function reportMisnamedFields(registry: TaskRegistry, { record }: TaskEnt
   }
 }
 
-/** The known fields that were already reported. */
+/** The known fields for which a misspelling was reported. */
 const misnamedFieldReports = (): Feature & { readonly reported: Set<string> } => ({ reported: new Set() })
 
 function misnamedFields(output: OutputObject): [given: string, known: string][] {
@@ -31,5 +31,8 @@ function misnamedFields(output: OutputObject): [given: string, known: string][] 
   })
 }
 
-/** Removes case and separators, so that `finalMessage` and `final-message` equal `final_message`. Names longer than any known one are skipped. */
+/**
+ * Removes case and separators, so that `finalMessage` and `final-message` become equal to `final_message`. Names of more than 40 characters stay
+ * unchanged, because each known field is shorter.
+ */
 const lettersOf = (name: string): string => (name.length > 40 ? name : name.toLowerCase().replace(/[^a-z]/g, ''))

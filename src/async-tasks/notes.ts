@@ -1,4 +1,7 @@
-/** Notes: texts to an owner that are not the result of a run. A note is a task that has completed at once, so that it is delivered like a result. */
+/**
+ * Notes: texts for an owner that are not results of a run, such as the message of a schedule. A note is a task that completes at once, so that it is
+ * delivered like a result.
+ */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import { freshId } from '../kernel/ids.js'
 import type { Feature } from './feature.js'
@@ -9,17 +12,17 @@ export const MAX_OWED_NOTES = 100
 
 export interface Note {
   readonly owner: string
-  /** What has created it, such as `schedule`. The subagent name of the note. */
+  /** What has created the note, such as `schedule`. It is stored as the subagent name. */
   readonly source: string
-  /** What it is about. The goal of the note. */
+  /** What the note is about. It is stored as the goal. */
   readonly title: string
   readonly text: string
-  /** Whether it is added even beyond the maximum, because no later note can replace it. */
+  /** Whether the note is added even beyond the maximum. Only for the last note of a source, because no later note would report what is missing. */
   readonly isFinal?: boolean
 }
 
 export class Notes implements Feature {
-  /** The waits that end when a note arrives for this owner, or for any owner. */
+  /** Waits that end when a note arrives for `owner`; undefined for any owner. */
   readonly #waits = new Set<{ readonly owner: string | undefined; readonly end: () => void }>()
   readonly #registry: TaskRegistry
 
@@ -27,7 +30,7 @@ export class Notes implements Feature {
     this.#registry = registry
   }
 
-  /** Whether a note is owed and not in a message. */
+  /** Whether a note is owed that no message carries yet. */
   isOwed(owner: string | undefined): boolean {
     return this.owed(owner) > 0
   }
@@ -53,7 +56,7 @@ export const notes = (registry: TaskRegistry): Notes => new Notes(registry)
 
 /**
  * Adds a note for an owner, in one change and one write.
- * @returns undefined if the owner is owed too many notes, or the registry is disposed
+ * @returns undefined if too many notes are owed to the owner, or if the registry is disposed
  */
 export function addNote(
   registry: TaskRegistry,

@@ -1,6 +1,6 @@
 /**
- * The registry's actor for the host. Observers are notified after a transition. Inside one, manager methods could not return an answer, because
- * XState defers events to an actor that is processing another one.
+ * The registry as an actor that the host can observe. Observers are notified after a transition. Inside a transition they could not call manager
+ * methods, because XState defers events to an actor that is processing another event.
  */
 import type { Observer, Subscription } from 'rxjs'
 import type { RegistrySnapshot } from '../../machines/registry-snapshot.js'

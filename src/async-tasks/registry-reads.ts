@@ -1,4 +1,4 @@
-/** The part of a registry that tools, commands, hosts, the page and MCP read. They change tasks only through the manager. */
+/** The part of a registry that tools, commands, hosts, the page and the MCP server read. To change tasks, they use the manager. */
 import type { Observable } from 'rxjs'
 import type { RegistryNotification } from '../../machines/journal.js'
 import type { Ledger } from '../../machines/ledger.js'
@@ -19,7 +19,7 @@ export interface RegistryReads {
   readonly clock: Clock
   readonly report: OnError
   readonly isDisposed: boolean
-  /** All notifications in order. Completes on disposal. */
+  /** Emits all notifications in order. Completes on disposal. */
   readonly notifications$: Observable<RegistryNotification>
   readonly ledger: Pick<Ledger, 'countOf' | 'isDelivering' | 'isOwing' | 'lease' | 'owed' | 'questions' | 'running'>
   /** The entries of kept tasks, by id. */
@@ -34,8 +34,8 @@ export interface RegistryReads {
   readonly limits: Pick<TaskLimits, 'holdersOf' | 'rateOpensAt' | 'takenOf'>
   /** Undefined without a store. */
   readonly persistence: Pick<Persistence, 'confirmOwner' | 'keyOf' | 'paramsOf'> | undefined
-  /** A feature of the registry; it is made at the first call. */
+  /** Returns a feature of the registry. Creates the feature on the first call. */
   use<F extends Feature>(make: FeatureMaker<TaskRegistry, F>): F
-  /** Runs several manager calls as one change. Notifications follow the last of them. */
+  /** Runs several manager calls as one change. Notifications are delivered after the last of these calls. */
   batch<T>(change: () => T): T
 }

@@ -1,8 +1,8 @@
 /**
- * The registry actor of one manager. All changes go through this class.
+ * Owns the registry actor of one manager. All changes go through this class.
  *
- * `batch` completes a change, then performs the effects of its transitions (`RegistryEffect`), and then notifies the host, in order and never inside
- * a transition (promise A2). A change made by a handler is answered at once; its notifications are queued.
+ * `batch` runs a change in three steps: the transitions, then their effects (`RegistryEffect`), then the notifications of the host, in order (promise
+ * A2). A handler of the host may make changes too: such a change runs at once, but its notifications are queued.
  */
 import { Subject } from 'rxjs'
 import { createActor } from 'xstate'
@@ -52,7 +52,7 @@ export interface TaskRegistryOptions {
   readonly maxForegroundTasks: number
   readonly families: FamilyLimits
   readonly queue: QueueLimits
-  /** How many tasks with the same key may run at once, for keys whose limit is not one. */
+  /** How many tasks with the same `concurrencyKey` may run at once, by key. Keys that are not listed have the limit 1. */
   readonly keyLimits: Readonly<Record<string, number>>
   readonly notifyCancelled: boolean
   readonly createId: (prefix: string) => string
@@ -69,20 +69,20 @@ export interface TaskRegistryOptions {
   readonly tailOf: NonNullable<LedgerOptions['tailOf']>
 }
 
-/** How many ended records with nothing owed are kept. */
+/** How many records of ended tasks are kept when no result of them is owed. */
 const historyLimit = (max: number): number => (max === -1 ? 10 : max * 2)
 
-/** The approximate size of a record's texts, in bytes. A character has at most two. */
+/** The approximate size of the texts in a record, in bytes. A character has at most two. */
 const textBytes = ({ record }: TaskEntry): number =>
   2 *
   estimateJsonChars([record.goalPrompt, record.output, record.error, record.status === 'failed' && record.lateOutput])
 
-/** The error code of a task whose launch could not be stored. */
+/** The error code of a task that was not started because its launch could not be stored. */
 const NOT_STORED = 'NOT_STORED'
 
 type Notification = RegistryNotification | { readonly type: 'disposal' }
 
-/** The part of a manager for the package's own classes, tools and hosts. Not public. */
+/** The part of a manager that the package's own classes, tools and hosts use. Not public. */
 export class TaskRegistry {
   readonly clock: Clock
   readonly createId: (prefix: string) => string
@@ -95,16 +95,16 @@ export class TaskRegistry {
   readonly families: Families
   readonly pauses = new Pauses()
   readonly active = new ActiveTimes()
-  /** The parent of the actors of tasks and deliveries. Send events only through the methods of this class. */
+  /** The parent of the actors of tasks and deliveries. Other code sends it events only through the methods of this class. */
   readonly actor: RegistryRef
-  /** All notifications in order. Completes on disposal. Subscribers must not throw. */
+  /** Emits all notifications in order. Completes on disposal. Subscribers must not throw. */
   readonly notifications$ = new Subject<RegistryNotification>()
-  /** Emits after each change, when its notifications were delivered. */
+  /** Emits after each change, when all its notifications were delivered. */
   readonly drained$ = new Subject<void>()
-  /** Counters of features, by the name of the metric. */
+  /** Counters of features, by the names of their metrics. */
   readonly totals = new Map<string, number>()
   readonly persistence: Persistence | undefined
-  /** Runs a change with its effects. No host code runs while the registry is in a transition. */
+  /** Runs a change with its effects. Code of the host runs only after the transitions. */
   readonly batch: ManagerOutbox<Notification>['batch']
   readonly #outbox: ManagerOutbox<Notification>
   readonly #features = new Features<TaskRegistry>()
@@ -162,7 +162,7 @@ export class TaskRegistry {
       foreground: options.maxForegroundTasks,
     }
     this.pools = new SlotPools(
-      // A foreground task waits only for named slots, while its caller waits.
+      // The time limit of the queue does not apply to foreground tasks. They wait only for slots of a key or subagent, as long as their callers wait.
       (pool) =>
         new Slots(
           limits[pool],
@@ -240,7 +240,7 @@ export class TaskRegistry {
     this.totals.set(total, (this.totals.get(total) ?? 0) + by)
   }
 
-  /** Passes the stored data of features to them, before the tasks are restored or when they are. */
+  /** Passes rows of the store to the features that have written them: before the tasks are restored (`prepare`), or with the tasks (`restore`). */
   restoreStates(states: readonly StoredFeatureState[], when: 'prepare' | 'restore' = 'restore'): void {
     for (const { feature, [when]: take } of this.#features.states()) {
       const own = states.filter((state) => state.feature === feature)
@@ -248,7 +248,7 @@ export class TaskRegistry {
     }
   }
 
-  /** Notes that the run of a task has failed and the next one will be queued. */
+  /** Notifies the features that the run of a task has failed and that the task will be run again. */
   repeated(entry: TaskEntry, isInterrupted: boolean): void {
     this.#features.run('repeated', entry, isInterrupted)
   }
@@ -261,15 +261,15 @@ export class TaskRegistry {
   }
 
   /**
-   * Sends an event with an answer. Not possible inside a transition, because XState would defer the event.
+   * Sends an event and returns the answer to it. Cannot be called inside a transition, because XState would defer the event.
    * @returns undefined if the registry is disposed
-   * @throws AgentTasksError `REENTRANT_CALL`
+   * @throws AgentTasksError `REENTRANT_CALL` if called inside a transition
    */
   ask<Q extends RegistryQuestion>(question: Q): RegistryAnswers[Q['type']] | undefined {
     if (this.#isProcessing) {
       throw new AgentTasksError(
         'REENTRANT_CALL',
-        'A machine called the manager from inside a transition of its registry.',
+        'A machine called the manager from inside a transition of its registry. Call the manager after the transition, for example in queueMicrotask().',
       )
     }
     if (this.#isDisposed) return undefined
@@ -280,9 +280,9 @@ export class TaskRegistry {
   }
 
   /**
-   * Starts the run of an admitted task when its launch is stored (promise K1); without a store at once. If the launch cannot be stored, the task fails,
-   * unless it has already ended; that end is written later.
-   * @param past the check whether the history has the id; if it does, the task is not started either
+   * Starts the run of a new task when its launch is stored (promise K1); without a store at once. If the launch cannot be stored, the task fails
+   * without having run. If the task has been cancelled in the meantime, that stays its end, and is stored later.
+   * @param past the check whether the history contains the id; if it does, the task fails as well
    */
   afterLaunch(entry: TaskEntry, start: () => void, past?: PastIdCheck): void {
     const { persistence } = this
@@ -313,7 +313,7 @@ export class TaskRegistry {
     }
   }
 
-  /** Ends a task that was not started. No result is owed. */
+  /** Fails a task that was not started. Its result is not owed to the owner. */
   #withdraw(entry: TaskEntry, { message, code }: { readonly message: string; readonly code: string }): void {
     this.send({ type: 'task.withdraw', entry, error: message, errorCode: code })
     this.send({ type: 'slot.release', entry })
@@ -321,14 +321,14 @@ export class TaskRegistry {
   }
 
   /**
-   * Cancels an active task and the tasks that its run has launched. Without a store their runs were aborted when it returns. With a store the aborts
-   * follow the attempt to store the cancellation.
+   * Cancels an active task and the tasks that its run has launched. Without a store, their runs are aborted before this method returns. With a store,
+   * they are aborted after the attempt to store the cancellation. Returns false if the task had ended.
    */
   cancel(entry: TaskEntry, reason?: string): boolean {
     return this.cancelAll([entry], reason).length > 0
   }
 
-  /** Does the same for several tasks. Returns all cancelled tasks, parents before children. */
+  /** Cancels several tasks as `cancel` does. Returns all cancelled tasks, parents before their children. */
   cancelAll(entries: readonly TaskEntry[], reason?: string): TaskEntry[] {
     return this.batch(() => entries.flatMap((entry) => this.#cancelFamily(entry, reason)))
   }
@@ -336,7 +336,7 @@ export class TaskRegistry {
   /** Cancels a task and then its descendants. */
   #cancelFamily(entry: TaskEntry, reason: string | undefined): TaskEntry[] {
     if (entry.ref === undefined) return []
-    // Read first, because they no longer belong to the task after its end.
+    // Read before the task ends, because its children belong to another owner after that.
     const children = this.families.liveChildren(entry)
     entry.ref.send({ type: 'task.cancel', ...defined({ reason }) })
     if (entry.record.status !== 'cancelled') return []
@@ -344,11 +344,11 @@ export class TaskRegistry {
     return [entry, ...children.flatMap((child) => this.#cancelFamily(child, inherited))]
   }
 
-  /** Disposes the registry. No notification is delivered from now on. */
+  /** Disposes the registry. From now on, no notification is delivered. */
   dispose(): void {
     this.batch(() => {
       this.persistence?.keepSent()
-      // Deliveries end with the streams, while their parent can still receive their ends.
+      // Features close before the actor stops, so that actors of deliveries can still report their ends to the registry.
       this.#features.run('closing')
       this.notifications$.complete()
       this.drained$.complete()
@@ -379,8 +379,8 @@ export class TaskRegistry {
   }
 
   /**
-   * Records a change for the store, inside its transition. A pruned record goes to the history at the same time, so that it is always in one of the
-   * two.
+   * Adds a change to the next write, inside the transition. A pruned record goes to the history at the same time, so that the task is always in the
+   * store or in the history.
    */
   #note(notification: RegistryNotification): void {
     const { persistence } = this
@@ -392,11 +392,11 @@ export class TaskRegistry {
       notification.type === 'transition' &&
       notification.transition.kind === 'status' &&
       notification.transition.from === null
-    // `onLaunched` stores a launch, because it has more data than the record.
+    // `#noteLaunch` stores a launch, because it knows more than the record contains.
     if (!isLaunch) persistence.note(notification)
   }
 
-  /** After a message was confirmed, its results may be pruned. */
+  /** Lets the history prune records whose results are confirmed. */
   #offer(entries: readonly TaskEntry[]): void {
     for (const entry of entries) this.history.offer(entry)
     if (this.history.hasExcess()) this.send({ type: 'history.prune' })
@@ -435,7 +435,7 @@ export class TaskRegistry {
         this.#afterWrite(() => this.#features.run('abort', entry, toAbortReason(effect.reason)))
         return
       case 'stopping': {
-        // No host code may run before its children are cancelled too.
+        // Cancels the children first, because `abort` may run host code, which must not see a child that is still active.
         const children = this.families.liveChildren(entry)
         if (children.length > 0) this.cancelAll(children, `its parent ${entry.record.id} has reached its limit`)
         this.#features.run('abort', entry, stopReason(entry.record, effect.excess))
@@ -443,13 +443,16 @@ export class TaskRegistry {
     }
   }
 
-  /** Stores a start before the run begins, so that it counts even if the process dies. */
+  /** Runs `start` when the start is stored, so that the attempt counts even if the process dies. */
   #afterStart(start: () => void): void {
     if (this.persistence === undefined) start()
     else this.persistence.after({ onStored: start })
   }
 
-  /** Aborts after the first attempt to store a cancellation, even if that fails, so that the cancellation counts if the process dies. */
+  /**
+   * Runs `abort` after the first attempt to store a cancellation, even if the attempt fails. So the cancellation usually counts even if the process
+   * dies.
+   */
   #afterWrite(abort: () => void): void {
     if (this.persistence === undefined) abort()
     else this.persistence.afterWrite(abort)
@@ -466,7 +469,7 @@ export class TaskRegistry {
     if (notification.type === 'transition') this.#finish(notification.transition, notification.entry)
   }
 
-  /** Performs the remaining effects of a transition, after the streams were notified. */
+  /** Runs what remains to be done for a transition, after the streams were notified. */
   #finish(transition: TaskTransition, entry: TaskEntry): void {
     if (transition.kind === 'history') entry.kept = undefined
     if (transition.kind !== 'status') return
@@ -483,7 +486,7 @@ export class TaskRegistry {
     this.#setTimers()
     if (!this.drained$.observed) return
     this.drained$.next()
-    // An observer may have reserved a slot, which causes no notification.
+    // An observer may have reserved a slot. That causes no notification, but needs a timer.
     this.#setTimers()
   }
 

@@ -1,11 +1,11 @@
-/** The telemetry operation of a task's run. */
+/** The operation (span) of a run for telemetry. */
 import { PerTask } from '../../machines/per-task.js'
 import type { FailedTaskInfo } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Outcome } from '../engine/engine.js'
 import { errorTypeOf, type Operation, type Telemetry, type TraceContext } from '../protocol/telemetry.js'
 
-/** Begins the operation, as a child of the operation that launched the task. */
+/** Begins the operation of a run. Its parent is the operation in which the task was launched. */
 export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: TraceContext | undefined): Operation {
   const { id, subagentName, goalPrompt, attempt = 1, kind, command } = entry.record
   const work =
@@ -15,7 +15,7 @@ export function startOperation(telemetry: Telemetry, entry: TaskEntry, parent: T
   return telemetry.start({ ...work, name: subagentName, taskId: id, attempt, parent })
 }
 
-/** Ends the operation with the end of its task, or of the run if another one follows. */
+/** Ends the operation with the end of the task. If the task will be run again, the operation ends with the outcome of this run. */
 export function endOperation(operation: Operation, { record }: TaskEntry, outcome: Outcome): void {
   if (record.status === 'completed') operation.end({ output: record.output })
   else if (record.status === 'cancelled') operation.end({ errorType: 'cancelled' })
@@ -23,7 +23,7 @@ export function endOperation(operation: Operation, { record }: TaskEntry, outcom
   else operation.end({ errorType: outcome.type === 'threw' ? errorTypeOf(outcome.reason) : '_OTHER' })
 }
 
-/** A small set of values, because metrics need low cardinality. */
+/** Returns a value from a small set, because each value becomes a metric of its own. */
 function failureType({
   launchedAt,
   startedAt = launchedAt,
@@ -35,8 +35,8 @@ function failureType({
   return failure.errorCode ?? failure.errorName ?? '_OTHER'
 }
 
-/** The span of the last run of a task. */
+/** The span of the latest run of each task. */
 export const runTraces = new PerTask<TraceContext>()
 
-/** The span that launched a task. */
+/** The span in which each task was launched. */
 export const launchTraces = new PerTask<TraceContext>()

@@ -1,4 +1,4 @@
-/** The data with which the runs of a task start. */
+/** What is needed to start the runs of a task. */
 import { PerTask } from '../../machines/per-task.js'
 import type { Run } from '../engine/engine.js'
 import type { QueueTicket } from '../../machines/records.js'
@@ -11,41 +11,40 @@ import type { TaskRegistry } from './registry.js'
 
 export interface RunStart {
   readonly runner: FlatRunner
-  /** How long it may take to stop after an abort, in ms. */
+  /** How long the run may take to stop after an abort, in ms. */
   readonly graceMs: number
   readonly params?: RunInput['params'] | undefined
   readonly previous?: PreviousTask | undefined
-  /** Whether an earlier process started it and it continues. */
+  /** Whether an earlier process has started the run, and this process continues it. */
   readonly isResumed?: boolean
 }
 
-/** How the runs of a task start. */
+/** How to start a run of a task. */
 export interface RunPlan {
   readonly start: RunStart
   readonly ticket: QueueTicket
   readonly retry: RetryPolicy | undefined
 }
 
-/** The launch of a task, for launching another one like it. */
+/** What a task was launched with, to launch another task like it. */
 export interface LaunchedTask {
-  /** Without the fields that belong to that task only: id, controller and parent. */
+  /** The input without the fields that belong to this one task: id, controller and parent. */
   readonly input: Omit<LaunchTaskInput, 'params'>
-  /** A copy that is not modified. */
+  /** A copy of the params, which nobody modifies. */
   readonly params: RunInput['params'] | undefined
   readonly runner: Runner
 }
 
 export const currentRuns = new PerTask<Run>()
 
-/** How to start a run when a slot is free. Only for tasks that may wait or be retried. */
+/** How to start the next run of a task. Only for tasks that may be queued or run again. */
 export const plans = new PerTask<RunPlan>()
 
-/** The launch of a task. Absent for a task that the host runs, and for a unique run. */
+/** What each task was launched with. Has no entry for tasks that the host runs itself, or whose runner has `isUnique`. */
 export const launches = new PerTask<LaunchedTask>()
 
-/** The runs of a registry's tasks. */
 export class Runs implements Feature {
-  /** Runs that have not settled. The run of a cancelled task outlives it. */
+  /** Runs that have not settled. It may contain runs of cancelled tasks. */
   readonly unsettled = new Set<Run>()
   readonly #report: TaskRegistry['report']
 

@@ -1,4 +1,4 @@
-/** The runs of launched tasks. Each starts through the engine and can end only its own registration (promise A1). */
+/** The runs of launched tasks. Each run starts through the engine. Its end can end only the registration for which it was started (promise A1). */
 import { timeoutMessage, type AsyncTaskEvent } from '../../machines/async-task.js'
 import type { ActiveTaskInfo, ProgramFacts, TaskFailure } from '../../machines/records.js'
 import type { TaskEntry } from '../../machines/task-entry.js'
@@ -31,7 +31,7 @@ import { currentRuns, plans, runs, type RunStart } from './run-plan.js'
 import { overError, StepsOfRun } from './steps/steps-of-run.js'
 import { wrapUpSignal } from './limits/wrap-up.js'
 
-/** What a run uses of the manager. */
+/** What runs need from the manager. */
 export interface RunHost {
   readonly registry: TaskRegistry
   readonly engine: Engine
@@ -43,7 +43,7 @@ export interface RunHost {
   newController(taskId: string): AbortController
 }
 
-/** Starts the run of an admitted task, or continues the run of an earlier process. */
+/** Starts the run of a new task, or continues a run that an earlier process has started. */
 export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void {
   const { runner, graceMs, params, previous, isResumed = false } = start
   const { registry, engine } = host
@@ -52,7 +52,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   const files = new RunFiles(persistence?.folderOf(entry.record), () => persistence?.programOf(entry))
   const durability: RunDurability | undefined = persistence && {
     get folder() {
-      // Its files are removed when its run has settled and its end was stored, whichever is later.
+      // A run that asks for its folder has files. They are removed when the run has settled and its end is stored, whichever is later.
       storedEnds.set(entry, () => files.setStored())
       return files.folder
     },
@@ -71,7 +71,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   if (operation?.trace !== undefined) runTraces.set(entry, operation.trace)
   let own: StepsOfRun | undefined
   const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
-    // It would take events or messages of the current run.
+    // An earlier run must have no steps, because it would take events or messages of the current run.
     if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
     return (own ??= new StepsOfRun(registry, entry, {
       signal: abort.signal,
@@ -153,7 +153,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
     currentRuns.set(entry, run)
     unsettled.add(run)
     run.settled.then(end, (reason: unknown) => end({ type: 'threw', reason }))
-    // The registered controller had aborted, so the task is already cancelled.
+    // The host's controller had aborted before, so the task was cancelled when it was registered.
     if (entry.ref === undefined) run.abort()
   } catch (reason) {
     const outcome: Outcome = { type: 'threw', reason }
@@ -168,7 +168,7 @@ export function startPlanned(host: RunHost, entry: TaskEntry): void {
   else startStored(host, entry, plan.start)
 }
 
-/** Starts the run of a task after the start was stored. The task may have ended or reached a limit in the meantime. */
+/** Starts the run of a task after its start was stored. In the meantime the task may have ended or reached a limit. */
 export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): void {
   const { registry } = host
   if (entry.ref === undefined || registry.isDisposed) registry.send({ type: 'slot.release', entry })
@@ -179,7 +179,7 @@ export function startStored(host: RunHost, entry: TaskEntry, start: RunStart): v
 
 const isStopping = (ref: NonNullable<TaskEntry['ref']>): boolean => ref.getSnapshot().matches({ active: 'stopping' })
 
-/** Whether this is the current run of a task. Reports of an earlier run have no effect. */
+/** Whether this is the current run of a task. What an earlier run reports is ignored. */
 const isCurrent = ({ record }: TaskEntry, attempt: number): boolean => (record.attempt ?? 1) === attempt
 
 interface EndedRun {
@@ -192,7 +192,7 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
   const { registry } = host
   const { outcome } = ended
   if (repeat(host, entry, ended)) return
-  // Read the returned value first, because that may call code of the run, which may end the task.
+  // Converted first, because reading the returned value may call code of the run, and that code may end the task.
   const event: AsyncTaskEvent =
     outcome.type === 'returned'
       ? { type: 'task.complete', output: toOutput(outcome.value) }
@@ -206,7 +206,7 @@ function settle(host: RunHost, entry: TaskEntry, ended: EndedRun): void {
   reportMisnamedFields(registry, entry)
 }
 
-/** Queues the task again, if its policy says so. Returns whether it did. */
+/** Queues the task again if its retry policy says so. Returns whether it has queued the task. */
 function repeat(host: RunHost, entry: TaskEntry, ended: EndedRun): boolean {
   const { registry } = host
   const plan = plans.get(entry)
@@ -246,7 +246,7 @@ function failureOfRun(outcome: Exclude<Outcome, { type: 'returned' }>): TaskFail
     error:
       outcome.type === 'skipped'
         ? 'The run was aborted before it started.'
-        : 'The run did not stop when it was aborted.',
+        : 'The run was aborted, but did not stop within its grace period.',
   }
 }
 
@@ -259,7 +259,7 @@ function reportLate(registry: TaskRegistry, entry: TaskEntry, outcome: Outcome):
         : undefined
   if (late === undefined || registry.isDisposed) return
   const { id, status } = entry.record
-  const message = `The run of task ${id} returned ${late} after the task had ended as ${status}: dropped.`
+  const message = `The run of task ${id} returned ${late} after the task had ended as ${status}. It was dropped.`
   const cause = outcome.type === 'threw' ? { cause: outcome.reason } : undefined
   registry.report(new Error(message, cause), { source: 'late-result', taskId: id })
 }

@@ -1,10 +1,10 @@
-/** The settings of async tasks, as used by people and configuration files. */
+/** The settings of async tasks, as people and configuration files write them. */
 import { InvalidSettingError } from '../errors.js'
 import type { OptionType } from '../protocol/option-checks.js'
 
 /** The description and range of a setting. */
 export interface SettingDefinition {
-  /** Its meaning, in words. */
+  /** What the setting means, in words. */
   readonly description: string
   /** The default value. */
   readonly default: number
@@ -49,7 +49,7 @@ export function parseSetting(name: SettingName, value: unknown): number {
   }
   const { min, max } = settingDefinitions[name]
   const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value
-  // A timeout of 0 seconds would fail every task, but a limit of 0 tasks is useful.
+  // A limit of 0 tasks is useful, but a timeout of 0 seconds would fail every task.
   const isZeroTimeout = number === 0 && name !== 'task-max-async'
   if (typeof number !== 'number' || !Number.isInteger(number) || number < min || number > max || isZeroTimeout) {
     const expected = `an integer from ${min} to ${max}${name === 'task-max-async' ? ' (-1: no limit)' : ' other than 0 (-1: none)'}`
@@ -58,7 +58,7 @@ export function parseSetting(name: SettingName, value: unknown): number {
   return number
 }
 
-/** The manager's option, which has no upper limit. */
+/** The type of the manager's option `maxAsyncTasks`. Unlike the setting, it has no upper limit. */
 export const taskLimit: OptionType = {
   expected: 'an integer >= 0, or -1 for no limit',
   accepts: (max) => Number.isInteger(max) && (max as number) >= -1,
@@ -66,7 +66,7 @@ export const taskLimit: OptionType = {
 }
 
 /**
- * Validates the manager's option: an integer >= 0, or -1.
+ * Validates the manager's option `maxAsyncTasks`: an integer >= 0, or -1.
  * @throws InvalidSettingError
  */
 export function checkMaxAsyncTasks(max: number, setting: string): number {

@@ -1,11 +1,11 @@
-/** The shortest prefixes that identify tasks. */
+/** Shortens task ids to prefixes that are still unique. */
 
 /** The minimum length of a short id, in characters. */
 export const MIN_SHORT_ID = 8
 
 /**
- * Returns for each id its shortest prefix that is unique among the given ids, with at least eight characters. A prefix never ends inside a surrogate
- * pair. An id that is a prefix of another is returned in full, because an exact id takes precedence.
+ * Returns for each id its shortest prefix that is unique among the given ids and has at least eight characters. A prefix never ends inside a surrogate
+ * pair. If an id is a prefix of another id, it is returned in full. A lookup prefers the exact id.
  */
 export function shortIds(ids: Iterable<string>): Map<string, string> {
   const sorted = [...new Set(ids)].sort()

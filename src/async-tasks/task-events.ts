@@ -1,4 +1,4 @@
-/** The host's handlers and streams. All callbacks are isolated (promise A2). */
+/** The streams of the manager and the host's handlers. An exception in one callback does not affect others (promise A2). */
 import { filter, map, type Observable, type Subscriber } from 'rxjs'
 import type {
   AsyncTaskInfo,
@@ -18,22 +18,22 @@ import { callIsolated } from '../callbacks/isolated-call.js'
 import type { TaskRegistry } from './registry.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
-/** The number of tasks of each owner. Owners without tasks are absent. */
+/** The number of tasks of each owner. Has no entry for an owner without tasks. */
 export type OwnerCounts = ReadonlyMap<string, number>
 
-/** A progress report of a task. */
+/** A progress report of a running task. */
 export interface TaskProgressEvent {
-  /** The task that reports. */
+  /** The id of the task. */
   readonly taskId: string
-  /** The task's owner. */
+  /** The owner of the task. */
   readonly owner: string
-  /** The progress as reported. */
+  /** What the run has reported. */
   readonly progress: TaskProgress
 }
 
-/** The open questions of a task, after a change. */
+/** The open questions of a task after a change. */
 export interface TaskQuestionsEvent {
-  /** The task that asks. */
+  /** The id of the task. */
   readonly taskId: string
   /** The owner of the task. */
   readonly owner: string
@@ -43,7 +43,7 @@ export interface TaskQuestionsEvent {
 
 interface Registration {
   readonly handler: (task: never) => unknown
-  /** The handler is only notified of later changes. */
+  /** The number of the last change before the registration. The handler is called only for later changes. */
   readonly since: number
   isActive: boolean
 }
@@ -114,14 +114,14 @@ export class TaskEvents implements Feature {
     }
   }
 
-  /** Emits progress, which is not a transition and has no order among them. */
+  /** Emits a progress report. Progress is not a transition, so it has no position in the order of transitions. */
   emitProgress(record: AsyncTaskInfo, progress: TaskProgress): void {
     for (const subscriber of [...this.#progressSubscribers]) {
       subscriber.next({ taskId: record.id, owner: record.owner, progress })
     }
   }
 
-  /** Calls the handlers of a task's end, in the order of their registration. */
+  /** Calls the handlers for the end of a task, in the order of their registration. */
   ended(_entry: TaskEntry, transition: TaskTransition): void {
     const { record } = transition
     for (const registration of [...this.#handlers[record.status as TerminalStatus]]) {
@@ -148,7 +148,7 @@ export class TaskEvents implements Feature {
         subscriber.complete()
         return undefined
       }
-      // Subscribes before emitting the first counts, so that changes made by the subscriber are emitted too.
+      // Subscribes to changes before it emits the first counts. Otherwise it would miss a change that the subscriber makes when it receives them.
       const subscription = registry.notifications$.subscribe({
         next: ({ type }) => {
           if (type === 'transition') emitIfChanged()
@@ -160,7 +160,7 @@ export class TaskEvents implements Feature {
     })
   }
 
-  /** Completes the streams that have no other source, and removes the handlers. */
+  /** Completes the progress stream, which does not depend on the registry's notifications, and removes the handlers. */
   closing(): void {
     for (const handlers of Object.values(this.#handlers)) {
       for (const registration of handlers) registration.isActive = false
@@ -171,7 +171,6 @@ export class TaskEvents implements Feature {
   }
 }
 
-/** The streams and handlers of a registry. */
 export const taskEvents = (registry: TaskRegistry): TaskEvents => new TaskEvents(registry)
 
 function questionsOf({ id, owner, questions = [] }: AsyncTaskInfo): TaskQuestionsEvent {

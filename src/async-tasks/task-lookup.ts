@@ -1,4 +1,4 @@
-/** Finds tasks by an id or a prefix, as models and people write them. */
+/** Finds tasks by an id or the beginning of an id, as models and people write them. */
 import type { AsyncTaskInfo } from '../../machines/records.js'
 import { isTerminal, isUndelivered } from '../../machines/task-entry.js'
 import { toOneLine } from '../text/control-characters.js'
@@ -10,7 +10,7 @@ import type { TaskRegistry } from './registry.js'
 import { shortIds } from './short-ids.js'
 import { isoTime } from '../text/duration.js'
 
-/** The part of a manager that a lookup uses. */
+/** The part of a manager that lookups use. */
 interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
   getAllTasks(): AsyncTaskInfo[]
@@ -20,12 +20,13 @@ interface TaskSource {
 export type TaskLookup =
   | { readonly type: 'found'; readonly task: AsyncTaskInfo }
   | { readonly type: 'ambiguous'; readonly candidates: readonly AsyncTaskInfo[] }
-  /** `pruned`: the task that had this id, if its record was pruned. */
+  /** `pruned` is the task that had this id, if its record was pruned. */
   | { readonly type: 'unknown'; readonly pruned?: PrunedTask }
 
 /**
- * Finds the task whose id equals or starts with `idOrPrefix`, among the tasks that one owner sees, or all tasks. An exact id takes precedence.
- * @param canBeMeant if several tasks match, only those for which this is true are candidates, or all of them if it is true for no task
+ * Finds the task whose id equals or starts with `idOrPrefix`. With `owner`, only tasks that this owner may see are found. An exact id takes
+ * precedence.
+ * @param canBeMeant narrows down several matches: the candidates are those for which it is true, or all matches if it is true for none
  */
 export function lookUpTask(
   manager: TaskSource,
@@ -47,7 +48,7 @@ export function lookUpTask(
   return candidates.length === 1 ? { type: 'found', task } : { type: 'ambiguous', candidates }
 }
 
-/** The items that can be meant, or all items if there are none. */
+/** Returns the items for which `canBeMeant` is true, or all items if it is true for none. */
 export function meantOf<Item>(
   items: readonly Item[],
   canBeMeant: (item: Item) => boolean = () => true,
@@ -59,25 +60,28 @@ export function meantOf<Item>(
 /** Whether a task can be ended or sent a message. */
 export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
 
-/** Whether a task has not ended, or its result was not delivered yet. */
+/** Whether a wait for a task is useful: the task has not ended, or its result was not delivered yet. */
 export const canBeWaitedFor = (task: AsyncTaskInfo): boolean => hasNotEnded(task) || isUndelivered(task)
 
 export const asks = ({ questions }: AsyncTaskInfo): boolean => questions !== undefined
 
-/** The items whose id starts with a prefix. An empty prefix matches nothing. */
+/** Returns the items whose id starts with a prefix. An empty prefix matches nothing. */
 export function lookUpPrefix<Item extends { readonly id: string }>(items: readonly Item[], prefix: string): Item[] {
   return prefix === '' ? [] : items.filter(({ id }) => id.startsWith(prefix))
 }
 
-/** The kept tasks of one owner with those that their runs have launched, or all kept tasks, in the order of registration. */
+/**
+ * Returns the tasks of an owner and those that their runs have launched, or all tasks, in the order of registration. Only tasks whose records are
+ * kept.
+ */
 export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo[] {
   const all = manager.getAllTasks()
   return owner === undefined ? all : all.filter((task) => isSeenBy(manager, task, owner))
 }
 
 /**
- * Returns short ids that are unique among all kept tasks. A task keeps its displayed short id while its record is kept. Only a later task whose whole
- * id is that text takes it over.
+ * Returns a function from tasks to short ids that are unique among all kept tasks. Once displayed, the short id of a task stays the same. The one
+ * exception is a later task whose whole id is equal to it.
  */
 export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'id'>) => string {
   const listed = manager.registry.use(listedIds)
@@ -92,7 +96,7 @@ export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'i
   }
 }
 
-/** Whether a name identifies a task with certainty: it is the whole id, or a prefix that a list has displayed. */
+/** Whether a name certainly means this task: it is the whole id, or the short id that a list has displayed. */
 export function isCertain(manager: TaskSource, idOrPrefix: string, task: AsyncTaskInfo): boolean {
   return idOrPrefix === task.id || manager.registry.use(listedIds).shortOf(task.id) !== undefined
 }

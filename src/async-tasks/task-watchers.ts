@@ -1,8 +1,8 @@
-/** Watches single tasks. A change of one task has no cost for the watchers of others (promise A10). */
+/** Watches single tasks. A change of a task costs nothing for the watchers of other tasks (promise A10). */
 import type { TaskEntry } from '../../machines/task-entry.js'
 import type { Feature } from './feature.js'
 
-/** Called when the status, the open questions or the place of a task have changed, or everything is disposed. Must not throw. */
+/** Called when the status or questions of the task have changed, when the task has moved to the background, and on disposal. Must not throw. */
 export type TaskWatcher = () => void
 
 export class TaskWatchers implements Feature {

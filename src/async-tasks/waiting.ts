@@ -14,28 +14,28 @@ import { taskWatchers } from './task-watchers.js'
 import type { Persistence } from './recovery/persistence.js'
 import type { TaskRegistry } from './registry.js'
 
-/** Options of a wait whose result becomes a text for a model. */
+/** The options of a wait whose result becomes a text for a model. */
 export interface WordedWaitOptions extends WaitOptions {
   /**
-   * Called with the ended and the active tasks, before the former are acknowledged and while their records cannot be pruned. Returns the tasks whose
-   * text the result contains; the others are owed again. If it throws, the wait rejects and acknowledges nothing.
+   * Called at the end of the wait with the ended and the active tasks. The results are not acknowledged yet, and the records cannot be pruned. Returns
+   * those ended tasks whose text the model receives. The others are owed again. If it throws, the wait rejects and acknowledges nothing.
    */
   readonly onSettled?: (
     settled: readonly SettledTaskInfo[],
     pending: readonly AsyncTaskInfo[],
   ) => readonly SettledTaskInfo[]
   /**
-   * Takes over the lease of the ended tasks, which are then not acknowledged at the end of the wait. The caller ends the lease when it knows whether
-   * the result has arrived.
+   * Takes over the lease on the ended tasks. The end of the wait does not acknowledge them then. The receiver ends the lease when it knows whether the
+   * result has arrived.
    */
   readonly hold?: HoldLease | undefined
   /** Whether the wait also ends when one of the tasks asks a question. */
   readonly endsOnQuestion?: boolean
   /** Whether the wait also ends when one of the tasks is in the background. */
   readonly endsInBackground?: boolean
-  /** Whether the wait also ends when a note is owed to this owner, or to any owner. Default: no. */
+  /** Whether the wait also ends when a note is owed to this owner; with `owner: undefined`, to any owner. Default: no. */
   readonly endsOnNote?: { readonly owner: string | undefined } | undefined
-  /** Asks a person the questions of the tasks. Meanwhile a question does not end the wait. */
+  /** Asks a person the questions of the tasks. A question that the person is asked does not end the wait. */
   readonly asker?: QuestionAsker | undefined
 }
 
@@ -57,8 +57,8 @@ const optionsSchema = lazily(() =>
 )
 
 /**
- * Waits until the tasks have ended. Each result is leased when its task ends, so that no reminder contains it. Returned results are acknowledged; an
- * aborted wait releases all of them.
+ * Waits until the tasks have ended. Each task is leased as soon as it ends, so that no reminder contains its result. At the end of the wait, the
+ * returned results are acknowledged. An aborted wait releases all leases.
  */
 export async function waitForTasks(
   registry: TaskRegistry,
@@ -96,15 +96,15 @@ export async function waitForTasks(
       (endsInBackground && entry.record.isForeground !== true),
   )
   try {
-    // A subscriber may have aborted the signal when it was notified of the lease.
+    // The signal is checked here, too: a subscriber that was notified of the lease may have aborted it.
     if (!hasNote && !found.some(isOver) && found.length > 0 && !registry.isDisposed && signal?.aborted !== true) {
       await waitUntil(registry, { isOver, found, timeoutMs, signal, endsOnNote })
     }
     asking?.end()
     if (registry.persistence !== undefined) await endsStored(registry.persistence, found)
-    // The signal may also have aborted after the last task ended and before this line.
+    // The signal may have aborted during the last `await`.
     signal?.throwIfAborted()
-    // Read and acknowledged in one batch, so that a task that ends meanwhile is either in the result or not acknowledged.
+    // One batch reads the records and acknowledges them. Otherwise a task that ends in between would be acknowledged without being in the result.
     return registry.batch(() => {
       const ended = found.filter(isEnded)
       const pending = found.filter((entry) => !isEnded(entry)).map((entry) => entry.record)
@@ -114,7 +114,7 @@ export async function waitForTasks(
       const delivers = registry.persistence !== undefined && carried.some(isOutstanding)
       const acknowledge = (): void => {
         registry.send({ type: 'lease.acknowledge', deliveryId, carried: new Set(carried) })
-        // The result also contains tasks that another message has leased. If that message is refused, they are not owed again.
+        // The result may also contain tasks that another message carries. They are delivered now, even if that message is refused later.
         registry.send({ type: 'lease.acknowledge', deliveryId, late: carried })
       }
       if (hold === undefined) {
@@ -134,13 +134,13 @@ export async function waitForTasks(
   }
 }
 
-/** Waits until the ends, and the lease on them, are stored (promise K3). Further tasks may end meanwhile. */
+/** Waits until the ends of the tasks and the lease on them are stored (promise K3). More tasks may end during that time. */
 async function endsStored(persistence: Persistence, found: readonly TaskEntry[]): Promise<void> {
   const isUnstored = (entry: TaskEntry): boolean => isEnded(entry) && persistence.isPending(entry)
   while (found.some(isUnstored)) await persistence.stored()
 }
 
-// A pruned entry keeps its last record.
+// The entry of a pruned task still has its last record.
 const isEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined
@@ -148,8 +148,8 @@ const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undef
 const isAsked = ({ record }: TaskEntry, asking: Asking | undefined): boolean => asking?.ask(record) === true
 
 /**
- * Returns a check whether a wait is over, to be called after each change of one of its tasks. A wait for many tasks examines each of them once,
- * rather than all at each end (promise A10).
+ * Returns a function that says whether a wait is over. Call it after each change of one of the tasks. In total it examines each task only once, not
+ * all tasks at each end, so that waits for many tasks stay cheap (promise A10).
  */
 function overWhen(
   found: readonly TaskEntry[],
@@ -172,7 +172,7 @@ interface Wait {
   readonly endsOnNote: WordedWaitOptions['endsOnNote']
 }
 
-/** Resolves when the tasks have ended, a note has arrived, the time is up, the signal aborts or everything is disposed. */
+/** Resolves when the wait is over, a note has arrived, the time limit has passed, the signal aborts, or the registry is disposed. */
 function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
   const { isOver, found, timeoutMs, signal, endsOnNote } = wait
   const all = registry.use(taskWatchers)
@@ -192,7 +192,7 @@ function waitUntil(registry: TaskRegistry, wait: Wait): Promise<void> {
         return [entry, onChange]
       }),
     )
-    // First, because a signal may throw, and there is nothing to undo yet.
+    // Done before everything else: the signal may throw, and at this point nothing has to be undone.
     signal?.addEventListener('abort', end, { once: true })
     const label = {
       name: `time limit of a wait for ${found.map(({ record }) => record.id).join(', ')}`,

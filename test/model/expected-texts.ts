@@ -156,5 +156,5 @@ export function failureText(outcome: ModelOutcome): string {
   if (outcome.type === 'threw') return reasons[outcome.index]!.text
   return outcome.type === 'skipped'
     ? 'The run was aborted before it started.'
-    : 'The run did not stop when it was aborted.'
+    : 'The run was aborted, but did not stop within its grace period.'
 }

@@ -1,6 +1,6 @@
 /**
- * Wakes an idle agent with undelivered results. One RxJS pipeline passes ended tasks, idle events, released leases and subscriptions to the delivery
- * machine, which sends one message at a time.
+ * Starts a turn of an idle agent when results are owed to it. One RxJS pipeline passes events (ended tasks, an idle agent, released leases) to the
+ * delivery machine, which sends one message at a time.
  */
 import { defined } from '../../defined.js'
 import { deliveryStandings } from './delivery-standings.js'
@@ -37,44 +37,44 @@ import type { TaskRegistry } from '../registry.js'
 import type { LeasedReminder } from './reminder-service.js'
 import { isolateReport, type ErrorSource, type OnError } from '../../callbacks/error-report.js'
 
-/** The delivery that started a turn. */
+/** The delivery of the message that starts a turn. */
 export interface TurnDelivery {
-  /** The id of its lease. */
+  /** The id of the lease on the results in the message. */
   readonly deliveryId: string
   /** The tasks that the message carries. */
   readonly taskIds: readonly string[]
   /** The questions of running tasks in the message. Absent if there are none. */
   readonly questions?: readonly QuestionRef[]
-  /** Whether a result may have been delivered before. The text says which one. */
+  /** Whether a result or question in the message may have been delivered before. The text of the message marks each of them. */
   readonly isRepeat?: boolean
-  /** Aborts when the delivery exceeds `deliveryTimeoutMs` or everything is disposed. */
+  /** Aborts when the delivery exceeds `deliveryTimeoutMs`, or when the trigger or the manager is disposed. */
   readonly signal: AbortSignal
 }
 
-/** Starts a turn of the agent with this text. The promise resolves if the message was accepted and rejects if it was not. */
+/** Starts a turn of the agent with this text. The promise must resolve if the agent accepts the message, and reject if it does not. */
 export type TriggerAgentTurn = (text: string, delivery: TurnDelivery) => unknown
 
-/** The part of the reminder service that a trigger uses. */
+/** The part of `AsyncTaskReminderService` that a trigger uses. */
 export interface ReminderSource {
-  /** Leases what an owner is owed and returns its text; undefined if nothing is owed or an exclusive lease is open. */
+  /** Leases what is owed to an owner and returns its text. Returns undefined if nothing is owed, or if the owner has an open exclusive lease. */
   leaseReminder(request: { readonly owner: string; readonly exclusive: boolean }): LeasedReminder | undefined
 }
 
 /** Options of `AsyncTaskAutoTrigger`. */
 export interface AutoTriggerOptions {
-  /** The owner of the results. Default `main`. */
+  /** The owner whose results are delivered. Default `main`. */
   readonly owner?: string
   /** How long to wait for further tasks after each end of a task, in ms. Default 0: one tick. */
   readonly coalesceMs?: number
-  /** The maximum of `coalesceMs` in total, in ms. Default 5000, or `coalesceMs` if that is longer. */
+  /** The maximum total time to wait for further tasks, in ms. Default 5000, or `coalesceMs` if that is longer. */
   readonly maxWaitMs?: number
-  /** The back-off after failed deliveries, in ms. Default 1000, doubling up to 60000. */
+  /** The delays after failed deliveries, in ms: `initialMs` (default 1000) doubles with each failure up to `maxMs` (default 60000). */
   readonly retry?: { readonly initialMs?: number; readonly maxMs?: number }
-  /** How long a delivery may take, in ms. After that its lease is released. Default: no limit. */
+  /** How long a delivery may take, in ms. After that time the results in its message are owed again. Default: no limit. */
   readonly deliveryTimeoutMs?: number
-  /** How often `isAgentBusy` is polled while something is owed, in ms. Default 1000. */
+  /** How often a function `isAgentBusy` is called while results are owed, in ms. Default 1000. */
   readonly pollMs?: number
-  /** Called for refused and expired deliveries and for errors of `isAgentBusy`. Default: the manager's `onError`. */
+  /** Called with the error of a delivery that was refused or took too long, and with errors of `isAgentBusy`. Default: the manager's `onError`. */
   readonly onError?: OnError
   /** A machine that replaces the default one, such as the result of `deliveryMachine.provide`. It receives the same input. */
   readonly machine?: DeliveryMachine
@@ -142,12 +142,12 @@ export class AsyncTaskAutoTrigger {
     this.#host = {
       deliver: (reportOutcome) => this.#deliver(reportOutcome, report),
       isNothingOwed: () => !this.#registry.use(pausing).isOwing(this.#owner),
-      // isAgentBusy may unsubscribe.
+      // `isAgentBusy` is host code and may unsubscribe, so the subscription is checked after the call.
       isAgentIdle: () => !this.#registry.ledger.isDelivering(this.#owner) && !this.#busy.isBusy() && this.#isSubscribed,
       reportExpiry: () => {
         const limit = this.#options.deliveryTimeoutMs ?? 0
         const error = new Error(`A delivery was not accepted within ${limit} ms. Its results are owed again.`)
-        // The host's callback must run after the transition.
+        // The host's callback must not run inside a transition of the machine.
         queueMicrotask(() => report(error, this.#from('delivery-timeout')))
       },
     }
@@ -155,8 +155,9 @@ export class AsyncTaskAutoTrigger {
   }
 
   /**
-   * Starts delivering, including results that are already owed.
-   * @returns an unsubscribe function. A delivery in flight still ends. With several subscriptions, deliveries stop when all are unsubscribed
+   * Starts to deliver results, including those that are already owed.
+   * @returns an unsubscribe function. It does not interrupt a delivery in progress. If you subscribe several times, deliveries stop after the last
+   * unsubscribe
    */
   subscribe(): () => void {
     let isHeld = true
@@ -171,8 +172,8 @@ export class AsyncTaskAutoTrigger {
   }
 
   /**
-   * Replaces both callbacks and checks again what is owed.
-   * @throws InvalidInputError if one has the wrong type; both are kept then
+   * Replaces both callbacks, and checks at once whether results can be delivered.
+   * @throws InvalidInputError if a callback has the wrong type; the previous callbacks stay in use then
    */
   updateCallbacks(isAgentBusy: BusySource, triggerAgentTurn: TriggerAgentTurn): void {
     checkCallbacks(isAgentBusy, triggerAgentTurn)
@@ -182,7 +183,7 @@ export class AsyncTaskAutoTrigger {
     this.notifyIdle()
   }
 
-  /** Reports that the agent is idle, for a host whose `isAgentBusy` is a function. Discards a pending promise of that function. */
+  /** Reports that the agent is idle, for a host whose `isAgentBusy` is a function. If a promise of that function is pending, its answer is ignored. */
   notifyIdle(): void {
     this.#busy.forget()
     this.#nudges$.next({ type: 'agent.idle' })
@@ -202,7 +203,7 @@ export class AsyncTaskAutoTrigger {
         this.#delivery.send({ type: 'trigger.attach' })
       } else this.#start()
     })
-    // Subscribed in a callback during disposal, so it closes at once.
+    // Host code that runs during disposal may subscribe. The new delivery has been closed again then.
     if (this.#delivery === undefined) return
     this.#pipeline = merge(
       this.#wakeUps(),
@@ -217,7 +218,7 @@ export class AsyncTaskAutoTrigger {
     const input = { timing: this.#timing(), host: this.#host }
     const delivery = createActor(this.#machine, { id, input, parent: this.#registry.actor })
     this.#delivery = delivery
-    // A delivery in flight outlives its subscription, but not the registry.
+    // A delivery in progress continues after unsubscribing, but ends with the registry.
     const disposal = this.#registry.notifications$.subscribe({ complete: () => this.#close() })
     const standing = this.#registry.use(deliveryStandings).open(this.#owner, this.#registry.clock)
     delivery.subscribe({
@@ -225,14 +226,14 @@ export class AsyncTaskAutoTrigger {
       complete: () => {
         disposal.unsubscribe()
         standing.close()
-        // After unsubscribing and subscribing in one callback, the second subscription has joined a delivery that has now ended.
+        // A callback may unsubscribe and subscribe again. The new subscription then uses the same delivery, so it needs a new one when that ends.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()
       },
     })
     delivery.start()
   }
 
-  /** The notifications of the registry for this owner. */
+  /** Events of the registry that may make a delivery to this owner possible. */
   #wakeUps(): Observable<DeliveryEvent> {
     return this.#registry.notifications$.pipe(
       map((item): DeliveryEvent | undefined => {
@@ -268,7 +269,7 @@ export class AsyncTaskAutoTrigger {
     if (delivery?.getSnapshot().status === 'active') this.#registry.batch(() => delivery.send(event))
   }
 
-  /** Runs one delivery: takes a lease, starts the turn, and ends the lease according to the outcome. Returns a function that abandons it. */
+  /** Runs one delivery: takes a lease, starts the turn, and ends the lease according to the outcome. Returns a function that abandons the delivery. */
   #deliver(reportOutcome: (outcome: DeliveryReport) => void, report: OnError): () => void {
     const controller = new AbortController()
     let lease: LeasedReminder | undefined
@@ -286,7 +287,7 @@ export class AsyncTaskAutoTrigger {
         lease?.release()
         report(error, this.#from('delivery', lease))
       })
-    // The trigger has been unsubscribed.
+    // Releases the lease without an error, because the trigger has been unsubscribed before the message was sent.
     const giveBack = (): void => end({ type: 'delivery.emptied' }, () => lease?.release())
     isolateAbortListeners(controller.signal, (error) => report(error, this.#from('abort-listener', lease)))
     try {
@@ -304,7 +305,7 @@ export class AsyncTaskAutoTrigger {
       }
       const send = (): void => {
         Promise.resolve(this.#trigger(text, delivery)).then(() => {
-          // A late acceptance counts: the results of the message are no longer owed.
+          // The message was accepted after its time limit. Its results were delivered nevertheless, so they must not be delivered again.
           if (isOver) acknowledge()
           else end({ type: 'delivery.accepted' }, acknowledge)
         }, refuse)

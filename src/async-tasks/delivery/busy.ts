@@ -26,7 +26,7 @@ export const aBusySource: OptionType = {
   accepts: (value) => aFunction.accepts(value) || objectWith('', 'subscribe').accepts(value),
 }
 
-/** How long the function's promise may be pending before the function is called again, in ms. */
+/** How long a promise of the function may be pending, in ms. After that the function is called again. */
 const ANSWER_MS = 30_000
 
 export class BusyWatch {
@@ -35,11 +35,11 @@ export class BusyWatch {
   readonly #report: OnError
   readonly #owner: string
   #latest = true
-  /** Whether the source has completed. Its last value stays, also for later subscriptions. */
+  /** Whether the Observable has completed. Its last value then stays in force, also for later subscriptions. */
   #isFinal = false
-  /** The pending promise of the function, which is not called again meanwhile. */
+  /** The pending promise of the function. While it is pending, the function is not called again. */
   #asked: PromiseLike<boolean> | undefined
-  /** True while `answered$` emits. */
+  /** True while `answered$` notifies its subscribers. */
   #isAnsweredIdle = false
   readonly #answered$ = new Subject<void>()
 
@@ -58,12 +58,12 @@ export class BusyWatch {
     this.#source$.next(source)
   }
 
-  /** Whether the source must be polled because it does not emit when the agent becomes idle. */
+  /** Whether the source must be polled: a function does not report when the agent becomes idle. */
   get isPolled(): boolean {
     return typeof this.#source$.value === 'function'
   }
 
-  /** Also true if the function throws, its promise is pending, or the Observable has not emitted yet. */
+  /** Returns whether the agent is busy. Also true if the function throws, its promise is pending, or the Observable has not emitted yet. */
   isBusy(): boolean {
     const source = this.#source$.value
     if (typeof source !== 'function') return this.#latest
@@ -79,12 +79,12 @@ export class BusyWatch {
     return true
   }
 
-  /** Emits when the function's promise resolves with idle. `isBusy` returns false until all subscribers were notified. */
+  /** Emits when a promise of the function resolves to idle. While its subscribers are notified, `isBusy` returns false without another call. */
   get answered$(): Observable<void> {
     return this.#answered$
   }
 
-  /** Discards a pending promise, so that the function may be called again. */
+  /** Ignores the answer of a pending promise, so that the function can be called again. */
   forget(): void {
     this.#asked = undefined
     clearLongTimeout(this.#clock, this.#limit)
@@ -93,7 +93,7 @@ export class BusyWatch {
 
   #await(asked: PromiseLike<boolean>): void {
     this.#asked = asked
-    // Ignores the answer of a discarded promise.
+    // Skips `use` if the promise was discarded by `forget`.
     const settle = (use: () => void): void => {
       if (this.#asked !== asked) return
       this.forget()
@@ -106,7 +106,7 @@ export class BusyWatch {
       })
     const label = { name: `time limit of isAgentBusy of ${this.#owner}`, kind: 'deadline' } as const
     this.#limit = setLongTimeout(this.#clock, expire, ANSWER_MS, label)
-    // Some thenables, such as query builders, call back at once.
+    // `Promise.resolve` defers the callbacks. Some thenables, such as query builders, would call them at once.
     Promise.resolve(asked).then(
       (isBusy) => settle(() => (isBusy ? undefined : this.#answerIdle())),
       (error: unknown) => settle(() => this.#report(error, { source: 'busy', owner: this.#owner })),
@@ -122,7 +122,7 @@ export class BusyWatch {
     }
   }
 
-  /** Emits when the Observable reports that the agent has become idle. Subscribes to the source only while it has a subscriber. */
+  /** Emits when the Observable reports that the agent has become idle. The Observable is subscribed only while `idle$` has a subscriber. */
   get idle$(): Observable<void> {
     return this.#source$.pipe(
       switchMap((source) => (typeof source === 'function' ? NEVER : this.#listen(source))),
@@ -135,12 +135,12 @@ export class BusyWatch {
     if (this.#isFinal) return NEVER
     this.#latest = true
     return from(source).pipe(
-      // Completion keeps the last value. An error counts as idle.
+      // If the source completes, its last value stays in force. If it fails, the agent counts as idle, because no later value will say so.
       catchError((error: unknown) => {
         this.#report(error, { source: 'busy', owner: this.#owner })
         return of(false)
       }),
-      // Per source, so that the first value of the next source counts as a change.
+      // Compares only values of the same source, so that the first value of a replaced source is not suppressed.
       distinctUntilChanged(),
       tap({
         next: (isBusy) => (this.#latest = isBusy),

@@ -1,38 +1,38 @@
-/** The state of each owner's deliveries, for display. */
+/** The state of each owner's deliveries, for the page and other displays. */
 import { Subject } from 'rxjs'
 import type { DeliverySnapshot } from '../../../machines/delivery.js'
 import type { Clock } from '../../clock.js'
 import type { Feature } from '../feature.js'
 
-/** The state of one trigger's deliveries. */
+/** The state of the deliveries of one auto-trigger. */
 export interface DeliveryStanding {
-  /** The state of the machine as a dotted path. */
+  /** The state of the delivery machine, with dots between nested states, such as `holding.polling`. */
   readonly path: string
-  /** When it leaves the state by itself, in ms since the epoch; undefined if it waits for an event. */
+  /** When the machine will leave the state by a timer, in ms since the epoch; undefined if it waits for an event. */
   readonly until: number | undefined
-  /** How many deliveries have failed in a row. */
+  /** How many deliveries have failed since the last success. */
   readonly failures: number
 }
 
-/** The entry of one trigger. */
+/** Where one auto-trigger records its state. */
 export interface OpenStanding {
   set(snapshot: DeliverySnapshot): void
   close(): void
 }
 
-/** The last snapshot of a trigger's machine, and when it entered its state. */
+/** The last snapshot of a delivery machine, and when it entered its state. */
 interface Standing {
   readonly snapshot: DeliverySnapshot
   readonly at: number
 }
 
-/** The entries of all triggers that are subscribed or have a message in flight. */
+/** The states of all auto-triggers that are subscribed or have a message in flight. */
 export class DeliveryStandings implements Feature {
-  /** The owner whose state has changed. Subscribers must not throw. */
+  /** Emits the owner whose state has changed. Subscribers must not throw. */
   readonly changed$ = new Subject<string>()
   readonly #snapshots = new Map<string, Map<OpenStanding, Standing>>()
 
-  /** Creates an entry for a trigger. */
+  /** Creates the entry of an auto-trigger. */
   open(owner: string, clock: Clock): OpenStanding {
     const standings = this.#snapshots.get(owner) ?? new Map<OpenStanding, Standing>()
     this.#snapshots.set(owner, standings)
@@ -40,7 +40,7 @@ export class DeliveryStandings implements Feature {
     const standing: OpenStanding = {
       set: (snapshot) => {
         const path = pathOf(snapshot.value)
-        // Polling repeatedly re-enters the same state.
+        // Each poll enters the same state again. That is not a change.
         if (path === last) return
         last = path
         standings.set(standing, { snapshot, at: clock.now() })
@@ -59,7 +59,7 @@ export class DeliveryStandings implements Feature {
     return this.#snapshots.keys()
   }
 
-  /** The states of an owner's triggers. */
+  /** Returns the states of an owner's auto-triggers. */
   of(owner: string): readonly DeliveryStanding[] {
     return Array.from(this.#snapshots.get(owner)?.values() ?? [], ({ snapshot, at }) => standingOf(snapshot, at))
   }
@@ -69,7 +69,6 @@ export class DeliveryStandings implements Feature {
   }
 }
 
-/** The delivery states of a registry. */
 export const deliveryStandings = (): DeliveryStandings => new DeliveryStandings()
 
 function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, at: number): DeliveryStanding {
@@ -84,7 +83,7 @@ function standingOf({ value, context: { timing, failures } }: DeliverySnapshot, 
   return { path, until, failures }
 }
 
-/** The path of a state, such as `holding.polling`. */
+/** Formats the state of the machine, such as `holding.polling`. */
 function pathOf(value: DeliverySnapshot['value']): string {
   if (typeof value === 'string') return value
   return Object.entries(value)

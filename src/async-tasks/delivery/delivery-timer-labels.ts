@@ -1,12 +1,13 @@
 /**
- * The labels of delivery timers, for an observed clock. XState does not pass labels to the clock. It sets timers at the end of a transition, in the
- * order of the actions that it has reported.
+ * Finds labels for the timers of deliveries, for a clock that shows its timers, such as that of the race kit. XState calls `setTimeout` without saying
+ * what the timer is for. But before that it reports an action with the same delay, in the same order. So a timer gets the label of the first reported
+ * action with its delay.
  */
 import type { InspectionEvent } from 'xstate'
 import type { TimerLabel } from '../../clock.js'
 
 export class DeliveryTimerLabels {
-  /** The actions whose timers are not set yet. */
+  /** The reported actions whose timers XState has not set yet. */
   #raises: { readonly actorId: string; readonly params: RaiseParams }[] = []
 
   note({ type, actorRef, ...event }: InspectionEvent): void {
@@ -17,10 +18,10 @@ export class DeliveryTimerLabels {
     }
   }
 
-  /** Returns the label for a timer that is set now. */
+  /** Returns the label for the timer that XState is setting. */
   take(ms: number): TimerLabel | undefined {
     const at = this.#raises.findIndex(({ params }) => params.delay === ms)
-    // An actor that has stopped sets no timer, so earlier actions may be left over.
+    // Actions before this one belong to actors that have stopped, for which XState sets no timer. They are dropped too.
     const [raise] = at === -1 ? [] : this.#raises.splice(0, at + 1).slice(-1)
     return raise && labelOf(raise.actorId, raise.params)
   }

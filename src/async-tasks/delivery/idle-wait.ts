@@ -1,12 +1,14 @@
-/** Waits until an owner has no active or undelivered task, and warns when that may never happen. */
+/** Waits until an owner has no active or undelivered task, and warns if that may never happen. */
 import { clearLongTimeout, setLongTimeout, type LongTimer } from '../../clock.js'
 import { pushSubscribers } from './push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** How long results may have no receiver before that is reported, in ms. The host may be about to fetch them. */
+/** How long results may be owed without a receiver before a warning, in ms. Until then the host may be about to fetch them. */
 const PATIENCE_MS = 1000
 
-/** Resolves when no task of the owner (of any owner) is queued, running, owed or leased, or the registry is disposed. */
+/**
+ * Resolves when no task of the owner (or of any owner, if undefined) is queued, running, owed or leased. Also resolves when the registry is disposed.
+ */
 export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined): Promise<void> {
   const { ledger } = registry
   const isIdle = (): boolean => registry.isDisposed || ledger.outstanding(owner) === 0
@@ -44,7 +46,7 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
   })
 }
 
-/** The owners whose results have no receiver. Empty while a task runs or a message is in flight. */
+/** Returns the owners whose results nobody receives. Returns none while a task runs or a message is in flight, because those can still change that. */
 function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
   const { ledger } = registry
   const subscribers = registry.use(pushSubscribers)

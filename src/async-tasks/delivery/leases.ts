@@ -1,4 +1,4 @@
-/** Leases. A message holds exactly the tasks that its text contains, until it is accepted or refused. */
+/** Leases. A lease holds the tasks whose results are in one message, until the message is accepted or refused. */
 import type { SettledTaskInfo } from '../../../machines/records.js'
 import type { LeaseRequest } from '../../../machines/ledger.js'
 import { refOf, type QuestionRef } from '../../../machines/owed-questions.js'
@@ -17,35 +17,36 @@ interface RegistryHolder {
 export interface TaskLease {
   /** The id of the lease. */
   readonly deliveryId: string
-  /** The records, in the order in which they ended. */
+  /** The records of the tasks, in the order in which the tasks ended. */
   readonly tasks: readonly SettledTaskInfo[]
   /** The requested questions that are still open. Absent if there are none. */
   readonly questions?: readonly QuestionRef[]
   /**
-   * Resolves when the lease is stored. Send the message only after that (promise K3). Rejects with StoreError when it cannot be stored, and its tasks are
-   * then owed again; rejects with DisposedError when everything was disposed. Absent without a store.
+   * Resolves when the lease is stored. Send the message only after that, or a crash could cause a second delivery (promise K3). Absent without a
+   * store. Rejects with StoreError if the lease cannot be stored; its tasks are owed again then. Rejects with DisposedError if the manager was
+   * disposed.
    */
   readonly stored?: Promise<void>
   /**
-   * Reports that the message was accepted: its tasks are delivered. After `release` it reports a late acceptance, which applies to the tasks that are
-   * still owed. Further calls have no effect.
+   * Reports that the message was accepted, so its tasks are delivered. You may also call it after `release`, if the message was accepted late: then
+   * those of its tasks that are still owed are delivered. Further calls have no effect.
    */
   readonly acknowledge: () => void
-  /** Reports that the message was not accepted: its tasks are owed again. No effect once the lease has ended. */
+  /** Reports that the message was not accepted, so its tasks are owed again. Has no effect once the lease has ended. */
   readonly release: () => void
 }
 
-/** The lease of a result that a call returns, until it is known whether the result has arrived. */
+/** A lease on the tasks whose results a tool call returns, until it is known whether the caller has received them. */
 export interface HeldLease {
-  /** The tasks in the result. */
+  /** The ids of the tasks in the result of the call. */
   readonly taskIds: readonly string[]
-  /** Reports that the result has arrived: its tasks are delivered. */
+  /** Reports that the caller has received the result, so its tasks are delivered. */
   readonly acknowledge: () => void
-  /** Reports that the result was lost: its tasks are owed again. */
+  /** Reports that the caller has not received the result, so its tasks are owed again. */
   readonly release: () => void
 }
 
-/** Takes over a lease. The receiver must end it once, with one of its two methods. */
+/** Takes over a lease. The receiver must call either `acknowledge` or `release` once. */
 export type HoldLease = (lease: HeldLease) => void
 
 /**
@@ -57,20 +58,21 @@ export function openLease(registry: TaskRegistry, request: LeaseRequest): Lease 
 }
 
 /**
- * Resolves when a lease is stored. Its message may only be sent after that (promise K3).
- * @throws StoreError when it cannot be stored now, and the lease is then released; DisposedError when everything was disposed meanwhile
+ * Resolves when a lease is stored. Send its message only after that (promise K3).
+ * @throws StoreError if the lease cannot be stored now; it is released then
+ * @throws DisposedError if the registry was disposed in the meantime
  */
 export function storedLease(registry: TaskRegistry, deliveryId: string): Promise<void> | undefined {
   const { persistence } = registry
   if (persistence === undefined) return undefined
   const stored = persistence.stored().then(
     () => {
-      // The next process will ask whether the message was delivered, so it must not be delivered from now on.
+      // The next process finds this lease in the store and asks the host whether its message was sent. So it must not be sent any more.
       if (registry.isDisposed) throw new DisposedError()
     },
     (cause: unknown) => {
       registry.send({ type: 'lease.release', deliveryId })
-      const message = `What is owed cannot be delivered now: ${cause instanceof Error ? cause.message : ''}`
+      const message = `The owed results cannot be delivered now, because their lease cannot be stored: ${cause instanceof Error ? cause.message : ''}`
       throw new StoreError(cause instanceof StoreError ? cause.code : 'STORE_FAILED', message, { cause })
     },
   )
@@ -79,22 +81,22 @@ export function storedLease(registry: TaskRegistry, deliveryId: string): Promise
   return stored
 }
 
-/** Leases the result of a task for an owner that will ask for it, possibly before the task has ended. */
+/** Leases the result of a task for a caller that will fetch it. The task may still be running. */
 export function claim({ registry }: RegistryHolder, deliveryId: string, taskId: string): void {
   openLease(registry, { deliveryId, taskIds: [taskId], isClaim: true })
 }
 
-/** Ends a claim, because its result was delivered or will not be requested. */
+/** Ends the lease of `claim`: the result was delivered (`acknowledge`), or the caller will not fetch it (`release`). */
 export function endClaim({ registry }: RegistryHolder, deliveryId: string, end: 'acknowledge' | 'release'): void {
   registry.send({ type: `lease.${end}`, deliveryId })
 }
 
-/** Notes that a model has seen the text of a task, in full or shortened. A shortened text is kept until it is read. */
+/** Records that a model has seen the text of a task. If that text was shortened, the whole text is kept until a model has read it. */
 export function noteShown({ registry }: RegistryHolder, taskId: string, isWhole: boolean): void {
   registry.send(isWhole ? { type: 'text.read', taskId } : { type: 'text.cut', taskIds: [taskId] })
 }
 
-/** Marks results as delivered that an owner without a push subscriber has read. */
+/** Marks results as delivered that a tool call has shown, unless the host delivers messages to their owner. */
 export function acknowledgePulled({ registry }: RegistryHolder, taskIds: readonly string[]): void {
   const subscribers = registry.use(pushSubscribers)
   const pulled = taskIds.filter((id) => {
@@ -106,10 +108,10 @@ export function acknowledgePulled({ registry }: RegistryHolder, taskIds: readonl
 
 /**
  * Opens a lease for a message.
- * @returns undefined as for `openLease`
+ * @returns undefined under the conditions of `openLease`
  */
 export function takeLease(registry: TaskRegistry, request: LeaseRequest): TaskLease | undefined {
-  // In one batch, because a subscriber that is notified of the lease may end it.
+  // All in one batch: a subscriber that is notified of the lease may end it, and must not do so before it is complete.
   return registry.batch(() => {
     const lease = openLease(registry, request)
     if (lease === undefined) return undefined

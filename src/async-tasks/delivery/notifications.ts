@@ -19,29 +19,29 @@ import { PREVIEW_BYTES, previewJson } from '../output/result-preview.js'
 import { noteName, taskName } from '../task-name.js'
 
 /**
- * Returns the full text about an ended task, with the fields of a synchronous task's result; `''` for a task that has not ended. Beyond ten million
- * characters, a note replaces the rest.
+ * Returns the full text about an ended task, with the same fields as the result of a synchronous task; `''` for a task that has not ended. Texts
+ * beyond ten million characters end with a remark that the rest is missing.
  */
 export function formatCompletionNotification(task: AsyncTaskInfo, keepsEmpty = true): string {
   const payload = payloadOf(task, keepsEmpty)
   return payload === undefined ? '' : withRepeat(task, toJsonText(payload, { indent: 2 }))
 }
 
-/** The mark of a result that may have been delivered before. */
+/** Precedes a result that may have been delivered before a crash. */
 export const POSSIBLE_REPEAT =
   'possible repeat: this result may have been delivered before; the process ended before that was known.'
 
-/** The mark of a question that may have been delivered before. */
+/** Precedes a question that may have been delivered before a crash. */
 export const REPEATED_QUESTION = 'possible repeat: this question may have been asked before.'
 
-/** The mark of a result that is delivered again at the host's request. */
+/** Precedes a result that is delivered again at the host's request. */
 const REPEAT = 'repeat: this result was delivered before, and is resent at the request of the host.'
 
-/** Whether a crash has left it unknown if the result was delivered. */
+/** Whether this result may have been delivered before a crash, so that the model may receive it twice. */
 export const isPossibleRepeat = ({ isRepeat, notifiedAt }: AsyncTaskInfo): boolean =>
   isRepeat === true && notifiedAt === undefined
 
-/** The mark of a result that is or may be a repeat. */
+/** Returns the line that precedes a repeated result; undefined for any other result. */
 export function repeatNote(task: AsyncTaskInfo): string | undefined {
   if (task.isRepeat !== true) return undefined
   return isPossibleRepeat(task) ? POSSIBLE_REPEAT : REPEAT
@@ -52,7 +52,7 @@ function withRepeat(task: AsyncTaskInfo, text: string): string {
   return note === undefined ? text : `${note}\n${text}`
 }
 
-/** @param keepsEmpty whether a completed task without variables has an empty object for them */
+/** @param keepsEmpty whether a completed task without variables gets the field `emitted_vars` with an empty object */
 function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined {
   if (!isTerminal(task)) return undefined
   switch (task.status) {
@@ -80,7 +80,7 @@ function payloadOf(task: AsyncTaskInfo, keepsEmpty: boolean): object | undefined
   }
 }
 
-/** Includes the name and code of the error, because the message may lack them. */
+/** Includes the name and code of the error, because its message may not contain them. */
 function failurePayload(task: FailedTaskInfo): object {
   const { id, kind, error, errorName, errorCode, lateOutput, attempt } = task
   return {
@@ -98,12 +98,12 @@ function failurePayload(task: FailedTaskInfo): object {
   }
 }
 
-/** How to give a command a later deadline. */
+/** What a model must change to give a command more time. */
 const TIMEOUT_SETTING = "timeout_seconds, up to the host's commands.maxTimeoutSeconds"
 
 const spentOf = ({ spent }: Pick<AsyncTaskInfo, 'spent'>): object | undefined => spent && { spent }
 
-/** The command line of a command, and how it ended. */
+/** Returns the command line of a command, and how the command ended. */
 function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: SettledTaskInfo): object {
   if (kind === undefined) return {}
   return {
@@ -112,17 +112,17 @@ function shownCommand({ kind, command = [], exitCode, signal, endedProcesses }: 
   }
 }
 
-/** Program output is a JSON string, so that it cannot imitate another field. */
+/** The output of a program becomes a JSON string, so that it cannot imitate another field. */
 function shownTail({ outputTail }: SettledTaskInfo): object {
   return outputTail === undefined ? {} : { output_tail: outputTail }
 }
 
-/** The tasks that it launched and that are still active. Their results follow in other messages. */
+/** Lists the child tasks that are still active. Their results follow in other messages. */
 function shownChildren({ runningChildren }: CompletedTaskInfo | FailedTaskInfo): object {
   return runningChildren === undefined ? {} : { running_children: runningChildren }
 }
 
-/** Known fields come first. Others are nested in one field, so that they cannot imitate the status or the id. */
+/** Known fields come first. Unknown fields are nested in `other_fields`, so that they cannot imitate the status or the id. */
 function shownOutput(output: OutputObject, keepsEmpty: boolean): object {
   const { terminate_reason, emitted_vars, final_message, ...others } = output
   return {
@@ -139,15 +139,15 @@ const isEmpty = (vars: unknown): boolean =>
 /** The maximum length of a command line in a message, in characters. */
 const COMMAND_CHARS = 300
 
-/** The JSON text of a value may be shorter than the estimate by up to this factor. */
+/** The estimated length of a JSON text may exceed the real one by up to this factor. */
 const ESTIMATE_FACTOR = 4
 
 /**
- * Returns the notification of a task in at most `maxChars` characters. A longer one becomes a preview of at most 2048 bytes, or less if that does not
- * fit, and says how to read the rest. Only the shown part of a long text is copied.
- * @param room the maximum length including that notice; default: that of a whole message
+ * Returns the notification of a task in at most `maxChars` characters. A longer text is replaced by a preview of at most 2048 bytes, or less if that
+ * does not fit. The preview says how to read the rest. Only the part of a long text that the preview shows is copied.
+ * @param room the maximum length of the text with the remark on how to read the rest. Default: the maximum of a whole message
  * @param readWith the tool that reads the rest
- * @param keepsEmpty whether a completed task without variables has an empty object for them, as in a reminder
+ * @param keepsEmpty whether a completed task without variables gets the field `emitted_vars` with an empty object
  */
 export function boundNotification(
   task: AsyncTaskInfo,
@@ -186,7 +186,10 @@ const SEPARATOR_CHARS = 2
 export interface NotificationFrame {
   /** The tool that reads the rest of a shortened text. */
   readonly readWith: FollowUpCall
-  /** The frame of each notification: a title line, a title line and a fence, or nothing if the call has already named the task. Default `line`. */
+  /**
+   * What surrounds each notification: a title line (`line`, the default), a title line and a fence of backticks (`fence`), or `nothing` if the tool
+   * call has already named the task.
+   */
   readonly around?: 'line' | 'fence' | 'nothing'
   /** See `boundNotification`. */
   readonly keepsEmpty?: boolean
@@ -201,7 +204,7 @@ export const titleOf = (task: AsyncTaskInfo): string =>
 const fenceTitleOf = (task: AsyncTaskInfo): string =>
   task.isNote === true ? titleOf(task) : `Output of task ${toOneLine(task.id)} (${taskName(task)}):`
 
-/** Returns the notifications of the first tasks: as many as fit into `room` characters, and at least one. */
+/** Returns the notifications of the first tasks: as many as fit into `room` characters, but at least one. */
 export function fittingNotifications(
   tasks: readonly SettledTaskInfo[],
   maxChars: number,
@@ -211,7 +214,7 @@ export function fittingNotifications(
   const fitting: FittingNotification[] = []
   let left = room
   for (const task of tasks) {
-    // The fenced text must be valid JSON.
+    // The fence may contain only JSON, so the remark about a repeat goes above the title.
     const note = around === 'fence' ? repeatNote(task) : undefined
     const body = note === undefined ? task : withoutRepeat(task)
     const named = around === 'fence' ? fenceTitleOf(task) : titleOf(task)

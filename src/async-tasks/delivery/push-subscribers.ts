@@ -1,12 +1,12 @@
-/** The owners whose messages the host delivers. For them, tool results do not count as deliveries. */
+/** Knows for which owners the host starts turns with messages. The result of a tool call counts as delivered only for other owners. */
 import type { Feature } from '../feature.js'
 
-/** The maximum of owners with turns to remember. The owner with the earliest last turn is forgotten first, until its next turn. */
+/** The maximum number of owners with turns to remember. Beyond it, the owner whose last turn is the oldest is forgotten until its next turn. */
 const MAX_TURN_OWNERS = 1000
 
 export class PushSubscribers implements Feature {
   readonly #byOwner = new Map<string, Set<object>>()
-  /** The owners for which the host has begun turns. */
+  /** The owners for which the host has begun a turn (`beforeTurn`). */
   readonly #inTurns = new Set<string>()
 
   /** Adds a subscriber. Returns an unsubscribe function. */
@@ -20,7 +20,7 @@ export class PushSubscribers implements Feature {
     }
   }
 
-  /** Notes that a turn of an owner begins. Its message delivers what is owed. */
+  /** Records that the host begins a turn of an owner. The message of that turn contains what is owed. */
   noteTurn(owner: string): void {
     this.#inTurns.delete(owner)
     this.#inTurns.add(owner)

@@ -1,4 +1,4 @@
-/** Handles the messages of a crashed process for which it is unknown whether they arrived. */
+/** Handles the messages of a crashed process if the store does not say whether they arrived. */
 import { Subscription } from 'rxjs'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { withTimeLimit } from '../../clock.js'
@@ -8,15 +8,15 @@ import type { StoredDelivery } from '../../store/store.js'
 import type { Persistence } from '../recovery/persistence.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** Returns whether a message with this id is in the host's transcript; undefined if unknown. */
+/** Returns whether the host's transcript contains the message with this id; undefined if the host does not know. */
 export type WasDelivered = (deliveryId: string) => boolean | undefined | Promise<boolean | undefined>
 
 /** How long the host may take to answer for one message, in ms. */
 const ANSWER_MS = 30_000
 
 /**
- * Asks the host about all messages at once. The lease of each message ends with the answer for it, so that a missing answer does not delay others.
- * @returns the tasks that are owed again although they may have been delivered
+ * Asks the host about all messages at once. Each answer ends the lease of its message, so that a missing answer does not delay the others.
+ * @returns the ids of the tasks that are owed again although they may have been delivered
  */
 export async function settleUnknown(
   registry: TaskRegistry,
@@ -35,7 +35,7 @@ export async function settleUnknown(
     if (registry.isDisposed) return
     const { entries = [], questions = [] } = registry.ledger.lease(deliveryId) ?? {}
     registry.batch(() => {
-      // Done first, because the arrival of an old message confirms no later message that its owner has accepted.
+      // Removes the message before its lease is acknowledged. Otherwise its arrival would also confirm the messages that its owner has accepted since.
       persistence.forgetDelivery(deliveryId)
       if (answer === true) {
         registry.send({ type: 'lease.acknowledge', deliveryId })
@@ -51,7 +51,7 @@ export async function settleUnknown(
   return [...uncertain].filter(({ record }) => record.delivery !== 'delivered').map(({ record }) => record.id)
 }
 
-/** The host's answer; undefined if the registry is disposed first. Rejects if the host does not answer in time. */
+/** Returns the host's answer; undefined if the registry is disposed first. Rejects if the host does not answer in time. */
 async function answerOf(
   registry: TaskRegistry,
   deliveryId: string,

@@ -1,12 +1,12 @@
 /**
- * Tasks that run after others (promise F15). Such a task is queued without a slot until all tasks that it names have ended.
+ * Tasks that run after other tasks (promise F15). Such a task waits in the queue without a slot until all tasks in its `after` have ended.
  *
- * D1  It starts only when each of them has ended and their results are in the row of the waiting task.
- * D2  With `fail` it fails as soon as one of them fails or is cancelled. With `run` their outcome does not matter.
+ * D1  It starts only when all of them have ended and their results are stored in its row.
+ * D2  With `onFailed: 'fail'` it fails as soon as one of them fails or is cancelled. With `run` it starts whatever their outcome.
  * D3  The end of a task and its effect on waiting tasks are one write.
- * D4  The record of a task is kept while a waiting task names it.
+ * D4  The record of a task is kept while a waiting task names it in `after`.
  *
- * If no task waits, the cost is one look-up in an empty map for each task that ends.
+ * While no task waits, each end of a task costs one look-up in an empty map.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import type { WaitEvent } from '../../../machines/registry-events.js'
@@ -20,7 +20,7 @@ import { namedTasks, type NamingLaunch } from './named-tasks.js'
 import { failedOf, pendingIds, toStoredWait, type DependencyResults } from './stored-wait.js'
 
 interface Wait extends DependencyResults {
-  /** The kept ones among them, by id. */
+  /** Those of the tasks in `after` whose records are kept, by id. */
   readonly entries: ReadonlyMap<string, TaskEntry>
 }
 
@@ -43,7 +43,7 @@ export class Dependencies implements Feature {
   readonly #registry: TaskRegistry
   readonly #waits = new Map<TaskEntry, Wait>()
   readonly #waiting = new Map<TaskEntry, Set<TaskEntry>>()
-  /** The tasks named by tasks that will be restored. */
+  /** The ids of the tasks that restored tasks will wait for. */
   #expected: ReadonlySet<string> = new Set()
 
   constructor(registry: TaskRegistry) {
@@ -51,7 +51,7 @@ export class Dependencies implements Feature {
   }
 
   /**
-   * Returns what a launch waits for.
+   * Returns what a new task waits for.
    * @throws InvalidInputError for a task that it cannot wait for
    */
   plan(after: readonly string[], onFailed: OnFailedDependency, launch: NamingLaunch): Wait {
@@ -61,7 +61,7 @@ export class Dependencies implements Feature {
     return { onFailed, entries, results }
   }
 
-  /** Begins the wait of a queued task, which is held unless all tasks have ended. */
+  /** Begins the wait of a queued task. If all tasks in its `after` have ended well, it needs only a slot. */
   begin(entry: TaskEntry, wait: Wait): void {
     if (entry.ref === undefined) return
     dependencyResults.set(entry, wait)
@@ -73,7 +73,7 @@ export class Dependencies implements Feature {
       else waiting.add(entry)
       this.#registry.history.keep(task)
     }
-    // Some may have ended in the meantime.
+    // Some tasks may have ended since `plan`.
     const maxChars = resultChars(wait.results.size)
     for (const id of pendingIds(wait)) {
       const record = wait.entries.get(id)?.record
@@ -84,12 +84,12 @@ export class Dependencies implements Feature {
     if (!isAsLaunched || failedOf(wait) !== undefined) this.#note(entry, wait, (event) => this.#registry.send(event))
   }
 
-  /** Restores the results that a task of an earlier process has received. The wait continues when all tasks are restored. */
+  /** Restores the results that a task of an earlier process has received. Its wait continues when all tasks are restored. */
   restore(entry: TaskEntry, results: DependencyResults): void {
     dependencyResults.set(entry, results)
   }
 
-  /** Keeps the records of these tasks until the tasks that `restore` returns wait for them. All in one change. */
+  /** Restores tasks in one change. Until the tasks that `restore` returns wait, the records with these ids are kept for them. */
   restoring(ids: ReadonlySet<string>, restore: () => readonly TaskEntry[]): void {
     const { history } = this.#registry
     this.#expected = ids
@@ -128,7 +128,7 @@ export class Dependencies implements Feature {
     dependencyResults.take(entry)
   }
 
-  /** Handles a result: the task fails, continues to wait, or lacks only a slot. */
+  /** Handles the result of a task in `after`: the waiting task fails, continues to wait, or needs only a slot. */
   #note(entry: TaskEntry, wait: Wait, apply: Apply): void {
     const { persistence } = this.#registry
     const ids = pendingIds(wait)
@@ -139,12 +139,12 @@ export class Dependencies implements Feature {
       apply({ type: 'task.unmet', entry, failure: dependencyFailure(id, result, wait.entries.get(id)?.record) })
       return
     }
-    // Its wait limit for a slot begins.
+    // The task now waits only for a slot, so the time limit of that wait begins.
     if (ids.length === 0) persistence?.setDelay(entry, 0)
     apply({ type: 'task.waits', entry, ids })
   }
 
-  /** Ends the wait of a task. The records that it has named may be pruned. */
+  /** Ends the wait of a task. The records that it was waiting for may then be pruned. */
   #leave(entry: TaskEntry): void {
     const wait = this.#waits.get(entry)
     if (wait === undefined) return
@@ -157,7 +157,7 @@ export class Dependencies implements Feature {
     this.#offer([...wait.entries.values()])
   }
 
-  /** Allows these records to be pruned, unless another task waits for them. */
+  /** Lets the history prune these records, unless a task still waits for them. */
   #offer(tasks: readonly TaskEntry[]): void {
     const { history } = this.#registry
     for (const task of tasks) if (!this.keeps(task)) history.offer(task)

@@ -9,16 +9,16 @@ import { boundNotification } from '../delivery/notifications.js'
 import { maxWholeChars, previewText } from '../output/bounded-text.js'
 import { taskName } from '../task-name.js'
 
-/** The minimum length of each result, in characters. */
+/** The minimum of `resultChars`, in characters, however many results there are. */
 const MIN_CHARS = 200
 
-/** The maximum length of a failed task's error in the error of the waiting task, in characters. */
+/** The maximum length of another task's error when it is quoted in the error of the waiting task, in characters. */
 const ERROR_CHARS = 500
 
-/** The maximum length of one result, in characters. All results together are as long as a message. */
+/** The maximum length of one result, in characters: all results together may be as long as one message. */
 export const resultChars = (count: number): number => Math.max(MIN_CHARS, Math.floor(maxWholeChars(0) / count))
 
-/** The result of a task, shortened like a message about it. */
+/** Converts the end of a task for the run that waited for it. Long texts are shortened as in a message. */
 export function toDependencyResult(task: SettledTaskInfo, maxChars: number): DependencyResult {
   switch (task.status) {
     case 'completed': {
@@ -38,7 +38,7 @@ export function toDependencyResult(task: SettledTaskInfo, maxChars: number): Dep
 
 export const LOST_RESULT: DependencyResult = Object.freeze({
   status: 'failed',
-  error: 'The record of this task was lost.',
+  error: 'The result of this task is unknown, because its record was not in the store after a restart.',
 })
 
 const DEPENDENCY_FAILED = 'DEPENDENCY_FAILED'

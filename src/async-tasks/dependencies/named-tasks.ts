@@ -1,4 +1,4 @@
-/** Validates the tasks in `after`: the owner of the new task must see them, and they must not wait for the new task. */
+/** Validates the ids in `after`: the owner of the new task must see these tasks, and they must not wait for the new task. */
 import { ownerOfRun } from '../../../machines/families.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { InvalidInputError } from '../../errors.js'
@@ -16,7 +16,7 @@ export interface NamingLaunch {
 
 /**
  * Returns the tasks with these ids.
- * @throws InvalidInputError for the first task that it cannot wait for
+ * @throws InvalidInputError for the first task that the new task cannot wait for
  */
 export function namedTasks(
   registry: TaskRegistry,
@@ -36,9 +36,11 @@ function namedTask(
   const refuse = (expected: string): never => {
     throw new InvalidInputError(field, named, expected)
   }
-  if (named === id) return refuse('the id of another task than the new one')
+  if (named === id) return refuse('the id of a task other than the new one')
   if (tasksAbove(history, parent).some(({ record }) => record.id === named)) {
-    return refuse('the id of a task that is not above the new one, because that one would wait for the new one')
+    return refuse(
+      'the id of a task other than the parent of the new task or a task above it, because these may wait for the new task',
+    )
   }
   const entry = history.get(named)
   if (entry === undefined) {

@@ -1,4 +1,4 @@
-/** The stored form of the tasks that a task waits for, in its row. */
+/** The tasks in the `after` of a task and their results, as the row of the waiting task stores them. */
 import { z } from 'zod'
 import { TERMINAL_STATUSES } from '../../../machines/task-status.js'
 import type { DependencyResult } from '../../engine/runner.js'
@@ -8,14 +8,14 @@ import type { StoredJson } from '../../store/store.js'
 
 export interface DependencyResults {
   readonly onFailed: OnFailedDependency
-  /** In the order of `after`; undefined for a task that has not ended. */
+  /** The results by task id, in the order of `after`. The value is undefined while that task has not ended. */
   readonly results: Map<string, DependencyResult | undefined>
 }
 
 export const pendingIds = ({ results }: DependencyResults): string[] =>
   [...results].flatMap(([id, result]) => (result === undefined ? [id] : []))
 
-/** The first failed task, if the waiting task fails with it. */
+/** Returns the id and result of the first task that did not complete, if the waiting task must fail because of it. */
 export function failedOf({ onFailed, results }: DependencyResults): [string, DependencyResult] | undefined {
   if (onFailed === 'run') return undefined
   for (const [id, result] of results) if (result !== undefined && result.status !== 'completed') return [id, result]

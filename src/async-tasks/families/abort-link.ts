@@ -1,4 +1,4 @@
-/** Links the `AbortController` of a task to its cancellation (promise A8). */
+/** Makes an abort of the `AbortController` that a task was registered with cancel the task (promise A8). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { OnError } from '../../callbacks/error-report.js'
@@ -13,21 +13,21 @@ export interface AbortHost {
 }
 
 export interface AbortLink {
-  /** Called when the task is registered: an abort now cancels it. */
+  /** Called when the task is registered. From now on, an abort cancels it. */
   link(entry: TaskEntry): void
-  /** Called when the task was not registered. */
+  /** Called when the registration was refused. */
   stop(): void
 }
 
-/** The function that removes the listener of a task's controller. */
+/** For each task, the function that removes the listener from its controller. */
 const links = new PerTask<() => void>()
 
 const unlink = (entry: TaskEntry): void => links.take(entry)?.()
 
-/** Once a task has ended or its run was aborted, its controller no longer cancels it. */
+/** An abort of the controller has no effect after the task has ended or its run was aborted. */
 export const abortLinks = () => ({ abort: unlink, ended: unlink }) satisfies Feature
 
-/** Listens to the controller of a task that is about to be registered. Exceptions of the signal are thrown here, before any change. */
+/** Listens to the controller of a task before it is registered. If the signal throws, it does so here, before anything has changed. */
 export function listen(host: AbortHost, controller: AbortController): AbortLink {
   const own = controller instanceof IsolatedController ? controller : undefined
   let linked: TaskEntry | undefined

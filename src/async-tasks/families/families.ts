@@ -1,4 +1,4 @@
-/** The tasks that a run launches: what their launch needs, and what the run can do with them (promise F5). */
+/** Families: the tasks that the run of another task launches (promise F5). Validates such launches, and gives the run its `context.children`. */
 import type { FamilyLimits, FamilyRefusal } from '../../../machines/families.js'
 import { ownerOfRun, runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo, TaskAdmission } from '../../../machines/records.js'
@@ -11,25 +11,25 @@ import type { TaskRegistry } from '../registry.js'
 import { runWaits } from '../named-slots/run-waits.js'
 import { taskWatchers } from '../task-watchers.js'
 
-/** The part of a manager that families use. */
+/** The part of the manager that the functions of this file use. */
 export interface FamilyHost {
   readonly registry: TaskRegistry
   waitFor(ids: readonly string[], options: WaitOptions): Promise<WaitResult>
   cancelTask(id: string, options?: CancelOptions | string): boolean
 }
 
-/** Additional fields for the admission of a child. */
+/** The fields that a launch by a run adds to the new task. */
 export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'command' | undefined) {
   return {
     owner: ownerOfRun(id),
     parentId: id,
     depth: depth + 1,
-    // A program always uses the pool of commands.
+    // A command takes a slot of the pool of commands, even if a run launches it.
     pool: kind ?? 'child',
   } as const satisfies Partial<TaskAdmission>
 }
 
-/** The task whose run launches a new one, and its kept ancestors. */
+/** Returns the task whose run launches a new one, its parent, and so on, as far as their records are kept. */
 export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry | undefined): readonly TaskEntry[] {
   const above = new Set<TaskEntry>()
   for (let at = parent; at !== undefined && !above.has(at); at = history.get(at.record.parentId ?? '')) above.add(at)
@@ -37,7 +37,7 @@ export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry |
 }
 
 /**
- * Returns the task that an input names as the parent.
+ * Returns the task that `parentId` of an input names; undefined without `parentId`.
  * @throws InvalidInputError
  */
 export function parentOf(
@@ -46,29 +46,30 @@ export function parentOf(
 ): TaskEntry | undefined {
   if (parentId === undefined) return undefined
   const parent = history.get(parentId)
-  if (parent === undefined) throw new InvalidInputError('input.parentId', parentId, 'the id of a task')
+  if (parent === undefined) throw new InvalidInputError('input.parentId', parentId, 'the id of a task that is kept')
   if (owner !== undefined && owner !== ownerOfRun(parentId)) {
     throw new InvalidInputError(
       'input.owner',
       owner,
-      `nothing, or ${ownerOfRun(parentId)}: the run of its parent is the owner`,
+      `nothing or ${JSON.stringify(ownerOfRun(parentId))}, because a task with a parentId belongs to the run of that parent`,
     )
   }
   return parent
 }
 
 /**
- * Refuses a run as owner if its task has ended or is unknown, because its results could not be delivered.
+ * Refuses the run of a task that has ended or is unknown as owner, because it would never receive the results.
  * @throws InvalidInputError
  */
 export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {
   const runId = runOfOwner(owner)
   if (runId === undefined || history.get(runId)?.ref !== undefined) return
-  throw new InvalidInputError(field, owner, 'an owner, or run: and the id of a task that has not ended')
+  throw new InvalidInputError(field, owner, 'an owner, or "run:" and the id of a task that has not ended')
 }
 
 /**
- * Also refuses an heir that is a run which belongs to the owner itself.
+ * Checks the new owner (the heir) for the tasks of an owner. Refuses, besides the cases of `checkOwner`, a run below the owner itself: its own task
+ * would be among those that it receives.
  * @throws InvalidInputError
  */
 export function checkHeir(registry: TaskRegistry, heir: string, owner: string): void {
@@ -80,28 +81,24 @@ export function checkHeir(registry: TaskRegistry, heir: string, owner: string): 
     above.add(at)
   }
   if (!above.has(owner)) return
-  throw new InvalidInputError(
-    field,
-    heir,
-    `an owner that does not belong to ${JSON.stringify(owner)} itself, as that run does`,
-  )
+  throw new InvalidInputError(field, heir, `an owner other than a run that belongs to ${JSON.stringify(owner)} itself`)
 }
 
-/** Returns the owner of the task whose run is this owner. */
+/** Returns the owner of the task to which a run belongs; undefined for an owner that is not a run. */
 function ownerAbove({ history }: TaskRegistry, owner: string): string | undefined {
   const runId = runOfOwner(owner)
   return runId === undefined ? undefined : history.get(runId)?.record.owner
 }
 
-/** The error of a launch by a run that has ended or is being stopped. */
+/** The error for a run that launches a task after it has ended or while it is being stopped. */
 export const endedError = (parentId: string): FamilyError =>
   new FamilyError(
     'PARENT_ENDED',
     parentId,
-    `Task ${parentId} has ended or is being stopped: its run launches no more tasks.`,
+    `Task ${parentId} has ended or is being stopped, so its run may not launch more tasks.`,
   )
 
-/** The error for a refused launch of a run. */
+/** The error for a run whose launch was refused. */
 export function familyError(
   refusal: FamilyRefusal,
   parentId: string,
@@ -114,18 +111,18 @@ export function familyError(
       return new FamilyError(
         'FAMILY_LIMIT',
         parentId,
-        `Task ${parentId} is ${maxDepth} levels deep, the most that there may be: its run launches no tasks.`,
+        `Task ${parentId} has the maximum depth (${maxDepth}, maxFamilyDepth), so its run may not launch tasks.`,
       )
     case 'too-many':
       return new FamilyError(
         'FAMILY_LIMIT',
         parentId,
-        `Task ${parentId} has ${maxChildren} tasks that run or whose results it has not taken, the most that it may have. Wait for some of them, or cancel some.`,
+        `Task ${parentId} has the maximum number of children (${maxChildren}, maxChildrenPerTask) that are active or whose results its run has not taken. Wait for some of them, or cancel some.`,
       )
   }
 }
 
-/** A run. Its task may already have a later run. */
+/** One run of a task. `isCurrent` returns false when the task has a later run. */
 export interface CurrentRun {
   readonly signal: AbortSignal
   readonly isCurrent: () => boolean
@@ -148,7 +145,7 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
       : [...ledger.owed(owner), ...ledger.running(owner), ...ledger.queued(owner)].map(({ record }) => record.id)
   const waitFor = async (named: readonly string[] = ids(), options: WaitOptions = {}): Promise<WaitResult> => {
     checkIds(named)
-    // A task may end or be retried while its run continues. The waits of that run then end.
+    // The task may end or be retried while this run continues. The waits of this run end then.
     const left = new AbortController()
     const leaveOnceOver = (): void => {
       if (!isCurrent() || isTerminal(entry.record)) left.abort()
@@ -157,7 +154,7 @@ export function childrenOf(manager: FamilyHost, entry: TaskEntry, { signal, isCu
     const isOwn = (id: string): boolean => isCurrent() && history.get(id)?.record.owner === owner
     const others = named.filter((id) => !isOwn(id))
     const own = named.filter(isOwn)
-    // A wait with a time limit ends by itself.
+    // Only a wait without a time limit can be part of a deadlock, so only such a wait is recorded.
     const endWait =
       options.timeoutMs === undefined &&
       waits.begin(
@@ -185,7 +182,7 @@ interface TaskSource {
   getTask(id: string): AsyncTaskInfo | undefined
 }
 
-/** Whether an owner sees a task: it owns the task or one above it. */
+/** Whether an owner may see a task: it owns the task, its parent, or another task above it. */
 export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string): boolean {
   for (let at: AsyncTaskInfo | undefined = task; at !== undefined; at = owningTask(manager, at)) {
     if (at.owner === owner) return true
@@ -193,32 +190,35 @@ export function isSeenBy(manager: TaskSource, task: AsyncTaskInfo, owner: string
   return false
 }
 
-/** The owner of the topmost task of a family. */
+/** Returns the owner of the topmost task of a family. */
 export function rootOwner(manager: TaskSource, task: AsyncTaskInfo): string {
   let top = task
   for (let at = owningTask(manager, top); at !== undefined; at = owningTask(manager, at)) top = at
   return top.owner
 }
 
-/** Returns the task whose run owns another one. Foreign records may refer to each other, so only a task of a smaller depth counts. */
+/**
+ * Returns the parent of a task that belongs to a run. Restored records of a host may refer to each other in a circle, so only a task of a smaller
+ * depth counts as parent.
+ */
 function owningTask(manager: TaskSource, task: AsyncTaskInfo): AsyncTaskInfo | undefined {
   const runId = runOfOwner(task.owner)
   const owner = runId === undefined ? undefined : manager.getTask(runId)
   return owner !== undefined && (owner.depth ?? 0) < (task.depth ?? 0) ? owner : undefined
 }
 
-/** Whether the result of a task belongs to a run other than the reader. */
+/** Whether the result of a task is for a run, and that run is not the reader. */
 export function isOfOtherRun(task: AsyncTaskInfo, reader: string | undefined): boolean {
   return runOfOwner(task.owner) !== undefined && task.owner !== reader
 }
 
-/** A task in a list, with its indentation. */
+/** A task in a list, with the level of its indentation. */
 export interface Placed {
   readonly task: AsyncTaskInfo
   readonly level: number
 }
 
-/** Orders tasks as a tree: each is followed by its listed children. Otherwise the given order is kept. */
+/** Orders tasks as a tree: each task is followed by those of its children that are in the list. Otherwise the given order is kept. */
 export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
   if (tasks.every(({ parentId }) => parentId === undefined)) return tasks.map((task) => ({ task, level: 0 }))
   const byId = new Map(tasks.map((task) => [task.id, task]))
@@ -241,7 +241,10 @@ export function toTree(tasks: readonly AsyncTaskInfo[]): readonly Placed[] {
 
 type Ownership = Pick<AsyncTaskInfo, 'owner'>
 
-/** Returns the owner of a task after its process has died. A dead run owns no tasks; they pass to the owner of its own task. */
+/**
+ * Returns the owner of a task after its process has died. A run that died with the process owns no tasks any more. Its tasks pass to the owner of its
+ * own task.
+ */
 export function livingOwner(
   task: Ownership,
   findTask: (id: string) => Ownership | undefined,
@@ -251,7 +254,7 @@ export function livingOwner(
   const seen = new Set<string>()
   for (let runId = runOfOwner(at.owner); runId !== undefined && !isAlive(runId); runId = runOfOwner(at.owner)) {
     const above = findTask(runId)
-    // Foreign records may refer to each other.
+    // Restored records of a host may refer to each other in a circle.
     if (above === undefined || seen.has(runId)) return FALLBACK_OWNER
     seen.add(runId)
     at = above
@@ -259,7 +262,7 @@ export function livingOwner(
   return at.owner
 }
 
-/** Returns the current owner of a stored task. A run keeps its tasks if its own task continues or waits. */
+/** Returns the owner of a task that was found in the store. A run keeps its tasks if its own task continues or waits. */
 export function presentOwner({ history }: TaskRegistry, stored: Ownership): string {
   return livingOwner(
     stored,
@@ -268,10 +271,10 @@ export function presentOwner({ history }: TaskRegistry, stored: Ownership): stri
   )
 }
 
-/** The owner for tasks of a run whose own task is unknown. */
+/** The new owner of tasks if the task of their dead run is unknown. */
 const FALLBACK_OWNER = 'main'
 
-/** The records of a dead process, with the tasks of its runs passed to living owners. */
+/** Returns the records of a dead process. Tasks of runs get new owners, because these runs have died too. */
 export function inheritFromLost(records: readonly AsyncTaskInfo[]): readonly AsyncTaskInfo[] {
   if (records.every((record) => runOfOwner(record.owner) === undefined)) return records
   const byId = new Map(records.map((record) => [record.id, record]))

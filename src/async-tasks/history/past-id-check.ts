@@ -1,6 +1,6 @@
-/** A check whether the history contains an id. */
+/** A check whether the history already contains a task with the id of a new one. */
 export interface PastIdCheck {
-  /** Undefined until the check has finished. */
+  /** Whether it does. Undefined until the check has finished. */
   readonly isInUse: boolean | undefined
   /** Resolves when the check has finished. Never rejects. */
   readonly settled: Promise<void>

@@ -1,4 +1,4 @@
-/** The history of a manager's store: ended tasks whose records were pruned, merged with the kept ones. */
+/** The history of a manager's store: ended tasks whose records were pruned. `page` merges them with the tasks that are still kept. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { hasEnded } from '../../../machines/task-status.js'
@@ -19,13 +19,13 @@ export class AsyncTaskHistory implements Feature {
     this.#past = registry.persistence?.past ?? new PastTasks()
   }
 
-  /** The row stays until the task is in the history, so that a crash does not lose it. */
+  /** Moves a pruned task to the history. Its row in the store is removed only after that, so that a crash cannot lose the task. */
   pruned(entry: TaskEntry): void {
     const { persistence } = this.#registry
     if (persistence === undefined) return
     const { id, status } = entry.record
     if (this.#past.areKept && hasEnded(status) && !persistence.isWithdrawn(entry)) {
-      // V8 keeps all variables of the callback in memory, so it must not refer to the entry.
+      // The callback below must not refer to `entry`: it may live long, and V8 would keep the entry in memory with it.
       const record = pastRecord(entry.record)
       const params = pastParams(record, persistence.paramsOf(entry))
       const past = { ...toPastTask(entry.record, record), ...defined({ params }) }
@@ -33,7 +33,7 @@ export class AsyncTaskHistory implements Feature {
     } else persistence.forget(id)
   }
 
-  /** Checks whether the id of a new task belongs to a past one; undefined without a history. */
+  /** Starts to check whether a task in the history has this id. Returns undefined without a history. */
   check(id: string): PastIdCheck | undefined {
     if (!this.#past.areKept) return undefined
     const found: { isInUse: boolean | undefined; settled: Promise<void> } = {
@@ -52,8 +52,8 @@ export class AsyncTaskHistory implements Feature {
   }
 
   /**
-   * Returns a pruned task as it ended, with the params of its launch (`PastTask.params`).
-   * @throws StoreError
+   * Returns a task of the history and the params of its launch.
+   * @throws StoreError if the history cannot be read
    */
   async findWithParams(
     id: string,
@@ -63,15 +63,18 @@ export class AsyncTaskHistory implements Feature {
   }
 
   /**
-   * Returns a pruned task as it ended; undefined if the owner may not see it.
-   * @throws StoreError
+   * Returns a task of the history. Returns undefined if there is none, or if the task belongs to another owner.
+   * @throws StoreError if the history cannot be read
    */
   async find(id: string, owner?: string): Promise<SettledTaskInfo | undefined> {
     const task = await this.#past.find('task', id)
     return task === undefined || (owner !== undefined && task.owner !== owner) ? undefined : toRecord(task)
   }
 
-  /** @throws StoreError, InvalidInputError */
+  /**
+   * @throws StoreError if the history cannot be read
+   * @throws InvalidInputError for an invalid query
+   */
   async page(query: TaskHistoryQuery): Promise<HistoryPage<SettledTaskInfo>> {
     const wanted = readTaskQuery(query)
     const kept = Array.from(this.#registry.history.entries(), ({ record }) => record)

@@ -1,4 +1,4 @@
-/** A single timer for many due times. It is set for the next one. */
+/** One timer for many due times. It is always set for the earliest of them. */
 import {
   clearLongTimeout,
   elapsedMs,
@@ -19,8 +19,8 @@ export class DeadlineTimer {
   }
 
   /**
-   * Sets the timer for the next time (`at` on the clock of `elapsedMs`), or clears it. A timer that is already set for an earlier time stays, and the
-   * next one is set when it fires.
+   * Sets the timer for the time `at` on the clock of `elapsedMs`, or clears it if `at` is undefined. If the timer is already set for an earlier time,
+   * it stays: its callback sets the next timer.
    */
   set(at: number | undefined, labelOf: () => TimerLabel): void {
     const present = this.#present

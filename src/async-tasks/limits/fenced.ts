@@ -1,6 +1,6 @@
-/** Puts text of programs or runs between fences that the text cannot close. */
+/** Puts the text of a program or run between fences of backticks that the text itself cannot close. */
 
-/** The longest fence that is made only because a line contains a run of that many backticks. */
+/** Backticks in the middle of a line cannot close a fence, but may confuse a model. So the fence is longer than those, too, up to this length. */
 const MAX_INLINE = 20
 
 /**
@@ -12,10 +12,10 @@ export function fenced(title: string, text: string, language = ''): string {
   return `${title}\n${fence}${language}\n${text}\n${fence}`
 }
 
-/** The added length for a text without a line of backticks, such as JSON. */
+/** The length that a title and two fences add to a text, if no line of the text begins with backticks (such as JSON). */
 export const fenceChars = (title: string): number => title.length + 2 * MAX_INLINE + 10
 
-/** Returns a fence that is longer than any run of backticks at the beginning of a line, because such a run would close it. */
+/** Returns a fence that is longer than all backticks in a row at the beginning of a line, because these would close a shorter fence. */
 function fenceFor(text: string): string {
   const longest = (pattern: RegExp): number => {
     let chars = 2

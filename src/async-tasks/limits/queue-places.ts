@@ -1,7 +1,7 @@
-/** The positions of waiting tasks in their queues. */
+/** Finds the positions of waiting tasks in their queues. */
 import type { RegistryReads } from '../registry-reads.js'
 
-/** The position of each waiting task by id, from 1. */
+/** Returns the position of each waiting task in its queue, by task id. The first task has the position 1. */
 export function queuePlaces({ pools }: Pick<RegistryReads, 'pools'>): ReadonlyMap<string, number> {
   return new Map(
     pools

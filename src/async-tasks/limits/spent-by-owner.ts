@@ -1,12 +1,14 @@
-/** The usage of the tasks of each owner. */
+/** The usage (tokens, cost and so on) of the tasks of each owner. */
 import type { SpentTotals } from '../../../machines/records.js'
 import { addSpent, type Spending } from '../../../machines/spending.js'
 import type { Feature } from '../feature.js'
 
-/** The maximum of owners with a sum. Beyond it, the owner with the earliest usage is dropped and remains only in the total. */
+/**
+ * The maximum number of owners whose usage is kept. Beyond it, the owner that has used nothing for the longest time is dropped: its usage then counts
+ * only in the total of all owners.
+ */
 const MAX_OWNERS = 1000
 
-/** The usage of each owner, and the total. */
 export class SpentByOwner implements Feature {
   readonly #owners = new Map<string, SpentTotals>()
   #all: SpentTotals = Object.freeze({})
@@ -25,5 +27,4 @@ export class SpentByOwner implements Feature {
   }
 }
 
-/** The usage sums of a registry. */
 export const spentByOwner = (): SpentByOwner => new SpentByOwner()

@@ -1,22 +1,25 @@
-/** Finds what is due at a time of day. Timers use a monotonic clock, but the system time may be set, so it is checked at least every 30 s. */
+/**
+ * Keeps what is due at times of the system clock. Timers use the monotonic clock, while the system time may be set. So it is compared with the due
+ * times at least every 30 s.
+ */
 import { DueTimes } from '../../../machines/due-times.js'
 import { elapsedMs, type Clock } from '../../clock.js'
 import { DeadlineTimer } from './deadline-timer.js'
 
-/** The maximum length of a timer, in ms. */
+/** The maximum time until the system time is compared again, in ms. */
 const MAX_TIMER_MS = 30_000
 
 export class WallTimes<Key> {
   readonly #clock: Clock
   readonly #nameOf: (key: Key) => string
   readonly #dues = new DueTimes<Key>()
-  /** The latest due times, on the monotonic clock. */
+  /** For each key, the time on the monotonic clock at which it is due even if the system time was set back. */
   readonly #latest = new DueTimes<Key>()
   readonly #timer: DeadlineTimer
 
   /**
-   * @param onDue called when a key may be due; takes it
-   * @param nameOf the name of a key's timer
+   * @param onDue called when a key may be due. It takes the due keys with `take`
+   * @param nameOf returns the label of the timer for a key
    */
   constructor(clock: Clock, onDue: (now: number) => void, nameOf: (key: Key) => string) {
     this.#clock = clock

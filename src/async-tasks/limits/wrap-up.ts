@@ -1,4 +1,4 @@
-/** The signal that asks a run to conclude because a budget is exceeded (promise F10). */
+/** The signal that asks a run to conclude, because a budget of its task is exceeded (promise F10). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { IsolatedController } from '../../callbacks/isolated-controller.js'
@@ -9,7 +9,7 @@ import { excessError } from './stop-reason.js'
 class WrapUp {
   readonly #controller: IsolatedController
 
-  /** @param report called with exceptions of listeners */
+  /** @param report called with errors that listeners of the signal throw */
   constructor(report: (error: unknown) => void) {
     this.#controller = new IsolatedController(report)
   }
@@ -24,10 +24,10 @@ class WrapUp {
   }
 }
 
-/** Only for tasks whose run has read the signal. */
+/** Contains only tasks whose run has read `context.wrapUp`. */
 const wrapUps = new PerTask<WrapUp>()
 
-/** Returns the signal that asks the run of a task to conclude. */
+/** Returns the signal that asks the run of a task to conclude. It is already aborted if a budget is exceeded. */
 export function wrapUpSignal({ report }: TaskRegistry, entry: TaskEntry): AbortSignal {
   const wrapUp = wrapUps.ensure(entry, () => {
     const taskId = entry.record.id
@@ -39,5 +39,4 @@ export function wrapUpSignal({ report }: TaskRegistry, entry: TaskEntry): AbortS
   return wrapUp.signal
 }
 
-/** Asks runs to conclude. */
 export const wrappingUp = (): Feature => ({ wrapUp: (entry, excess) => wrapUps.get(entry)?.begin(excess) })

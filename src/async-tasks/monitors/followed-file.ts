@@ -1,16 +1,17 @@
 /**
- * Follows a growing file that may be truncated or replaced (rotated). The rest of a replaced file is read before its successor. If a file is replaced
- * several times between two checks, only the last one is read. Only regular files within the allowed real paths are read.
+ * Follows a growing file that may be truncated, or replaced by a new file of the same name (rotated). The rest of a replaced file is read before the
+ * new file. If a file is replaced several times between two checks, only the last new file is read. Only regular files within the allowed real paths
+ * are read.
  */
 import { InvalidInputError } from '../../errors.js'
 import { nodeBuiltin, nodePlatform } from '../../node-builtins.js'
 import { isWithin, openRegular } from '../../regular-file.js'
 import type { Monitored, OnText, Position } from './monitor.js'
 
-/** How much is read at once, how much of an existing file is read, and how much is compared to detect a rewrite; in bytes. */
+/** How many bytes are read at once, how many bytes of an existing file are read, and how many are compared to detect that a file was rewritten. */
 const [CHUNK, KEPT, COMPARED] = [16_384, 65_536, 64] as const
 
-/** How long one check may read, and how long the file may be missing; in ms. */
+/** How long one check may read, and how long the file may be missing before the monitor ends; in ms. */
 const [LOOK_MS, GONE_MS] = [20, 5000] as const
 
 export class FollowedFile implements Monitored {
@@ -24,7 +25,10 @@ export class FollowedFile implements Monitored {
   #decoder = new TextDecoder()
   #refusedSince: number | undefined
 
-  /** @throws InvalidInputError for a file that may not be read or does not exist, unless it was followed before (`from`) */
+  /**
+   * @param from where an earlier process stopped reading
+   * @throws InvalidInputError for a file that does not exist or may not be read. With `from`, `look` reports that instead
+   */
   constructor(file: string, roots: readonly string[], from?: Position) {
     const path = nodeBuiltin('node:path')
     this.#roots = roots.map((root) => path.resolve(root))
@@ -36,7 +40,7 @@ export class FollowedFile implements Monitored {
 
   look(now: () => number, onText: OnText): string | undefined {
     const began = now()
-    // Checked before reading, because the old file is no longer written once it is replaced.
+    // Looks up the inode of the path before it reads the old file. Once the path leads to a new file, nothing is written to the old one any more.
     const inode = nodeBuiltin('node:fs').statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino.toString()
     const descriptor = this.#descriptor
     if (descriptor !== undefined) {
@@ -48,7 +52,9 @@ export class FollowedFile implements Monitored {
     const isSame = descriptor !== undefined && inode === this.at.inode
     const refusal = isSame ? undefined : inode === undefined ? 'a file that exists' : this.#reopen(onText)
     this.#refusedSince = refusal === undefined ? undefined : (this.#refusedSince ?? began)
-    return began - (this.#refusedSince ?? began) >= GONE_MS ? `its file is gone: expected ${refusal}` : undefined
+    return began - (this.#refusedSince ?? began) >= GONE_MS
+      ? `its file can no longer be read: expected ${refusal}`
+      : undefined
   }
 
   close(): void {
@@ -62,14 +68,14 @@ export class FollowedFile implements Monitored {
     return this.#open(this.at)
   }
 
-  /** @returns what the file should be, in words, if it may not be read */
+  /** @returns undefined if the file may be read. Otherwise what was expected, in words */
   #open(from: Position | undefined): string | undefined {
     const real = realOf(this.path)
-    // A missing file outside the allowed paths is refused like an existing one, so that its absence is not revealed.
+    // Outside the allowed paths, a missing file gets the same error as an existing one, so that the error does not reveal which files exist.
     if (!this.#isAllowed(real ?? this.path)) return this.#allowedText()
     this.#descriptor = real === undefined ? undefined : openRegular(real)
     if (this.#descriptor === undefined) return 'a regular file that can be read'
-    // One of its folders may have been replaced by a link before it was opened.
+    // Between the first check and the opening, one of the folders may have been replaced by a link that leads elsewhere.
     if (!this.#isAllowed(pathOf(this.#descriptor, this.path))) {
       this.close()
       return this.#allowedText()
@@ -97,7 +103,7 @@ export class FollowedFile implements Monitored {
     this.#decoder = new TextDecoder()
   }
 
-  /** Whether it is shorter than before, or differs where it was last read. */
+  /** Whether the file was rewritten: it is shorter than before, or the last bytes that were read have changed. */
   #wasRewritten(descriptor: number): boolean {
     const { length } = this.#last
     const present = new Uint8Array(length)
@@ -119,7 +125,10 @@ export class FollowedFile implements Monitored {
   }
 }
 
-/** The real path of an open file. Linux knows it from the descriptor; elsewhere the path must still lead to the file. */
+/**
+ * Returns the real path of an open file. Linux knows it from the descriptor. On other systems it is returned only if `path` still leads to the open
+ * file.
+ */
 function pathOf(descriptor: number, path: string): string | undefined {
   const { fstatSync, readlinkSync, statSync } = nodeBuiltin('node:fs')
   if (nodePlatform === 'linux') {

@@ -1,4 +1,4 @@
-/** Finds the lines that a monitor reports. Patterns may come from a model, so they run in linear time with `re2js`. */
+/** Finds the lines that a monitor reports. A model may have written the pattern, so `re2js` matches it in linear time. */
 import { InvalidInputError } from '../../errors.js'
 import { loadPackage } from '../../kernel/optional-package.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
@@ -9,7 +9,8 @@ const MAX_PROGRAM = 1000
 
 /**
  * Creates the test for lines.
- * @throws InvalidInputError for an unusable pattern; AgentTasksError `PACKAGES_MISSING`
+ * @throws InvalidInputError for an unusable pattern
+ * @throws AgentTasksError `PACKAGES_MISSING` for a regular expression without the package `re2js`
  */
 export function matcherOf(match: StoredMonitor['input']['match']): (line: string) => boolean {
   if (typeof match === 'string') return (line) => line.includes(match)
@@ -25,7 +26,7 @@ export function matcherOf(match: StoredMonitor['input']['match']): (line: string
     if (pattern.programSize() <= MAX_PROGRAM) return (line) => pattern.test(line)
   } catch (error) {
     return refuse(
-      `a regular expression without look-arounds and back-references, as RE2 has them: ${describeFailure(error)}`,
+      `a regular expression without look-arounds and back-references (RE2 syntax): ${describeFailure(error)}`,
     )
   }
   return refuse(`a regular expression of at most ${MAX_PROGRAM} instructions, with fewer or smaller repetitions`)

@@ -1,10 +1,10 @@
 /**
- * One monitor. It finds matching lines in the output of a task or in a file, and reports them as events.
+ * One monitor. It finds matching lines in the output of a task or in a file, and reports them to its owner as events.
  *
- * M1  An event is a batch of 200 ms and at most 2 KB. Lines that do not fit are counted.
- * M2  Events that come too fast are counted rather than shown, and end the monitor after 30 s.
+ * M1  An event contains the matching lines of 200 ms, in at most 2048 bytes. Lines that do not fit are only counted.
+ * M2  If events come too fast, their lines are only counted. After 30 s of that, the monitor ends.
  * M3  The end is reported once, and no event follows it.
- * M4  The stored position is before every line whose event is not stored.
+ * M4  The stored position is before every line whose event is not stored, so that a crash loses no event.
  */
 import { elapsedMs, type Clock } from '../../clock.js'
 import type { StoredMonitor } from '../../protocol/monitors.js'
@@ -17,36 +17,34 @@ import { fenced } from '../limits/fenced.js'
 import { readChunk } from '../output/output-log.js'
 import { matcherOf } from './match.js'
 
-/** How long matching lines are collected, and how soon a file is checked again if the last check did not finish; in ms. */
+/** How long matching lines are collected for one event, and the delay until a file is checked again if a check did not reach its end; in ms. */
 const [BATCH_MS, BEHIND_MS] = [200, 40] as const
 
-/** The maximum length of an event, in bytes of UTF-8, and of a line and of a name or reason, in UTF-16 units. */
+/** The maximum size of an event in bytes of UTF-8. The maximum length of a line, and of a name or reason, in UTF-16 units. */
 const [EVENT_BYTES, LINE_CHARS, NAME_CHARS] = [2048, 4096, 200] as const
 
-/**
- * How many events may come at once, the time until another one is allowed, and how long this may be exceeded before the monitor ends; times in ms.
- */
+/** A token bucket for events: its size, the time in ms until it gets another token, and the time in ms without tokens after which the monitor ends. */
 const [BUCKET, REFILL_MS, FLOOD_MS] = [10, 2000, 30_000] as const
 
-/** The position of the first unread byte, or of the beginning of an incomplete line. */
+/** Where the monitor continues to read: at the first unread byte, or at the beginning of an incomplete line. */
 export type Position = Pick<StoredMonitor, 'position' | 'inode'>
 
 export type OnText = (text: string, at: Position) => void
 
 export interface Monitored {
   /**
-   * Reads what is new, for a source that does not call `push`.
-   * @param now a monotonic time in ms
-   * @returns why it can no longer be read
+   * Reads what is new. Only for a source that does not call `push` by itself.
+   * @param now returns a monotonic time in ms
+   * @returns undefined, or why the source can no longer be read
    */
   look?(now: () => number, onText: OnText): string | undefined
-  /** Whether the last check did not finish. */
+  /** Whether the last check did not reach the end of the file. */
   readonly isBehind?: boolean
   close(): void
 }
 
 /**
- * Called with an event, or when the monitor ends. The end may have no text.
+ * Called with the text of an event, and when the monitor ends. The text is undefined if the monitor is cancelled without a reason.
  * @returns whether the owner receives the text
  */
 type OnEvent = (text: string | undefined) => boolean
@@ -56,7 +54,7 @@ export class Monitor {
   owner: string
   hasEnded = false
   endedBy: MonitorEnd = 'cancelled'
-  /** The last scheduled check. */
+  /** The monotonic time of the next check that is scheduled, in ms. */
   scheduledAt = Infinity
   source: Monitored | undefined
   readonly #now: () => number
@@ -68,11 +66,11 @@ export class Monitor {
   #at: Position
   #heardAt: number
   #lookAt: number
-  /** The lines of the current batch that fit, and the number of all its lines. */
+  /** The matching lines of the current event, as many as fit. `#matched` counts all of them. */
   #batch = ''
   #matched = 0
   #flushAt = Infinity
-  /** How many lines of earlier batches were not shown. */
+  /** How many matching lines of earlier events were not shown. */
   #hidden = 0
   #tokens: number = BUCKET
   #refilledAt: number
@@ -89,7 +87,8 @@ export class Monitor {
     this.#at = state
     this.#matches = matcherOf(input.match)
     this.#onEvent = onEvent
-    // The system time may have been set back since it was started.
+    // Computed from `startedAt`, because an earlier process may have started the monitor. The difference is not negative, even if the clock was set
+    // back.
     this.#endsAt = now + input.seconds * 1000 - Math.max(0, clock.now() - startedAt)
     this.#heardAt = now
     this.#lookAt = now
@@ -130,7 +129,7 @@ export class Monitor {
 
   /**
    * Ends the monitor.
-   * @param why in words, for its owner; undefined if it is cancelled without a report
+   * @param why the reason for its owner, in words; undefined to cancel the monitor without a report
    */
   end(why?: string, by: MonitorEnd = 'source'): void {
     if (this.hasEnded) return
@@ -140,7 +139,7 @@ export class Monitor {
     this.#onEvent(why && this.#text(cutText(toOneLine(why), NAME_CHARS)))
   }
 
-  /** Stops reading. The stored state stays, so that another process can continue. */
+  /** Stops reading, but leaves the monitor in the store, so that another process can continue it. */
   leave(): void {
     this.hasEnded = true
     this.source?.close()
@@ -161,11 +160,11 @@ export class Monitor {
     if (!this.#matches(text)) return
     this.#matched += 1
     this.#flushAt = Math.min(this.#flushAt, this.#now() + BATCH_MS)
-    // A character has at least one byte.
+    // Lines beyond the maximum need not be kept, because each character takes at least one byte.
     if (this.#batch.length < EVENT_BYTES) this.#batch += `${text}\n`
   }
 
-  /** Ends the batch: reports it as an event (M1), or drops it as one too many (M2). */
+  /** Ends the collection of lines: reports them as an event (M1), or only counts them if events come too fast (M2). */
   #flush(now: number): void {
     const events = this.#state.events + 1
     this.#state = { ...this.#state, events }
@@ -173,7 +172,7 @@ export class Monitor {
     this.#refilledAt += refills * REFILL_MS
     this.#tokens = Math.min(BUCKET, this.#tokens + refills)
     const isShown = this.#tokens > 0
-    // Events come more slowly than the bucket is refilled.
+    // At least two tokens are left, so events come more slowly than tokens.
     if (this.#tokens > 1) this.#floodedSince = undefined
     if (isShown) this.#tokens -= 1
     else this.#floodedSince ??= now
@@ -193,7 +192,7 @@ export class Monitor {
     if (this.#hidden === 0) this.#state = { ...this.#state, position: this.#at.position, inode: this.#at.inode }
   }
 
-  /** Lines come from a program, so they are fenced. */
+  /** Returns the text of an event. The lines come from a program, so they are put between fences. */
   #text(end?: string): string {
     const { taskId, file = '', description } = this.#state.input
     const label = description === undefined ? '' : ` (${toOneLine(description)})`

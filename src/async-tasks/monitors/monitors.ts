@@ -1,6 +1,6 @@
 /**
- * Monitors (promise F17). They wake an owner with a note when lines match in the output of a task or in a file, and when they end. Each monitor is a row of
- * the store, written together with the note of an event, so that a crash neither loses nor repeats an event.
+ * Monitors (promise F17). They send an event to an owner when lines match in the output of a task or in a file, and when they end. Each monitor is a
+ * row of the store. The row is written together with the event, so that a crash neither loses nor repeats an event.
  */
 import { DueTimes } from '../../../machines/due-times.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -36,38 +36,37 @@ export type MonitorSource = { readonly taskId: string } | { readonly file: strin
 
 /** A snapshot of a monitor. */
 export interface TaskMonitor {
-  /** Its id. */
   readonly id: string
-  /** The owner that it wakes. */
+  /** The owner that receives the events. */
   readonly owner: string
-  /** The task whose output it reads. */
+  /** The task whose output the monitor reads. */
   readonly taskId?: string
-  /** The file that it reads. */
+  /** The file that the monitor reads. */
   readonly file?: string
-  /** The text or pattern that it looks for. */
+  /** The text or pattern that the monitor looks for. */
   readonly match: string | readonly string[] | { readonly regex: string; readonly flags?: string | undefined }
-  /** Its purpose. */
+  /** The purpose of the monitor, in words. */
   readonly description?: string
-  /** When it ends at the latest, in ms since the epoch. */
+  /** When the monitor ends at the latest, in ms since the epoch. */
   readonly endsAt: number
-  /** How many events it has reported. */
+  /** How many events the monitor has reported. */
   readonly events: number
   /**
-   * Ends it. With a reason, the owner receives the end as an event.
-   * @returns false if it had already ended
+   * Ends the monitor. With a reason, the owner receives the end as an event.
+   * @returns false if the monitor had already ended
    */
   readonly cancel: (reason?: string) => boolean
 }
 
-/** What monitors may read, and how many are allowed. */
+/** Which files monitors may read, and how many monitors and events are allowed. */
 export interface MonitorLimits {
-  /** The files that may be read, and folders with such files. Relative names are resolved against the first entry. Default: none. */
+  /** Files that may be read, and folders whose files may be read. A relative name in a monitor is resolved against the first entry. Default: none. */
   readonly files?: readonly string[]
-  /** The maximum of monitors of an owner. Default 10. */
+  /** The maximum number of active monitors of an owner. Default 10. */
   readonly maxPerOwner?: number
   /** The maximum duration of a monitor, in seconds. Default 1800. */
   readonly maxSeconds?: number
-  /** The maximum of events of a monitor. Default 1000. */
+  /** The maximum number of events of a monitor. Default 1000. */
   readonly maxEvents?: number
 }
 
@@ -99,7 +98,7 @@ export class Monitors implements Feature {
 
   /**
    * Validates a monitor and returns a function that starts it.
-   * @param isOwn whether its task is launched with it and ends with it
+   * @param isOwn whether the monitored task is launched for this monitor, and is cancelled when the monitor ends
    * @throws InvalidInputError, DisposedError, AgentTasksError `MONITOR_LIMIT`
    */
   plan(source: MonitorSource, options: MonitorOptions, isOwn = false): () => TaskMonitor {
@@ -113,7 +112,10 @@ export class Monitors implements Feature {
       throw new InvalidInputError('input.taskId', taskId, 'the id of a task that has not ended')
     }
     if (this.list(owner).length >= maxPerOwner) {
-      throw new AgentTasksError('MONITOR_LIMIT', `Max monitors of one owner (${maxPerOwner}) reached`)
+      throw new AgentTasksError(
+        'MONITOR_LIMIT',
+        `Max monitors of one owner (${maxPerOwner}, monitors.maxPerOwner) reached. Cancel one that is no longer needed.`,
+      )
     }
     const id = freshId(createId, 'mon', (taken) => this.#monitors.has(taken))
     const monitor = this.#create(id, { input, startedAt: clock.now(), events: 0, position: 0, isOwn })
@@ -138,7 +140,7 @@ export class Monitors implements Feature {
         this.#registry.families.setOwner(heir)
         this.#keep(monitor)
       }
-      // Deferred, because tasks cannot be cancelled inside a transition of the registry.
+      // Deferred, because ending a monitor may cancel its task, and a task cannot be cancelled inside a transition of the registry.
       else queueMicrotask(() => monitor.end())
     }
   }
@@ -146,7 +148,7 @@ export class Monitors implements Feature {
   closing(): void {
     for (const monitor of this.#monitors.values()) {
       const status = this.#registry.history.get(monitor.state.input.taskId ?? '')?.record.status
-      // With a store, the end of its task may not have been published yet.
+      // The task may have ended without a notification so far, because with a store the end is published only when it is stored.
       if (status !== undefined && hasEnded(status)) monitor.end(`its task has ended (${status})`)
       else monitor.leave()
     }
@@ -187,7 +189,7 @@ export class Monitors implements Feature {
     if (monitor.hasEnded) output.unsubscribe()
   }
 
-  /** @returns false if the event is not delivered because the owner is owed too many notes */
+  /** @returns false if the owner does not receive the event, because too many notes are owed to it */
   #onEvent(monitor: Monitor, text: string | undefined): boolean {
     const { id, owner, hasEnded } = monitor
     const { input, isOwn } = monitor.state
@@ -209,7 +211,7 @@ export class Monitors implements Feature {
     this.#registry.persistence?.keepState(FEATURE, monitor.id, monitor.state)
   }
 
-  /** Schedules the next check. An early timer only schedules another one. */
+  /** Schedules the next check of a monitor. If an earlier check is scheduled, that check calls this method again. */
   #schedule(monitor: Monitor): void {
     const { dueAt, hasEnded, scheduledAt } = monitor
     if (hasEnded || dueAt >= scheduledAt) return
@@ -255,7 +257,7 @@ export class Monitors implements Feature {
     )
   }
 
-  /** Continues a monitor of an earlier process, or reports its end. */
+  /** Continues a monitor of an earlier process, or reports its end if its task no longer runs. */
   #resume(id: string, { isOwn, ...stored }: StoredMonitor): void {
     const { history } = this.#registry
     const { input, attempt, position } = stored

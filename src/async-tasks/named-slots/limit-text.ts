@@ -1,4 +1,4 @@
-/** Describes what a queued task waits for besides a slot of its pool. */
+/** Describes what a queued task waits for, other than a slot of its pool. */
 import type { AsyncTaskInfo, NamedSlot } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { elapsedMs } from '../../clock.js'
@@ -6,7 +6,7 @@ import { toOneLine } from '../../text/control-characters.js'
 import type { RegistryReads } from '../registry-reads.js'
 import { plans } from '../run-plan.js'
 
-/** The maximum of named tasks. */
+/** How many tasks that a task waits for are named in the text. */
 const MAX_NAMED = 3
 
 type Reads = Pick<RegistryReads, 'limits' | 'history' | 'clock'>
@@ -19,10 +19,10 @@ export const slotText = ({ kind, name, max }: NamedSlot): string =>
   )
 
 /**
- * Describes what a task waits for: other tasks, a named slot, or the rate of its subagent. The tasks that hold the slot are not named, because they
- * may have another owner.
- * @param nameOf the displayed id of a task
- * @returns undefined for a task that lacks only a slot of its pool, or does not wait
+ * Describes what a task waits for: other tasks, a slot of its key or subagent, or the start rate of its subagent. The text does not name the tasks
+ * that hold the slot, because they may belong to another owner.
+ * @param nameOf returns the id of a task as the reader knows it
+ * @returns undefined for a task that does not wait, or that lacks only a slot of its pool
  */
 export function waitText(
   reads: Reads,
@@ -36,7 +36,7 @@ export function waitText(
   return `waits for ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** The reason for a wait, for metrics; undefined for a task that lacks only a slot of its pool. */
+/** Returns the reason why a task waits, for metrics; undefined if it lacks only a slot of its pool. */
 export function waitReason(reads: Omit<Reads, 'history'> & Pick<RegistryReads, 'pauses'>, entry: TaskEntry) {
   if (reads.pauses.concern(entry.record.owner)) return 'pause'
   if (entry.record.waitsFor !== undefined) return 'dependency'

@@ -1,4 +1,4 @@
-/** Tracks which tasks wait for which, through keys, `after` and the waits of runs. A wait that would never end is refused (promise F18). */
+/** Tracks which tasks wait for which: because of a key, of `after`, or of a wait in a run. Refuses a wait that would never end (promise F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import { isTerminal, type TaskEntry } from '../../../machines/task-entry.js'
 import { holdsSlot } from '../../../machines/task-status.js'
@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js'
 import type { TaskRegistry } from '../registry.js'
 import { plans } from '../run-plan.js'
 
-/** The tasks that a run waits for: all of them, or any. */
+/** The tasks that a run waits for: for all of them, or for any one. */
 interface RunWait {
   readonly entries: readonly TaskEntry[]
   readonly mode: 'all' | 'any'
@@ -15,7 +15,7 @@ interface RunWait {
 
 type Leads = (entry: TaskEntry | undefined) => boolean
 
-/** The maximum length of a followed chain. A deadlock beyond it is not detected. */
+/** How many tasks in a chain of waits are examined. A deadlock through a longer chain is not detected. */
 const MAX_LEVELS = 1000
 
 export class RunWaits implements Feature {
@@ -28,7 +28,7 @@ export class RunWaits implements Feature {
 
   /**
    * Begins a wait of a run. Call the returned function when the wait ends.
-   * @throws FamilyError `DEADLOCK` when these tasks wait for the run
+   * @throws FamilyError `DEADLOCK` if these tasks wait for the run themselves
    */
   begin(run: TaskEntry, entries: readonly TaskEntry[], mode: RunWait['mode']): () => void {
     const wait = { entries, mode }
@@ -47,14 +47,14 @@ export class RunWaits implements Feature {
 
   /**
    * Checks a foreground launch of a run.
-   * @throws FamilyError `DEADLOCK` when the new task would wait for that run
+   * @throws FamilyError `DEADLOCK` if the new task would wait for the run that launches it
    */
   checkInPlace(run: TaskEntry, needs: TaskNeeds): void {
     const known = new Map<TaskEntry, boolean>()
-    if (this.#lacks(needs, (entry) => this.#leads(entry, run, known))) throw deadlock(run, 'launches a task in place')
+    if (this.#lacks(needs, (entry) => this.#leads(entry, run, known))) throw deadlock(run, 'launches a foreground task')
   }
 
-  /** Whether a task cannot continue before another one has ended. */
+  /** Whether `entry` cannot continue before `other` has ended. */
   leadsTo(entry: TaskEntry, other: TaskEntry): boolean {
     return this.#leads(entry, other, new Map())
   }
@@ -68,7 +68,7 @@ export class RunWaits implements Feature {
     if (entry?.ref === undefined || level > MAX_LEVELS) return false
     const found = known.get(entry)
     if (found !== undefined) return found
-    // Assumed until known, so that a cycle on the way ends the search.
+    // Recorded before the answer is known, so that a cycle of waits does not cause an endless search.
     known.set(entry, false)
     const leads: Leads = (next) => this.#leads(next, to, known, level + 1)
     const result = holdsSlot(entry.record.status) ? this.#runLeads(entry, leads) : this.#placeLeads(entry, leads)

@@ -1,4 +1,4 @@
-/** Stores the counted starts of subagents with a rate, so that a restart does not reset them (promise F18). */
+/** Stores when runs of a subagent with a start rate have started, so that a restart does not reset the rate (promise F18). */
 import { z } from 'zod'
 import { elapsedMs } from '../../clock.js'
 import { lazily } from '../../protocol/lazily.js'
@@ -8,7 +8,7 @@ import type { TaskRegistry } from '../registry.js'
 
 const FEATURE = 'rates'
 
-/** `starts` are in ms before `at`, the time of the write in ms since the epoch. */
+/** `at` is the time of the write, in ms since the epoch. `starts` are the ages of the starts at that time, in ms. */
 const windowSchema = lazily(() =>
   z.object({ at: z.number(), perMs: z.number(), starts: z.array(z.number().min(0)).min(1) }),
 )
@@ -33,7 +33,7 @@ export const storedRates = (registry: TaskRegistry): Feature => ({
     restore: (rows) => {
       const { clock, limits } = registry
       takeRows(registry, { feature: FEATURE, schema: windowSchema(), rows }, ({ at, perMs, starts }, name) => {
-        // By the system time, which may have been set back.
+        // The age is computed from the system time, which may have been set back since. So it is not less than 0.
         const writtenAt = elapsedMs(clock) - Math.max(clock.now() - at, 0)
         const times = starts.map((agoMs) => writtenAt - agoMs)
         limits.rates.restore(name, times, perMs)

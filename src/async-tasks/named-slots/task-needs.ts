@@ -1,4 +1,4 @@
-/** What a task needs besides a slot of its pool, according to its subagent and key (promise F18). */
+/** Determines what a task needs besides a slot of its pool, because of its subagent and key (promise F18). */
 import type { TaskNeeds } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { FlatRunner } from '../../engine/runner.js'
@@ -13,7 +13,7 @@ interface Keyed {
   readonly concurrencyKey?: string | undefined
 }
 
-/** Returns undefined if a slot of its pool is enough. */
+/** Returns undefined if the task needs nothing but a slot of its pool. */
 export function needsOf(
   { keyLimits }: Pick<TaskRegistry, 'keyLimits'>,
   { subagentName, concurrencyKey: key }: Keyed,
@@ -31,7 +31,7 @@ export function needsOf(
 }
 
 /**
- * Refuses a child that would wait for a slot of a task above it, directly or through other tasks.
+ * Refuses a child that needs a slot which its parent, or a task above it, holds: the child would wait for that task.
  * @throws FamilyError
  */
 export function checkAbove(

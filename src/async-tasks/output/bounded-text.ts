@@ -1,4 +1,4 @@
-/** Texts of limited length that say how much was cut. */
+/** Shortens texts to a maximum length. The shortened text says how much was cut. */
 import { InvalidSettingError } from '../../errors.js'
 import { cutText } from '../../text/cut-text.js'
 import { integerFrom } from '../../protocol/option-checks.js'
@@ -10,7 +10,7 @@ const DEFAULT_MESSAGE_CHARS = 20_000
 /** The type of the option `maxMessageChars`. */
 export const messageLength = integerFrom(200)
 
-/** The length of a notice about cut text, without the parameters for reading the rest. */
+/** The reserve for the notice about cut text, in characters. The call that reads the rest is added to it. */
 const NOTICE_CHARS = 120
 
 /** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
@@ -22,8 +22,8 @@ export function checkMaxMessageChars(maxMessageChars: number = DEFAULT_MESSAGE_C
 }
 
 /**
- * The maximum length of a message, a tool's result or a list, in characters: 20000, or `maxChars` if that is more.
- * @param maxChars the maximum about one task
+ * Returns the maximum length of a message, a tool's result or a list, in characters: 20000, or `maxChars` if that is more.
+ * @param maxChars the maximum length of the text about one task
  */
 export function maxWholeChars(maxChars: number): number {
   return Math.max(maxChars, DEFAULT_MESSAGE_CHARS)
@@ -37,7 +37,7 @@ export interface BoundedText {
 
 /**
  * Returns the first `maxChars` characters of a text, and a notice that says how to read the rest.
- * @param reading the call that reads the text; the notice adds the cursor
+ * @param reading the call that reads the text; the notice adds the cursor to it
  * @param room the maximum length of the text with its notice
  */
 export function boundText(
@@ -54,14 +54,14 @@ export function boundText(
   return { text: `${kept}\n${notice}`, isCut: true }
 }
 
-/** Like `cutText`, with `...` appended if the text was cut. */
+/** Cuts a text like `cutText`, and appends `...` if anything was cut. */
 export function previewText(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${cutText(text, maxChars)}...`
 }
 
 /**
- * Returns as many lines as fit into `maxChars` characters, at least one, and the number of the others.
- * @param howToRead describes how to read the rest, given the number of shown lines
+ * Returns as many lines as fit into `maxChars` characters, but at least one, and the number of lines that were left out.
+ * @param howToRead returns how to read the rest, in words, given the number of shown lines
  */
 export function boundLines(
   lines: readonly string[],

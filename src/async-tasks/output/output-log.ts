@@ -1,6 +1,6 @@
 /**
- * The last bytes that a task has written. The cursor counts bytes from the beginning, so that a reader can continue where it stopped and knows how
- * many bytes were dropped in between.
+ * Keeps the last bytes of a task's output. A cursor counts bytes from the beginning of the output. So a reader can continue where it stopped, and
+ * learns how many bytes it has missed.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import { ByteTail, isContinuation } from '../../engine/byte-tail.js'
@@ -8,27 +8,27 @@ import { ByteTail, isContinuation } from '../../engine/byte-tail.js'
 /** The default limit of a task's output, in bytes. */
 export const DEFAULT_OUTPUT_BYTES = 64 * 1024
 
-/** A part of a text. */
+/** A part of a task's output. */
 export interface OutputChunk {
   /** The text. It starts and ends with whole characters. */
   readonly text: string
-  /** The position after `text`: the cursor for the next call. */
+  /** The cursor after `text`, for the next call. */
   readonly nextCursor: number
-  /** The number of bytes between the given cursor and `text` that are no longer kept. */
+  /** How many bytes after the given cursor are missing, because they are no longer kept. */
   readonly skippedBytes: number
-  /** The number of bytes after `text` that can be read now. */
+  /** How many bytes after `text` can be read now. */
   readonly remainingBytes: number
 }
 
-/** Reads whole UTF-8 characters from `cursor`. `bytes` begins at byte `start` of the text. */
+/** Reads whole UTF-8 characters from `cursor` on. `bytes` are the part of the text that begins at byte `start`. */
 export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxBytes: number): OutputChunk {
   const end = start + bytes.length
   let from = Math.min(Math.max(cursor, start), end)
   while (isContinuation(bytes[from - start])) from += 1
   let to = Math.min(from + maxBytes, end)
-  // Stops at `from` at the latest, which is the beginning of a character or the end.
+  // `from` is the beginning of a character or the end, so the loop ends there at the latest.
   while (isContinuation(bytes[to - start])) to -= 1
-  // Return at least one character, so that a reader with a small limit advances too.
+  // Returns at least one character. Otherwise a reader with a small limit would never advance.
   if (to === from && from < end) {
     to += 1
     while (isContinuation(bytes[to - start])) to += 1
@@ -41,7 +41,7 @@ export function readChunk(bytes: Uint8Array, start: number, cursor: number, maxB
   }
 }
 
-/** The end of a task's output. */
+/** The end of a task's output, as much as is kept. */
 export class OutputLog {
   readonly #tail: ByteTail
 
@@ -50,7 +50,7 @@ export class OutputLog {
     this.#tail = new ByteTail(limit)
   }
 
-  /** The number of bytes appended, including dropped ones. */
+  /** The number of bytes appended so far, including those that are no longer kept. */
   get size(): number {
     return this.#tail.end
   }

@@ -10,11 +10,11 @@ import type { RegistryReads } from '../registry-reads.js'
 
 /** A part of a task's output. */
 export interface TaskOutputEvent {
-  /** The task. */
+  /** The id of the task. */
   readonly taskId: string
   /** The text. It starts and ends with whole characters. */
   readonly text: string
-  /** The position after the text: a cursor for `readOutput` and `output$`. */
+  /** The cursor after the text, for `readOutput` and `output$`. */
   readonly cursor: number
 }
 
@@ -22,8 +22,8 @@ export interface TaskOutputEvent {
 const EVENT_BYTES = 65_536
 
 /**
- * Returns the output of a task. Only a cursor is kept for each subscriber, so a slow one misses output that is no longer kept.
- * @param entry undefined for an unknown task, which has no output
+ * Returns an Observable of the output of a task. For each subscriber only a cursor is kept, so a slow subscriber misses output that is no longer kept.
+ * @param entry undefined for an unknown task, whose stream completes at once
  */
 export function outputOf(
   registry: RegistryReads,
@@ -70,7 +70,7 @@ class OutputReader {
     this.#cursor = cursor
   }
 
-  /** Emits the new output. A subscriber that writes causes a further emission in the same call. */
+  /** Emits the new output. If the subscriber appends output in reaction, the running call emits that too. */
   read(): void {
     if (this.#isReading) return
     this.#isReading = true
@@ -82,7 +82,7 @@ class OutputReader {
     if (this.#isEnding) this.#subscriber.complete()
   }
 
-  /** Emits the rest and completes. A subscriber that ends the task inside a call already has the rest. */
+  /** Emits the remaining output and completes. If the subscriber itself has ended the task in reaction to output, the running `read` completes. */
   end(): void {
     this.#isEnding = true
     this.read()
@@ -93,19 +93,19 @@ class OutputReader {
   }
 }
 
-/** Returns the output of a task from a cursor, up to the size of one event; undefined if there is none. */
+/** Reads the output of a task from a cursor, up to the size of one event. Returns undefined if there is none. */
 export function readOutput(entry: TaskEntry, cursor: number | undefined): TaskOutputEvent | undefined {
   const chunk = outputLogs.get(entry)?.read(cursor, EVENT_BYTES)
   if (chunk === undefined || chunk.text === '') return undefined
   return { taskId: entry.record.id, text: chunk.text, cursor: chunk.nextCursor }
 }
 
-/** Whether a task has ended and its end was stored and published. */
+/** Whether a task has ended, and with a store also that its end is stored and published. */
 export function isOver({ persistence, isDisposed }: RegistryReads, entry: TaskEntry): boolean {
   return isDisposed || (isTerminal(entry.record) && (persistence === undefined || entry.pruning !== 'unhandled'))
 }
 
-/** The followers of a task's output and progress. `read` is called after each change and must not throw. */
+/** For each task, the readers of its output and progress. Their `read` is called after each change and must not throw. */
 export const followers = new PerTask<Set<{ read(): void }>>()
 
 export function notifyFollowers(entry: TaskEntry): void {

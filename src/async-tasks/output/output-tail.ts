@@ -1,31 +1,31 @@
-/** The end of a task's output, which its record keeps if the result does not include it. */
+/** The end of a task's output. The record of the ended task keeps it if the result does not contain it. */
 import type { Settlement } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import { lastChars } from '../../text/cut-text.js'
 import type { OutputLog } from './output-log.js'
 
-/** How much a record keeps, in UTF-16 units. */
+/** How much of the output a record keeps, in UTF-16 units. */
 const TAIL_CHARS = 1000
 
 /**
- * Returns the output that the record of an ended task keeps: for every command, and for a task that was cancelled or overdue. Undefined if the result
- * already ends with it.
+ * Returns the end of the output that the record of an ended task keeps. Only commands, and tasks that were cancelled or overdue, keep one. Returns
+ * undefined if the result already ends with the same text.
  */
 export function keptTail(entry: TaskEntry, settlement: Settlement, log: OutputLog | undefined): string | undefined {
   if (log === undefined) return undefined
   const isStopped = settlement.status === 'cancelled' || (settlement.status === 'failed' && isOverdue(entry))
   if (!isStopped && entry.record.kind === undefined) return undefined
   const tail = tailOf(log)
-  // Every text ends with an empty tail.
+  // For an empty tail this returns undefined, because every text ends with the empty text.
   return resultText(settlement).trimEnd().endsWith(tail) ? undefined : tail
 }
 
-/** The end of an output without its final line break. */
+/** Returns the end of an output without its final line break. */
 export function tailOf(log: OutputLog, maxChars = TAIL_CHARS): string {
   return lastChars(log.readEnd(BYTES_PER_CHAR * maxChars).trimEnd(), maxChars)
 }
 
-/** A UTF-16 unit takes at most three bytes in UTF-8. */
+/** The maximum size of a UTF-16 unit in UTF-8, in bytes. */
 const BYTES_PER_CHAR = 3
 
 const isOverdue = ({ graceMs }: TaskEntry): boolean => graceMs === undefined

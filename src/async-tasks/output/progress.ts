@@ -10,7 +10,7 @@ import { taskEvents } from '../task-events.js'
 
 /**
  * Records and emits the progress of a running task.
- * @returns false if the task is not running or the progress is malformed
+ * @returns false if the task is not running, or if the progress is malformed
  */
 export function reportProgress(registry: TaskRegistry, entry: TaskEntry, progress: number | TaskProgress): boolean {
   if (!holdsSlot(entry.record.status)) return false

@@ -7,14 +7,14 @@ import type { RegistryReads } from '../registry-reads.js'
 
 type PauseReads = Pick<RegistryReads, 'pauses'>
 
-/** The note in a task's line; undefined for a task that is not paused. */
+/** Returns the mark of a paused task in a list; undefined for a task that is not paused. */
 export const pausedText = ({ pauses }: PauseReads, { status, owner }: AsyncTaskInfo): 'paused' | undefined =>
   status === 'queued' && pauses.concern(owner) ? 'paused' : undefined
 
 /** How many pauses a list shows. */
 const MAX_NAMED = 10
 
-/** One line for each pause that covers an owner. Without an owner, lists all pauses up to the maximum. */
+/** Describes, in one line each, the pauses that concern an owner. Without an owner, describes all pauses, at most ten of them. */
 export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   const shown = owner === undefined ? pauses.list() : pauses.of(owner)
   const more = shown.length - MAX_NAMED

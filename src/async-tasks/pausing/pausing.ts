@@ -1,8 +1,8 @@
 /**
- * Pauses (promise F19): the tasks of an owner, or of all owners, do not start.
+ * Pauses (promise F19): new tasks of an owner, or of all owners, are queued but do not start.
  *
- * The registry holds their places in the queue (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses, and notifies
- * owners after a restart that a pause continues.
+ * The registry keeps the places of these tasks in the queue (`machines/pauses.ts`, `task-registry.ts`). This feature begins, ends and stores pauses.
+ * After a restart it reminds owners that a pause continues.
  */
 import { z } from 'zod'
 import { runOfOwner } from '../../../machines/families.js'
@@ -20,7 +20,7 @@ import { addNote } from '../notes.js'
 import { takeRows } from '../recovery/state-rows.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** The maximum of paused owners, not counting a pause of all. */
+/** The maximum number of paused owners. The pause of all owners does not count. */
 const MAX_PAUSES = 1000
 
 const FEATURE = 'pauses'
@@ -45,7 +45,7 @@ export class Pausing implements Feature {
   }
 
   /**
-   * Begins or changes the pause of an owner, or of all owners.
+   * Begins the pause of an owner or of all owners, or changes its options.
    * @throws InvalidInputError, DisposedError
    */
   pause(given: string | undefined, options: PauseOptions): TaskPause {
@@ -61,7 +61,11 @@ export class Pausing implements Feature {
       )
     }
     if (owner !== undefined && present === undefined && pauses.list().length >= MAX_PAUSES) {
-      throw new InvalidInputError('owner', owner, `one of the ${MAX_PAUSES} paused owners, which is the maximum`)
+      throw new InvalidInputError(
+        'owner',
+        owner,
+        `an owner that is already paused, because at most ${MAX_PAUSES} owners can be paused`,
+      )
     }
     if (isDisposed) throw new DisposedError('The task manager was disposed, so no task starts.')
     if (present?.deliveries === deliveries) return present
@@ -75,7 +79,8 @@ export class Pausing implements Feature {
   }
 
   /**
-   * Ends the pause of an owner, or the pause of all.
+   * Ends the pause of an owner. Without an owner, ends the pause of all owners.
+   * @returns false if there is no such pause
    * @throws InvalidInputError
    */
   resume(given: string | undefined): boolean {
@@ -86,27 +91,27 @@ export class Pausing implements Feature {
     registry.batch(() => {
       registry.send({ type: 'pause.end', owner })
       registry.persistence?.dropState(FEATURE, idOf(owner))
-      // Removes reminders about this pause.
+      // Marks reminders of this pause as delivered, because they are no longer true.
       const stale = ledger.owed(owner).filter((entry) => isPauseNote(entry) && !pauses.concern(entry.record.owner))
       if (stale.length > 0) registry.send({ type: 'task.delivered', taskIds: stale.map(({ record }) => record.id) })
     })
     return true
   }
 
-  /** What may be delivered to an owner (any owner), in the order in which it ended. A pause may hold results but not notes. */
+  /** Returns the owed tasks whose results may be delivered now, in the order in which they ended. A pause may hold back results, but never notes. */
   deliverable(owner?: string): TaskEntry[] {
     const { pauses, ledger } = this.#registry
     return ledger.owed(owner).filter(({ record }) => record.isNote === true || !pauses.holdResults(record.owner))
   }
 
-  /** Whether a deliverable result or a question is owed to an owner. */
+  /** Whether a question, or a result that may be delivered now, is owed to an owner. */
   isOwing(owner: string): boolean {
     const { pauses, ledger } = this.#registry
     if (!pauses.holdResults(owner)) return ledger.isOwing(owner)
     return ledger.questions.owed(owner).length > 0 || this.deliverable(owner).length > 0
   }
 
-  /** Ends the pause of an owner that was released. */
+  /** Ends the pause of an owner that the host has released. */
   released(owner: string, heir: string | undefined): void {
     const { pauses, persistence } = this.#registry
     if (owner === heir || pauses.get(owner) === undefined) return
@@ -122,7 +127,7 @@ export class Pausing implements Feature {
     })
   }
 
-  /** Notifies the owners of paused tasks after a restart that the tasks still wait. */
+  /** After a restart, reminds the owners of paused tasks that these tasks still wait. */
   #remind(): void {
     const { pauses, ledger } = this.#registry
     const owners = new Set(ledger.queued().map(({ record }) => record.owner))

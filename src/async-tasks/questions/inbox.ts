@@ -1,13 +1,13 @@
-/** The messages to one run. Each is taken at most once, in the order in which they were accepted (promise F7). */
+/** The messages to the run of a task. The run takes each message at most once, in the order of sending (promise F7). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { Feature } from '../feature.js'
 
 export const MAX_WAITING_MESSAGES = 100
 
-/** Their maximum total size, in bytes of UTF-8. */
+/** The maximum total size of waiting messages, in bytes of UTF-8. */
 export const MAX_WAITING_BYTES = 256 * 1024
 
-/** The messages of a run that accepts none. */
+/** What a run receives if it takes no messages: an iteration that is over at once. */
 export const NO_MESSAGES: AsyncIterable<string> = Object.freeze({
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true as const, value: undefined }) }),
 })
@@ -27,7 +27,7 @@ export class Inbox {
   #takers: Taker[] = []
   #reader: object | undefined
 
-  /** Queues a message, or passes it to a run that is waiting for one. */
+  /** Passes a message to a run that is waiting for one, or queues it. Returns why it was refused; undefined if it was accepted. */
   accept(message: string): InboxRefusal | undefined {
     if (this.#reader === undefined) return 'closed'
     const taker = this.#takers.shift()
@@ -42,7 +42,9 @@ export class Inbox {
     return undefined
   }
 
-  /** Returns the messages for a new run; an earlier run receives no more. Leaving a loop over them refuses further messages. */
+  /**
+   * Returns the messages for a new run. An iteration that an earlier run has opened ends. When the run leaves its loop, further messages are refused.
+   */
   open(): AsyncIterable<string> {
     const reader = {}
     this.#endTakers()
@@ -57,14 +59,14 @@ export class Inbox {
     return { [Symbol.asyncIterator]: () => iterator }
   }
 
-  /** Ends the run's loop and drops waiting messages. */
+  /** Ends the loop of the run and drops waiting messages. */
   close(): void {
     this.#leave()
     this.#waiting.length = 0
     this.#bytes = 0
   }
 
-  /** Keeps waiting messages for the next run, if there is one. */
+  /** Ends the loop of the run. Waiting messages stay, in case the task has another run. */
   #leave(): void {
     this.#reader = undefined
     this.#endTakers()
@@ -82,7 +84,7 @@ export class Inbox {
   }
 }
 
-/** The inbox of a task, if its runs take messages. */
+/** The inboxes of the tasks whose runs take messages. */
 export const inboxes = new PerTask<Inbox>()
 
 export const messaging = (): Feature => ({ ended: (entry) => inboxes.get(entry)?.close() })

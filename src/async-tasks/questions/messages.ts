@@ -10,13 +10,13 @@ import type { TaskRegistry } from '../registry.js'
 /** The maximum length of a message, in bytes of UTF-8. */
 const MAX_MESSAGE_BYTES = 64 * 1024
 
-/** Whether a message was accepted; if not, the reason in words. */
+/** Whether a message was accepted. If not, `reason` says why, in words. */
 export type SendResult = { readonly sent: true } | { readonly sent: false; readonly reason: string }
 
 export const messageSchema = lazily(() => z.string().min(1))
 
 /**
- * Passes a message to the run of a task, which takes it at most once.
+ * Passes a message to the run of a task. The run takes it at most once.
  * @throws InvalidInputError for a message that is not text
  */
 export function sendMessage(registry: TaskRegistry, taskId: string, text: string): SendResult {

@@ -1,4 +1,4 @@
-/** The promises with which a task's run waits for answers. */
+/** The promises of questions (`context.ask`), which a run awaits. */
 import { PerTask } from '../../../machines/per-task.js'
 import type { AsyncTaskInfo, TaskAnswer } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
@@ -13,7 +13,7 @@ interface Asking {
 export class OpenQuestions {
   readonly #waiting = new Map<string, Asking>()
 
-  /** Resolves with the answer to an open question. Rejects when it is withdrawn. */
+  /** Resolves with the answer to an open question. Rejects when the question is withdrawn. */
   wait(questionId: string): Promise<TaskAnswer> {
     return new Promise((resolve, reject) => this.#waiting.set(questionId, { resolve, reject }))
   }
@@ -23,7 +23,7 @@ export class OpenQuestions {
     this.#waiting.delete(questionId)
   }
 
-  /** Rejects the promises of questions that are no longer open in the record. */
+  /** Rejects the promises of questions that the record of the task no longer contains. */
   withdraw({ id, questions = [] }: AsyncTaskInfo): void {
     const open = new Set(questions.map((question) => question.id))
     for (const [questionId, { reject }] of this.#waiting) {

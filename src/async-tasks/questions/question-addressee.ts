@@ -1,13 +1,13 @@
-/** Determines who receives the questions of a task. */
+/** Finds out who receives the questions of a task. */
 import { runOfOwner } from '../../../machines/families.js'
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { pushSubscribers } from '../delivery/push-subscribers.js'
 import type { TaskRegistry } from '../registry.js'
 
-/** The maximum number of steps up. Records of an earlier version may contain a circle of owners. */
+/** The maximum number of steps from a run to the owner of its task. Records of an earlier version may contain a circle of owners. */
 const MAX_STEPS = 100
 
-/** Returns the owner of the task. If that is a run without a subscriber, returns the owner of that run's task, and so on. */
+/** Returns the owner of the task. If that owner is a run without a subscriber, the owner of the task of that run is tried instead, and so on. */
 export function addresseeOf(registry: Pick<TaskRegistry, 'history' | 'use'>, task: AsyncTaskInfo): string {
   const { history } = registry
   const subscribers = registry.use(pushSubscribers)

@@ -1,4 +1,4 @@
-/** The texts that ask a model or a person the open questions of tasks. */
+/** The texts with which open questions of tasks are put to a model or a person. */
 import type { AsyncTaskInfo, TaskAnswer, TaskQuestion } from '../../../machines/records.js'
 import { defined } from '../../defined.js'
 import { toJsonText } from '../../json/json-text.js'
@@ -7,7 +7,7 @@ import { previewText } from '../output/bounded-text.js'
 import { fenced } from '../limits/fenced.js'
 import type { FollowUpCall } from '../output/follow-ups.js'
 
-/** The maximum length of a question in a hint, in characters. A peek shows the whole question. */
+/** The maximum length of a question in a message, in characters. The tool `check_async_tasks` with the action `peek` shows the whole question. */
 export const QUESTION_CHARS = 500
 
 /** Explains to a model how to answer a question. */
@@ -16,20 +16,20 @@ export function answerHint(taskId: string, question: TaskQuestion, { tool, param
   return `Answer with ${tool} ${toJsonText(call, { maxChars: QUESTION_CHARS })}, or "decline": true instead of "answer".`
 }
 
-/** A question in a message. The run's text is fenced. */
+/** Returns a question for a message. The text of the run is put between fences. */
 export function questionText({ id, subagentName }: AsyncTaskInfo, question: TaskQuestion, call: FollowUpCall): string {
   const title = `Task ${id} (${previewText(subagentName, 100)}) waits for an answer to ${question.id}:`
   return `${fenced(title, questionWords(question))}\n${answerHint(id, question, call)}`
 }
 
-/** A question in words, with its choices if any. */
+/** Returns the text of a question, with its choices if it has any. */
 export function questionWords(question: TaskQuestion, maxChars = QUESTION_CHARS): string {
   const choices = choicesOf(question)
   const text = choices === undefined ? question.message : `${question.message} (${choices.join(', ')})`
   return previewText(text, maxChars)
 }
 
-/** The possible answers to a question with one field. */
+/** Returns the possible answers to a question with one field, if its schema lists them. */
 function choicesOf(question: TaskQuestion): readonly unknown[] | undefined {
   const [only, ...others] = Object.values(fieldsOf(question))
   return others.length === 0 ? valuesOf(only) : undefined
@@ -40,7 +40,7 @@ type JsonSchema = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The values that a schema allows, if it lists them. */
+/** Returns the values that a schema allows, if it lists them. */
 function valuesOf(schema: unknown): readonly unknown[] | undefined {
   if (!isObject(schema)) return undefined
   if (Array.isArray(schema['enum'])) return schema['enum'] as unknown[]
@@ -65,14 +65,15 @@ export function expectedAnswer(question: TaskQuestion): string {
   return `${others.length === 0 ? 'a value, or ' : ''}an object that fits ${schema}`
 }
 
-/** Converts a value into an answer. An object is the whole content; another value is that of the only field. */
+/** Converts a value into an answer. An object contains all fields; any other value is that of the only field. */
 export function valueAnswer(question: TaskQuestion, value: unknown): TaskAnswer {
   const [only = 'answer'] = propertiesOf(question)
   return { action: 'accept', content: isObject(value) ? value : { [only]: value } }
 }
 
 /**
- * Converts the text of a person or model into an answer: parsed as JSON if the question does not take text, otherwise the value of the only field.
+ * Converts the text of a person or model into an answer. The text itself is the value of the only field, if that fits the schema of the question. If
+ * not, the text is parsed as JSON.
  */
 export function writtenAnswer(question: TaskQuestion, text: string): TaskAnswer {
   const [only = 'answer', ...others] = propertiesOf(question)
@@ -92,7 +93,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** An example answer: the required fields, or a single value if the schema has one field. */
+/** Returns an example answer: an object with the required fields, or a single value if the schema has one field. */
 function exampleOf(question: TaskQuestion): unknown {
   const fields = Object.entries(fieldsOf(question))
   const { required } = question.schema

@@ -1,4 +1,4 @@
-/** Asks the questions of runs, and passes on the answers. */
+/** Asks the questions of runs, and passes the answers to the runs. */
 import type { AskedQuestion, TaskAnswer, TaskQuestion } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { AskOptions } from '../../engine/steps.js'
@@ -22,8 +22,8 @@ const askOptionTypes: OptionTypes<AskOptions> = {
 }
 
 /**
- * Asks a question for a task's run.
- * @returns resolves with the answer; rejects if the task ends or is overdue, or the question is malformed
+ * Asks a question for the run of a task.
+ * @returns a promise of the answer. It rejects if the question is malformed, and if the task ends or is overdue
  */
 export function askQuestion(
   registry: TaskRegistry,
@@ -42,7 +42,7 @@ export function askQuestion(
 }
 
 /**
- * Converts the input of `ask`.
+ * Converts the arguments of `context.ask` to a question.
  * @throws InvalidInputError
  */
 export function toQuestion({ clock }: TaskRegistry, input: TaskQuestionInput, options: AskOptions): AskedQuestion {
@@ -51,7 +51,7 @@ export function toQuestion({ clock }: TaskRegistry, input: TaskQuestionInput, op
   return { message, schema, askedAt: clock.now() }
 }
 
-/** Opens a question. Returns its id, or undefined if the task may not ask, for example because it is being stopped. */
+/** Adds a question to the record of a task. Returns its id. Returns undefined if the task may not ask, for example because it is being stopped. */
 export function openQuestion(entry: TaskEntry, question: AskedQuestion): string | undefined {
   const before = entry.record.questions?.length ?? 0
   entry.ref?.send({ type: 'task.ask', question })
@@ -73,10 +73,10 @@ function open(
   return answered.finally(() => signal.removeEventListener('abort', withdraw))
 }
 
-/** A model's answer: the value of a question's only field, or an object with the fields. */
+/** An answer as a model writes it: the value of the question's only field, or an object with the fields. */
 export type AnswerValue = string | number | boolean | Readonly<Record<string, unknown>>
 
-/** An object with an `action` is a complete answer. */
+/** An object with an `action` is no `AnswerValue` but a complete `TaskAnswer`. */
 const isValue = (input: unknown): input is AnswerValue =>
   ['string', 'number', 'boolean'].includes(typeof input) ||
   (typeof input === 'object' && input !== null && !Array.isArray(input) && !('action' in input))
@@ -99,13 +99,13 @@ export function answerQuestion(
   const asked = find()
   if (isValue(input) && asked === undefined) return false
   const given = isValue(input) && asked !== undefined ? answerWith(asked, input) : input
-  // A plain copy, so that no host code can run between here and the answer.
+  // The answer is copied to a plain object, because getters of the original could run host code below.
   const answer = Object.freeze(parseInput(taskAnswerSchema(), given, 'answer')) as TaskAnswer
   const question = find()
   if (question === undefined) return false
   if (answer.action === 'accept') parseInput(answerSchemaOf(question.schema), answer.content ?? {}, 'answer.content')
   registry.batch(() => {
-    // The run of a durable task continues when its step has the answer. Both are stored together.
+    // If a step of a durable task waits for the answer, the step and the question are stored together. The run continues when both are stored.
     registry.use(steps).answered(entry, questionId, answer)
     registry.send({ type: 'question.answer', entry, questionId, answer })
     openQuestions.get(entry)?.answer(questionId, answer)

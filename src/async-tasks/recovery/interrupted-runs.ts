@@ -1,4 +1,4 @@
-/** Decides what happens to a run whose process died before the run ended: it is followed, the task is run again, or the task fails. */
+/** Decides what happens to a run whose process died before the run had ended. Either its program is followed, or the task is run again, or it fails. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { overspent } from '../../../machines/spending.js'
 import { defined } from '../../defined.js'
@@ -18,16 +18,16 @@ import { interruptionOf, MAX_FRUITLESS } from '../steps/interruptions.js'
 import type { StepLog } from '../steps/step-log.js'
 import { interruption } from './restoring.js'
 
-/** The maximum of further input, in bytes of JSON. Larger input is not stored, and its task is not run again. */
+/** The maximum size of the params of a launch in the store, in bytes of JSON. A task with larger params is not run again after a crash. */
 const MAX_PARAMS_BYTES = 1024 * 1024
 
-/** The maximum length of a program's output in the error of its interrupted run, in characters. */
+/** How much of the output of a program the error of its interrupted run quotes, in characters. */
 const SHOWN_OUTPUT_CHARS = 2000
 
-/** How long the killed program of an earlier attempt may take to end, and how often to check, in ms. */
+/** How long the killed program of an earlier attempt may take to end, and the interval at which that is checked; in ms. */
 const STOP_MS = { most: 5000, step: 10 } as const
 
-/** The stored data of a run besides its grace period. Empty if no other process can continue the run. */
+/** Returns what is stored of a run besides its grace period. The result is empty if no other process could continue the run. */
 export function storedRun(
   { isBound = false, survivesHost = false, foundAs }: FlatRunner,
   params: StoredJson = {},
@@ -40,17 +40,17 @@ export function storedRun(
   }
 }
 
-/** What happens to a run. */
+/** What happens to a run of a dead process. */
 export type Fate =
   | { readonly type: 'followed'; readonly definition: FlatRunner }
-  /** It had not started, and waits again. */
+  /** The run had not started. Its task waits again. */
   | { readonly type: 'waiting'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** Its remaining processes were killed, and the task is run again. */
+  /** The remaining processes of the run were killed. The task is run again. */
   | { readonly type: 'repeated'; readonly definition: FlatRunner; readonly params: RunInput['params'] }
-  /** Its remaining processes were killed, and the task fails with this error. */
+  /** The remaining processes of the run were killed. The task fails with this error. */
   | { readonly type: 'interrupted'; readonly error: string }
 
-/** The data for the decision. */
+/** What the decision needs. */
 export interface FateOptions {
   readonly findRunner: FindRunner | undefined
   readonly folder: string | undefined
@@ -59,7 +59,7 @@ export interface FateOptions {
   readonly steps: StepLog | undefined
 }
 
-/** Decides what happens to a run. Unless its program can be followed, the remaining processes of the run are ended. Never throws. */
+/** Decides what happens to a run. Ends the remaining processes of the run, unless its program can be followed. Never throws. */
 export function fateOf(task: StoredTask, options: FateOptions): Fate {
   const { folder, clock } = options
   const definition = isolated(task, options, () => findDefinition(task, options.findRunner))
@@ -92,7 +92,7 @@ function isolated<Result>(task: StoredTask, { report }: FateOptions, run: () => 
 }
 
 function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): FlatRunner | undefined {
-  // The caller runs it, or its runner depends on the dead process.
+  // Without stored params, the caller ran the task itself, or the runner exists only in the dead process.
   if (findRunner === undefined || task.run?.['params'] === undefined) return undefined
   const name = String(task.run['foundAs'] ?? task.record['subagentName'])
   const found: unknown = findRunner(name)
@@ -101,7 +101,7 @@ function findDefinition(task: StoredTask, findRunner: FindRunner | undefined): F
   return { ...definition, retry: storedPolicy(task) ?? definition.retry }
 }
 
-/** The policy of the launch takes precedence over that of the definition. */
+/** Returns the retry policy of the launch, which takes precedence over that of the subagent. */
 function storedPolicy({ run = {} }: StoredTask): RetryPolicy | undefined {
   const { retry } = run
   return aRetryPolicy.accepts(retry) ? (retry as RetryPolicy) : undefined
@@ -124,7 +124,7 @@ export function storedParams({ run = {} }: StoredTask): RunInput['params'] {
   return typeof params === 'object' && params !== null ? (params as RunInput['params']) : undefined
 }
 
-/** Ends the processes of an interrupted run. Returns the killed program if it takes a moment to end. */
+/** Ends the processes of an interrupted run. Returns the killed program if it has not ended yet. */
 function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): StartedProgram | undefined {
   const program = toStartedProgram(run['program'])
   if (program !== undefined && stateOf(program.identity) === 'alive' && !leads(program)) {
@@ -136,7 +136,7 @@ function endRun({ id, run = {} }: StoredTask, { folder, report }: FateOptions): 
   return program !== undefined && isLeft(program) ? program : undefined
 }
 
-/** Waits until the program of the earlier attempt has ended before the next one starts. */
+/** Returns a runner that first waits until the program of the earlier attempt has ended. */
 export function runWhenGone(runner: FlatRunner, program: StartedProgram, clock: Clock): FlatRunner {
   const run: RunFunction = async (input, context) => {
     const pause = (): Promise<unknown> =>

@@ -1,8 +1,8 @@
 /**
- * Keeps a store in sync with the registry of a manager.
+ * Keeps the store in step with the registry of a manager.
  *
- * Changes are collected and written together, before they are published (promise K2) and before a run starts (promise K1). Leases and cancellations are written at
- * once (promises K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (promise K10).
+ * The changes of one tick are written together, before they are published (promise K2) and before a run starts (promise K1). Leases and cancellations
+ * are written at once (promises K3, K6). A failed write is repeated until it succeeds. Until then the changes in it are not published (promise K10).
  */
 import type { RegistryNotification } from '../../../machines/journal.js'
 import type { DeliveryObserver } from '../../../machines/ledger.js'
@@ -23,10 +23,13 @@ import { PastTasks } from '../../kernel/past-tasks.js'
 import { StoreSync } from '../../kernel/store-sync.js'
 import { StoreWriter, type StoreWait, type StoreWriterOptions } from '../../store/store-writer.js'
 
-/** The field of a stored record with the message that delivered it. */
+/** The field of a stored record with the id of the message that delivered its result. */
 export const DELIVERED_BY = 'deliveredBy'
 
-/** An accepted message counts as confirmed after this many later messages, or this long after it was sent. */
+/**
+ * When an accepted message counts as confirmed although its owner accepts no further message: after this many later messages, or this long after it
+ * was sent. Without that, a released owner would keep its results in the store forever.
+ */
 const MAX_UNCONFIRMED = { messages: 1000, ms: 86_400_000 } as const
 
 const NOTHING = { tasks: [], deliveries: [], featureStates: [] } as const
@@ -35,20 +38,20 @@ export interface PersistenceOptions {
   readonly store: Store
   readonly clock: Clock
   readonly report: OnError
-  /** The notifications of a change wait there until the change is stored. */
+  /** Holds the notifications of a change until the change is stored. */
   readonly outbox: StoreWriterOptions['outbox']
-  /** Called when an owner has confirmed a message. The records of its results may then be pruned. */
+  /** Called when it is certain that a message arrived. The records of its results may then be pruned. */
   readonly onConfirmed: (entries: readonly TaskEntry[]) => void
-  /** Returns the stored state of a task's open questions; undefined if they end with this process. */
+  /** Returns the state of a task's open questions for the store. Returns undefined if the questions end with this process. */
   readonly standingsOf?: (entry: TaskEntry) => Readonly<Record<string, QuestionStanding>> | undefined
 }
 
 /** What is stored of a task besides its record. */
 export interface TaskStorage {
   readonly attempt: number
-  /** When its deadline passes, in ms since the epoch. */
+  /** When the deadline of the task passes, in ms since the epoch. */
   readonly deadlineAt: number | undefined
-  /** What is needed to run it again or to find its program. */
+  /** What another process needs to run the task again or to find its program. */
   readonly run: StoredJson
 }
 
@@ -62,7 +65,7 @@ interface OpenDelivery {
 }
 
 export class Persistence implements DeliveryObserver {
-  /** Receives tasks that are no longer kept. */
+  /** The history of the store, which receives pruned tasks. */
   readonly past: PastTasks
   readonly #options: PersistenceOptions
   readonly #storage = new WeakMap<TaskEntry, TaskStorage>()
@@ -71,10 +74,10 @@ export class Persistence implements DeliveryObserver {
     deliveries: { rowOf: deliveryRow },
     featureStates: { rowOf: (state) => state },
   })
-  /** Tasks whose launch was refused and that are not stored. */
+  /** Tasks that were never started and are not stored, because their launch was refused. */
   readonly #withdrawn = new WeakSet<TaskEntry>()
   readonly #deliveries = new Map<string, OpenDelivery>()
-  /** The number of unconfirmed deliveries that carry each task. */
+  /** For each task, how many unconfirmed messages contain its result. */
   readonly #carried = new Map<TaskEntry, number>()
   readonly #close: () => void | Promise<void>
   readonly #writer: StoreWriter
@@ -83,7 +86,8 @@ export class Persistence implements DeliveryObserver {
 
   /**
    * Opens the store.
-   * @throws StoreInUseError, StoreError
+   * @throws StoreInUseError if another process uses the store
+   * @throws StoreError if the store cannot be opened
    */
   constructor(options: PersistenceOptions) {
     this.#options = options
@@ -96,7 +100,7 @@ export class Persistence implements DeliveryObserver {
     this.#writer = new StoreWriter({ store, clock, outbox, report: reportFailure, pending: this.#sync })
   }
 
-  /** The name of the store in errors. */
+  /** The name of the store for error messages. */
   get name(): string {
     return this.#options.store.name ?? 'the store'
   }
@@ -106,7 +110,7 @@ export class Persistence implements DeliveryObserver {
     return this.#withdrawn.has(entry)
   }
 
-  /** Returns the contents of the store when it was opened, and releases them. */
+  /** Returns what the store contained when it was opened. Only the first call returns it, so that the memory can be freed. */
   takeContents(): ContentsOf<'async tasks'> {
     const contents = this.#contents ?? NOTHING
     this.#contents = undefined
@@ -119,7 +123,7 @@ export class Persistence implements DeliveryObserver {
     return directory === undefined ? undefined : `${directory}/${folderName(run)}`
   }
 
-  /** The folders of all runs that have files. */
+  /** Returns the folders of all runs that have files. */
   folders(): ReadonlySet<string> {
     const { directory } = this.#options.store
     if (directory === undefined) return new Set()
@@ -127,7 +131,7 @@ export class Persistence implements DeliveryObserver {
       const names = nodeBuiltin('node:fs').readdirSync(directory)
       return new Set(names.map((name) => `${directory}/${name}`))
     } catch {
-      // No run has had files yet.
+      // The directory does not exist yet, because no run has had files.
       return new Set()
     }
   }
@@ -137,7 +141,7 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** Notes that the launch of a task could not be stored. */
+  /** Records that the launch of a task could not be stored. */
   withdraw(entry: TaskEntry): void {
     this.#withdrawn.add(entry)
     this.#sync.prune('tasks', entry.record.id)
@@ -167,18 +171,18 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** The stored program of a task's current run. */
+  /** Returns the program of the current run of a task that is recorded in the store. */
   programOf(entry: TaskEntry): StartedProgram | undefined {
     return toStartedProgram(this.#storageOf(entry).run['program'])
   }
 
-  /** A name for a task that is unique outside of its store; undefined if no other system refers to the task. */
+  /** Returns a name for a task that is unique outside of its store as well. Returns undefined if no other system refers to the task. */
   keyOf(entry: TaskEntry): string | undefined {
     const { key } = this.#storageOf(entry).run
     return typeof key === 'string' ? key : undefined
   }
 
-  /** The params of a task's launch; null if they were too large to be stored, undefined if there are none. */
+  /** Returns the params of a task's launch; null if they were too large to be stored; undefined if there are none. */
   paramsOf(entry: TaskEntry): StoredJson | null | undefined {
     const { params } = this.#storageOf(entry).run
     return params as StoredJson | null | undefined
@@ -190,7 +194,7 @@ export class Persistence implements DeliveryObserver {
     this.noteChange(entry)
   }
 
-  /** Stores when the next run may start and how long that wait is. Both are removed when the run starts. */
+  /** Stores the time until which the next run must wait, and the whole length of that wait. Both are removed when the run starts. */
   setDelay(entry: TaskEntry, delayMs: number): void {
     const storage = this.#storageOf(entry)
     const notBefore = this.#options.clock.now() + delayMs
@@ -210,12 +214,12 @@ export class Persistence implements DeliveryObserver {
     this.#sync.remove('featureStates', `${feature}/${id}`)
   }
 
-  /** Notes a change of a record that is not published. */
+  /** Adds a record to the next write although the change is not published. */
   noteChange(entry: TaskEntry): void {
     if (!this.#withdrawn.has(entry)) this.#sync.put('tasks', entry.record.id, entry)
   }
 
-  /** Notes that a waiting task has started, or waits for its next run. */
+  /** Updates the stored attempt and deadline when a queued task has started, or when a task waits for its next run. */
   #setAttempt(entry: TaskEntry): void {
     const { status, attempt = 1, startedAt = 0, timeoutMs } = entry.record
     const { isOverdue: _, program: _program, notBefore, delayMs, isWaiting: _wait, ...run } = this.#storageOf(entry).run
@@ -235,7 +239,7 @@ export class Persistence implements DeliveryObserver {
     if (hasChanged) this.noteChange(entry)
   }
 
-  /** Stores a change of the registry. */
+  /** Adds a change of the registry to the next write. */
   note(notification: RegistryNotification): void {
     if (notification.type === 'limit' && notification.state === 'stopping') this.#setOverdue(notification.entry)
     if (notification.type !== 'transition') return
@@ -245,19 +249,22 @@ export class Persistence implements DeliveryObserver {
     if (transition.kind === 'status' && isOtherRun(transition.from, transition.to)) this.#setAttempt(entry)
   }
 
-  /** Removes the row of a task that is no longer kept, with the next write. */
+  /** Removes the row of a pruned task with the next write. */
   forget(id: string): void {
     this.#sync.prune('tasks', id)
   }
 
-  /** Notes that the deadline of a task has passed, so that it is not run again. */
+  /** Records that the deadline of a task has passed, so that the task is not run again after a crash. */
   #setOverdue(entry: TaskEntry): void {
     const storage = this.#storageOf(entry)
     this.#storage.set(entry, { ...storage, run: { ...storage.run, isOverdue: true } })
     this.noteChange(entry)
   }
 
-  /** Notes that a message will carry a result or a question. The message is stored before it is sent. Only questions of durable tasks are stored. */
+  /**
+   * Records that a message will contain this result or question. The record is written before the message is sent. Of the questions, only those of
+   * durable tasks are stored.
+   */
   onCarried(id: string, entry: TaskEntry, question?: OwedQuestion): void {
     if (question !== undefined && this.#options.standingsOf?.(entry) === undefined) return
     const owner = question?.owner ?? entry.record.owner
@@ -284,9 +291,9 @@ export class Persistence implements DeliveryObserver {
   }
 
   /**
-   * Notes that a message was accepted. This confirms the earlier messages to its owner (promise K5), except those that are not stored yet, because one answer
-   * may contain two messages. Repeated results are confirmed at once; otherwise a host that cannot say which messages have arrived would repeat them
-   * after each crash.
+   * Records that a message was accepted. That also confirms the earlier messages to the same owner (promise K5). Messages that are not stored yet are
+   * not confirmed, because the host may have accepted them in the same turn. Results that are already repeats are confirmed at once. Otherwise a host
+   * without `wasDelivered` would receive them again after each crash.
    */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const accepted = this.#deliveries.get(deliveryId)
@@ -303,14 +310,14 @@ export class Persistence implements DeliveryObserver {
     this.#sync.put('deliveries', deliveryId, accepted)
     if (isEmpty(accepted)) this.#closeDelivery(deliveryId)
     else {
-      // The map must be in the order of acceptance.
+      // Moves the message to the end, because `#confirmOldest` needs the order in which messages were accepted.
       this.#deliveries.delete(deliveryId)
       this.#deliveries.set(deliveryId, accepted)
     }
     this.#confirmOldest()
   }
 
-  /** Confirms the oldest messages, because a released owner would never confirm them and their results would be kept forever. */
+  /** Confirms the oldest messages. An owner that was released accepts no further message, so its results would be kept forever. */
   #confirmOldest(): void {
     const earliest = this.#options.clock.now() - MAX_UNCONFIRMED.ms
     for (const [id, { state, at }] of this.#deliveries) {
@@ -320,7 +327,7 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** Notes that the host has delivered a result itself. Messages with that result can no longer be uncertain about it. */
+  /** Records that the host itself has delivered a result. So no message with that result has to be repeated because of it. */
   onMarked(entry: TaskEntry): void {
     if (!this.isCarried(entry)) return
     for (const [id, delivery] of this.#deliveries) {
@@ -331,20 +338,20 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** Confirms a message that is in the host's transcript. Returns false if it is unknown or was confirmed before. */
+  /** Confirms a message that the host has found in its transcript. Returns false if the message is unknown or was confirmed before. */
   confirmDelivery(deliveryId: string): boolean {
     if (this.#deliveries.get(deliveryId)?.state !== 'accepted') return false
     this.#closeDelivery(deliveryId)
     return true
   }
 
-  /** Removes a message of an earlier process once it is known whether it arrived. */
+  /** Removes a message of an earlier process, because it is now known whether the message arrived. */
   forgetDelivery(deliveryId: string): void {
     this.#closeDelivery(deliveryId)
     this.#sync.remove('deliveries', deliveryId)
   }
 
-  /** Confirms the accepted messages of a released owner (by default, of every owner). */
+  /** Confirms the accepted messages of an owner, or of all owners. Called when no later message will confirm them. */
   confirmOwner(owner?: string): void {
     for (const [id, delivery] of this.#deliveries) {
       const isOfOwner = owner === undefined || delivery.owner === owner
@@ -352,18 +359,18 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** Keeps the sent messages when the host ends, because it will not report their outcome. They may have been accepted. */
+  /** Keeps messages whose outcome is unknown when the host shuts down. The next process asks about them, because they may have been accepted. */
   keepSent(): void {
     this.#keepsSent = true
   }
 
-  /** Notes that a message was not accepted: its results are owed again. */
+  /** Records that a message was not accepted. Its results are owed again. */
   onReleased(deliveryId: string): void {
     if (this.#keepsSent) return
     if (this.#deliveries.get(deliveryId)?.state === 'sent') this.#closeDelivery(deliveryId)
   }
 
-  /** Whether a message with this task may have to be sent again after a crash. */
+  /** Whether a message with the result of this task may have to be repeated after a crash. */
   isCarried(entry: TaskEntry): boolean {
     return this.#carried.has(entry)
   }
@@ -372,37 +379,37 @@ export class Persistence implements DeliveryObserver {
     return this.#sync.isPending('tasks', record.id)
   }
 
-  /** Whether everything is stored. If not, it is being written or will be at the end of this tick. */
+  /** Whether everything is stored. If not, a write is in progress, or begins at the end of this tick. */
   isSettled(): boolean {
     return this.#writer.isSettled()
   }
 
-  /** Waits until all current changes are stored. */
+  /** Calls `wait.onStored` when all changes so far are stored. */
   after(wait: StoreWait): void {
     this.#writer.after(wait)
   }
 
-  /** Calls `run` after an attempt to store all current changes. */
+  /** Calls `run` after the attempt to store all changes so far, even if it fails. */
   afterWrite(run: () => void): void {
     this.#writer.after({ onStored: run, onRefused: run })
   }
 
-  /** Resolves when all current changes are stored. Rejects with StoreError if they cannot be stored now. */
+  /** Resolves when all changes so far are stored. Rejects with StoreError if they cannot be stored now. */
   stored(): Promise<void> {
     return this.#writer.stored()
   }
 
-  /** Writes pending changes at the end of this tick. */
+  /** Writes the pending changes at the end of this tick. */
   flush(): void {
     this.#writer.flush()
   }
 
-  /** Releases the store without a write. */
+  /** Closes the store without writing anything. */
   abandon(): void {
     void this.#close()
   }
 
-  /** Releases the store after writing what can be written, including the history. The rest is lost. */
+  /** Writes what can be written, including the history, and closes the store. Changes that cannot be written are lost. */
   async close(): Promise<void> {
     await this.past.flush()
     await this.#writer.close()

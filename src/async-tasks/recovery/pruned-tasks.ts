@@ -1,9 +1,9 @@
-/** Remembers the last thousand pruned tasks, so that a lookup can report them. */
+/** Remembers the last 1000 pruned tasks, so that an error about an unknown id can say that the task was pruned. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { Feature } from '../feature.js'
 
-/** Ids and names have at most 512 characters each. */
+/** Bounds the memory: ids and names have at most 512 characters each. */
 const MAX_PRUNED = 1000
 
 export interface PrunedTask extends Pick<AsyncTaskInfo, 'id' | 'owner' | 'subagentName'> {
@@ -13,13 +13,13 @@ export interface PrunedTask extends Pick<AsyncTaskInfo, 'id' | 'owner' | 'subage
 
 export class PrunedTasks implements Feature {
   readonly #tasks = new Map<string, PrunedTask>()
-  /** The tasks in the order of pruning, as a ring buffer. */
+  /** The same tasks in the order in which they were pruned, as a ring buffer. */
   readonly #latest: PrunedTask[] = []
   #next = 0
 
   pruned({ record }: TaskEntry, prunedAt: number): void {
     const { id, owner, subagentName } = record
-    // Copied, because V8 keeps a whole text in memory while a slice of it exists.
+    // Deep copies of the texts: a slice of a text would keep the whole text in memory (V8).
     const task = structuredClone({ id, owner, subagentName, prunedAt })
     const oldest = this.#latest[this.#next]
     if (oldest !== undefined && this.#tasks.get(oldest.id) === oldest) this.#tasks.delete(oldest.id)
@@ -28,7 +28,7 @@ export class PrunedTasks implements Feature {
     this.#next = (this.#next + 1) % MAX_PRUNED
   }
 
-  /** Returns the only pruned task of an owner (of any owner) whose id is this text or begins with it. */
+  /** Returns the pruned task whose id is this text, or else the only one whose id begins with it. With `owner`, only tasks of this owner are found. */
   find(idOrPrefix: string, owner?: string): PrunedTask | undefined {
     const isVisible = (task: PrunedTask): boolean => owner === undefined || task.owner === owner
     const exact = this.#tasks.get(idOrPrefix)

@@ -29,42 +29,42 @@ import { settleUnknown, type WasDelivered } from '../delivery/unknown-deliveries
 import { interruptionOf, isStillWaiting, type Interruption } from '../steps/interruptions.js'
 import { steps } from '../steps/steps.js'
 
-/** The tasks that were restored from the store, as ids. */
+/** The ids of the tasks that were restored from the store. */
 export interface Recovery {
-  /** Their programs survived and continue. */
+  /** Tasks whose programs survived and continue. */
   readonly adopted: readonly string[]
-  /** They were waiting for a slot or other tasks, and wait again. */
+  /** Tasks that were waiting for a slot or for other tasks, and wait again. */
   readonly queued: readonly string[]
-  /** Their runs ended with the process. They are run again. */
+  /** Tasks that are run again, because their runs ended with the process. */
   readonly retried: readonly string[]
-  /** Their runs ended with the process. They have failed. */
+  /** Tasks that have failed, because their runs ended with the process. */
   readonly interrupted: readonly string[]
-  /** It is unknown whether their message arrived. They are owed again as possible repeats. */
+  /** Tasks with a result that may have been delivered before the crash. They are owed again, marked as possible repeats. */
   readonly uncertain: readonly string[]
 }
 
-/** How to continue the runs of an earlier process. */
+/** What the recovery needs from the manager to continue runs. */
 export interface RecoveryHost {
   readonly wasDelivered: WasDelivered | undefined
   readonly findRunner: FindRunner | undefined
-  /** Continues a run, or starts the next one. */
+  /** Continues the run of an earlier process, or starts the next run. */
   readonly goOn: (entry: TaskEntry, start: RunStart) => void
-  /** Listens to the controller of a waiting task. */
+  /** Makes an abort of a waiting task's controller cancel the task. */
   readonly link: (entry: TaskEntry) => void
   readonly newController: (taskId: string) => AbortController
 }
 
-/** A stored task and what happens to its run; undefined if the task had ended. */
+/** A stored task, and what happens to its run. `fate` is undefined if the task had already ended. */
 interface FoundTask {
   readonly task: StoredTask
   readonly fate: Fate | undefined
-  /** Whether it differs from its stored form: it has another owner, or another attempt begins. */
+  /** Whether the task differs from its row in the store: it has another owner, or another attempt begins. */
   readonly isChanged?: boolean
 }
 
 /**
- * Restores the stored tasks. Resolves when it is known which results are owed. Never rejects.
- * @throws StoreError for an invalid row; no change was made then
+ * Restores the stored tasks. The promise resolves when it is known which results are owed. It never rejects.
+ * @throws StoreError (not as a rejection) for an invalid row; nothing was changed then
  */
 export function recover(registry: TaskRegistry, persistence: Persistence, host: RecoveryHost): Promise<Recovery> {
   const contents = persistence.takeContents()
@@ -79,7 +79,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   const idsOf = (type: Fate['type']): string[] =>
     found.flatMap(({ task, fate }) => (fate?.type === type ? [task.id] : []))
   registry.batch(() => {
-    // Waiting tasks start only when all tasks and counted starts are restored.
+    // Queued tasks must not start before all tasks and counted starts are restored, because the limits are not known until then.
     registry.limits.isClosed = true
     registry.use(dependencies).restoring(namedTasks(found), () => {
       restoreEnded(registry, persistence, found, carried)
@@ -87,7 +87,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
       return inOrder(found, agingMs).flatMap((each) => goOn(registry, persistence, host, each, asked) ?? [])
     })
     registry.restoreStates(contents.featureStates)
-    // Holds these results until it is known whether their messages arrived.
+    // Leases the results and questions in earlier messages, so that they are not delivered until it is known whether these messages arrived.
     registry.send({ type: 'questions.address' })
     for (const { id: deliveryId, taskIds, questions = [] } of contents.deliveries) {
       registry.send({ type: 'lease.restore', request: { deliveryId, taskIds, questions } })
@@ -104,7 +104,7 @@ export function recover(registry: TaskRegistry, persistence: Persistence, host: 
   }))
 }
 
-/** Ends programs whose tasks had ended, such as one that was being stopped when its host died. */
+/** Ends programs of tasks that had ended. Such a program was being stopped when its host died. */
 function endLeftPrograms({ report }: TaskRegistry, persistence: Persistence, tasks: readonly StoredTask[]): void {
   const folders = persistence.folders()
   if (folders.size === 0) return
@@ -131,7 +131,7 @@ function findFate(
   return fateOf(task, { findRunner, folder, clock, report, steps: registry.use(steps).found(task.id) })
 }
 
-/** Passes the tasks of a dead run to the owner of its task, even if the task is run again. */
+/** Passes the tasks of a dead run to the owner of the run's task, even if that task is run again. */
 function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   if (found.every(({ task }) => runOfOwner(task.owner) === undefined)) return found
   const records = new Map(found.map(({ task }) => [task.id, task.record as unknown as AsyncTaskInfo]))
@@ -148,13 +148,13 @@ function inherit(found: readonly FoundTask[]): readonly FoundTask[] {
   })
 }
 
-/** Whether the run continues, or the next run keeps its children. */
+/** Whether the run continues, or the next run takes over its children. */
 const keepsChildren = (fate: Fate | undefined): boolean =>
   fate !== undefined && fate.type !== 'interrupted' && (fate.type === 'followed' || fate.definition.durable === true)
 
 /**
- * Begins the next attempt of a task. It starts when its number is stored, so that it counts even if this process dies. A rate or a pause may delay
- * it.
+ * Begins the next attempt of a task. Its run starts only when the number of the attempt is stored, so that the attempt counts even if this process
+ * dies too. A start rate or a pause may delay the run.
  */
 function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   const { task, fate } = found
@@ -171,7 +171,7 @@ function toNextAttempt(found: FoundTask, registry: TaskRegistry): FoundTask {
   }
 }
 
-/** Begins the next run of a durable task. It is another attempt only if the last run saved no progress. Its questions stay open. */
+/** Begins the next run of a durable task. It counts as another attempt only if the last run has saved no progress. Questions stay open. */
 function durableAttempt(task: StoredTask, next: StoredTask, interruption: Interruption): StoredTask {
   const { progress, fruitless, isWaiting } = interruption
   const { attempt, record } = fruitless > 0 ? next : task
@@ -224,7 +224,7 @@ function nextAttempt(task: StoredTask, now: number, waits: boolean): StoredTask 
   }
 }
 
-/** Restores the tasks that had ended, and those that have failed now. */
+/** Restores the tasks that had ended, and those that fail because they were interrupted. */
 function restoreEnded(
   registry: TaskRegistry,
   persistence: Persistence,
@@ -245,7 +245,7 @@ function restoreEnded(
   }
 }
 
-/** A result in a message is owed until it is known that the message arrived. */
+/** If an unconfirmed message contains the result, it is owed until it is known whether that message arrived. */
 function toRecord({ record, id }: StoredTask, fate: Fate | undefined, carried: ReadonlySet<string>): RestorableRecord {
   const restorable = record as unknown as RestorableRecord
   if (fate?.type === 'interrupted') return { ...restorable, error: fate.error }
@@ -262,7 +262,7 @@ const namedTasks = (found: readonly FoundTask[]): ReadonlySet<string> =>
     }),
   )
 
-/** Continues a task with the time that is left until its deadline, at most the whole timeout. */
+/** Continues a task with the time that is left until its deadline, but at most its whole timeout. */
 function goOn(
   registry: TaskRegistry,
   persistence: Persistence,
@@ -341,7 +341,10 @@ function goOn(
   return entry
 }
 
-/** How long a continued run has lasted, in ms. Without process times of the system it is computed from the system time, which may have been set. */
+/**
+ * Returns how long a continued run has lasted, in ms. If the system does not know the age of the process, the system time is used, which may have been
+ * set.
+ */
 function ranFor(persistence: Persistence, task: StoredTask, now: number): number {
   const folder = persistence.folderOf(task)
   const program = toStartedProgram(task.run?.['program'])
@@ -352,25 +355,31 @@ function ranFor(persistence: Persistence, task: StoredTask, now: number): number
 
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
 
-/** The rest of the wait for the next run, by the system time. At most the whole wait, because the system time may have been set back. */
+/**
+ * Returns how much of the wait for the next run is left, in ms. It is computed from the system time, so it is limited to the whole wait in case the
+ * clock was set back.
+ */
 function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
   return typeof notBefore === 'number' && typeof delayMs === 'number'
     ? Math.min(Math.max(notBefore - now, 0), delayMs)
     : 0
 }
 
-/** The time until which the tasks of an owner have waited for slots. A pause does not count. */
+/**
+ * Returns the time until which the tasks of an owner have waited for slots: now, or the beginning of a pause, because a pause does not count as
+ * waiting.
+ */
 const waitEnd = ({ clock, pauses }: TaskRegistry, owner: string): number =>
   Math.min(clock.now(), ...pauses.of(owner).map(({ since }) => since))
 
-/** When a task began to wait for a slot, by the system time: the end of its back-off, or its launch. */
+/** Returns how long a task has waited for a slot, in ms: since the end of its back-off, or else since its launch. */
 function waitedSince({ notBefore }: StoredJson, launchedAt: number, now: number): number {
   return Math.max(now - (typeof notBefore === 'number' ? notBefore : launchedAt), 0)
 }
 
 const placeOf = ({ place }: StoredJson): number | undefined => (typeof place === 'number' ? place : undefined)
 
-/** Orders tasks so that those that ran take their slots before those that wait, which follow in queue order. */
+/** Orders tasks for the registration: tasks that ran come first, so that they get their slots. Waiting tasks follow in the order of their queue. */
 function inOrder(found: readonly FoundTask[], agingMs: number): FoundTask[] {
   const rank = ({ task: { run = {}, seq, launchedAt } }: FoundTask): readonly [number, number] => [
     rankOf(priorityOf(run), launchedAt, agingMs),

@@ -1,4 +1,4 @@
-/** Converts the records of an earlier process for a new registry. */
+/** Converts the records of an earlier process to records for a new registry. */
 import { hasEnded } from '../../../machines/task-status.js'
 import { z } from 'zod'
 import { defined } from '../../defined.js'
@@ -20,7 +20,7 @@ export const interruption = (task: Pick<AsyncTaskInfo, 'subagentName' | 'goalPro
 
 const recordsSchema = lazily(() => z.array(restorableRecordSchema()))
 
-/** Returns the records, validated and frozen, in the order in which they ended. */
+/** Validates and freezes the records. Returns them in the order in which the tasks ended. */
 export function toRestoredRecords(records: readonly RestorableRecord[], now: number): AsyncTaskInfo[] {
   const checked = parseInput(recordsSchema(), records, 'records')
   const ids = new Set<string>()

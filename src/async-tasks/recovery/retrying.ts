@@ -3,24 +3,24 @@ import type { Outcome } from '../../engine/engine.js'
 import { readField } from '../../protocol/outcomes.js'
 import { backoffMs, type RetryPolicy, type RetryReason } from '../../protocol/retry-policy.js'
 
-/** The longest wait that a run may request with `retryAfterMs`, in ms (a day). */
+/** The maximum wait that a run may request with `retryAfterMs`, in ms (one day). */
 const MAX_RETRY_AFTER_MS = 86_400_000
 
 export interface FailedRun {
   readonly outcome: Outcome
   readonly attempt: number
   readonly couldNotStart: boolean
-  /** Whether it stopped after its deadline. */
+  /** Whether the run was still running at its deadline. */
   readonly isOverdue: boolean
-  /** Whether it was stopped because of a budget, and must not be retried. */
+  /** Whether the run was stopped because a budget was exceeded. It is not retried then. */
   readonly isOverBudget: boolean
 }
 
-/** Whether a run was interrupted rather than failed by itself. */
+/** Whether a run was interrupted from outside, and did not fail by itself. */
 export const isInterruption = (outcome: Outcome): boolean =>
   outcome.type === 'threw' && readField(outcome.reason, 'code') === 'INTERRUPTED'
 
-/** How long to wait before the next run, in ms; undefined if there is none. */
+/** Returns how long to wait before the next run, in ms. Returns undefined if the task is not run again. */
 export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): number | undefined {
   if (policy === undefined || run.attempt >= policy.attempts || run.isOverBudget) return undefined
   const reason = reasonOf(policy, run)
@@ -32,7 +32,7 @@ export function retryDelay(policy: RetryPolicy | undefined, run: FailedRun): num
 }
 
 function reasonOf(policy: RetryPolicy, { outcome, isOverdue, couldNotStart }: FailedRun): RetryReason | undefined {
-  // A run that did not stop may still be working.
+  // An abandoned run did not stop in time and may still be working, so another run would work at the same time.
   if (outcome.type === 'abandoned') return undefined
   if (isOverdue) return 'timeout'
   if (couldNotStart) return 'start-failed'

@@ -1,4 +1,4 @@
-/** Restores the rows that features stored in an earlier process. */
+/** Restores the rows that features have stored in an earlier process. */
 import type { z } from 'zod'
 import { AgentTasksError } from '../../errors.js'
 import { describeIssue } from '../../protocol/parse.js'
@@ -7,8 +7,8 @@ import { preview } from '../../text/preview.js'
 import type { TaskRegistry } from '../registry.js'
 
 /**
- * Passes each row to `take`. A row that does not match the schema, or for which `take` throws, is reported and dropped. The schema sees the row's id
- * as a field.
+ * Passes each row to `take`. The row's id is a field of what the schema validates. If a row does not match the schema, or `take` throws, the row is
+ * reported and dropped.
  */
 export function takeRows<Row>(
   { report, persistence }: TaskRegistry,

@@ -15,13 +15,13 @@ const standingsSchema = lazily(() =>
   z.record(z.string(), z.object({ deliveredBy: z.string().optional(), isRepeat: z.boolean().optional() })),
 )
 
-/** The questions in a stored record, without those that are malformed. */
+/** Returns the questions in a stored record, without those that are malformed. */
 export function readQuestions({ questions }: StoredTask['record']): readonly TaskQuestion[] {
   if (!Array.isArray(questions)) return []
   return questions.flatMap((question) => questionSchema().safeParse(question).data ?? [])
 }
 
-/** The questions whose answers a step waits for. */
+/** Returns the questions to which a step waits for the answer. */
 export function storedQuestions({ record }: StoredTask, log: StepLog | undefined): readonly TaskQuestion[] {
   if (log === undefined) return []
   const read = readQuestions(record)

@@ -1,4 +1,4 @@
-/** The stored form of a task's record and run. */
+/** How the record and the run of a task are stored. */
 import type { AsyncTaskInfo } from '../../../machines/records.js'
 import { defined } from '../../defined.js'
 import { cutText } from '../../text/cut-text.js'
@@ -12,7 +12,10 @@ const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD
 
 const UNSTORABLE = 'The store could not hold the output.'
 
-/** The stored run of an ended task: its program, which the next process may have to end, and its params, with which a person may launch it again. */
+/**
+ * Returns what is stored of the run of an ended task: its program, which the next process may have to end, and the params, so that a person can
+ * launch the task again.
+ */
 export function endedRun({ program, params }: StoredJson, isReduced: boolean): Pick<StoredTask, 'run'> {
   const hasParams = params !== undefined && JSON.stringify(params) !== '{}'
   const run = { ...defined({ program }), ...(hasParams && { params: isReduced ? null : params }) }
@@ -20,8 +23,8 @@ export function endedRun({ program, params }: StoredJson, isReduced: boolean): P
 }
 
 /**
- * The stored form of a record: without the parts that end with this process, such as waiting callers, and without an output that JSON cannot
- * represent, because its write would never succeed.
+ * Returns the record for the store. It lacks the parts that end with this process, such as the controller. It also lacks an output that is too large
+ * or that JSON cannot represent, because the write would never succeed.
  */
 export function storedRecord({ abortController: _, isForeground: _place, ...record }: AsyncTaskInfo): StoredJson {
   if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
@@ -32,10 +35,10 @@ export function storedRecord({ abortController: _, isForeground: _place, ...reco
 /** The maximum length of a text in a reduced record, in UTF-16 units. */
 const REDUCED_CHARS = 1000
 
-/** The fields that other records refer to. */
+/** The fields by which other records refer to this one. They are not shortened. */
 const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
 
-/** The numbers and short texts of a record that cannot be stored in full, with a note in place of the rest. */
+/** Returns the numbers and short texts of a record that cannot be stored in full. A remark takes the place of the output. */
 export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskInfo): StoredJson {
   const fields = Object.entries(record).flatMap(([name, value]: [string, unknown]) => {
     if (typeof value === 'string') return [[name, NAMES.has(name) ? value : cutText(value, REDUCED_CHARS)]]
@@ -48,16 +51,16 @@ export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskI
   }
 }
 
-/** The maximum that the history keeps of a task, in bytes of JSON, and of the result of a larger one, in UTF-16 units. */
+/** The maximum size of a task in the history, in bytes of JSON. If a task is larger, only this many UTF-16 units of its result are kept. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
 
-/** The params that the history keeps with a record; null if they are too large. */
+/** Returns the params that the history keeps with a record; null if both together are too large. */
 export function pastParams(record: StoredJson, params: StoredJson | null | undefined): StoredJson | null | undefined {
   if (params === undefined || params === null) return params
   return jsonBytes([record, params], PAST.bytes) <= PAST.bytes ? params : null
 }
 
-/** The form of a record in the history. */
+/** Returns the record for the history. */
 export function pastRecord(record: AsyncTaskInfo): StoredJson {
   const whole = storedRecord(record)
   if (jsonBytes(whole, PAST.bytes) <= PAST.bytes) return whole

@@ -1,4 +1,4 @@
-/** Validates the rows of a store first. If the store is invalid, no program is ended and no row is written. */
+/** Validates all rows of a store before anything else happens. So if a row is invalid, no program has been ended and no row has been written. */
 import { z } from 'zod'
 import { preview } from '../../text/preview.js'
 import { restorableRecordSchema } from '../../protocol/async-tasks.js'
@@ -35,8 +35,8 @@ const stateSchema = lazily(() =>
 )
 
 /**
- * @param name the name of the store in errors
- * @throws StoreError `STORE_DAMAGED` for a row that no manager has written
+ * @param name the name of the store for error messages
+ * @throws StoreError `STORE_DAMAGED` for a row that no manager can have written
  */
 export function checkRows({ tasks, deliveries, featureStates }: ContentsOf<'async tasks'>, name: string): void {
   for (const row of tasks) {

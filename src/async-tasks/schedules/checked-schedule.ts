@@ -11,12 +11,13 @@ type Fields = z.output<ReturnType<typeof scheduleInputSchema>>
 
 export type ScheduledLaunch = NonNullable<ScheduleInfo['launch']>
 
-/** The maximum of further input of a task, in bytes of JSON. */
+/** The maximum size of the params of a scheduled task, in bytes of JSON. */
 const MAX_PARAMS_BYTES = 4000
 
 /**
- * Returns the stored form of a schedule, with the time of its first firing.
- * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ * Validates a schedule. Returns its stored form, with the time at which it fires first.
+ * @throws InvalidInputError for an invalid field
+ * @throws AgentTasksError `PACKAGES_MISSING` if the rule needs the package `croner`
  */
 export function checkSchedule(input: Fields, now: number, minPeriodMs: number): Omit<ScheduleInfo, 'id' | 'owner'> {
   const { at: _at, owner: _owner, timeZone: zone, missed = 'once', overlap = 'skip', launch, ...kept } = input

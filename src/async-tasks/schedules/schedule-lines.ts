@@ -7,8 +7,8 @@ import { localText, MAX_COUNTED } from './schedule-times.js'
 const LIST_CHARS = 18_000
 
 /**
- * The text of a firing.
- * @param due when it was due, in ms since the epoch
+ * Returns the text of the message with which a schedule fires.
+ * @param due when the firing was due, in ms since the epoch
  * @param missed how many firings fell due while no process was running
  */
 export function firingText(schedule: ScheduleInfo, due: number, missed: number, next: number | undefined): string {
@@ -36,7 +36,7 @@ function lineOf({ id, next, every, cron, timeZone, message = '', launch, ...coun
   return toOneLine(`${id} (${rule}${lost}), next ${localText(next, timeZone)} - ${what}`)
 }
 
-/** Returns the id of the schedule with this id, or whose id is the only one that begins with it. */
+/** Returns the id that equals `named`, or else the only id that begins with it. */
 export function findSchedule(listed: readonly ScheduleInfo[], named = ''): string | undefined {
   const [first, second] = named === '' ? [] : listed.filter(({ id }) => id.startsWith(named))
   return listed.find(({ id }) => id === named)?.id ?? (second === undefined ? first?.id : undefined)

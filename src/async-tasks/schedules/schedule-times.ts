@@ -1,4 +1,4 @@
-/** When schedules fire. Cron expressions and local times need the package `croner`, which is loaded on first use. */
+/** Computes when schedules fire. Cron expressions and local times need the package `croner`, which is loaded on first use. */
 import type { Cron } from 'croner'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
 import { loadPackage } from '../../kernel/optional-package.js'
@@ -6,12 +6,15 @@ import { MAX_AHEAD_MS, type ScheduleInfo } from '../../protocol/schedules.js'
 
 export type Rule = Pick<ScheduleInfo, 'every' | 'cron' | 'timeZone'>
 
-/** The maximum of firings of a cron expression to count. Finding each takes about 0.1 ms, and a thousand schedules may have missed some. */
+/**
+ * The maximum number of missed firings of a cron expression that are counted. Finding each of them takes about 0.1 ms, and a thousand schedules may
+ * have missed some.
+ */
 export const MAX_COUNTED = 10
 
 /**
- * Returns the firings that are due at `now`, when the first one is at `first`: how many, when the last one fell due, and when the next one does
- * (undefined for never).
+ * Returns which firings are due at `now` if the first one fell due at `first`: their number (`count`), and when the last of them fell due. `next` is
+ * when the schedule fires again; undefined for never.
  * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function dueFirings(rule: Rule, first: number, now: number, minPeriodMs: number) {
@@ -32,19 +35,22 @@ export function dueFirings(rule: Rule, first: number, now: number, minPeriodMs: 
 }
 
 /**
- * Returns the next match of a cron expression. When daylight saving time begins or ends, an expression without `*` and `/` in minutes and hours fires
- * once: at the end of a skipped hour, and in the first of two equal hours. Other expressions skip the skipped hour and fire in both equal hours.
- * @throws AgentTasksError `PACKAGES_MISSING`; the error of croner for an invalid expression
+ * Returns the next time that matches a cron expression. When daylight saving time begins or ends, an expression without `*` and `/` in minutes and
+ * hours fires once: at the end of a skipped hour, and in the first of two equal hours. Other expressions do not fire in the skipped hour, and fire in
+ * both equal hours.
+ * @throws AgentTasksError `PACKAGES_MISSING`
+ * @throws the error of croner for an invalid expression
  */
 export function cronTime({ cron = '', timeZone }: Rule, after: number): number | undefined {
-  // Without a function, croner sets no timer.
+  // Created without a function to call, so that croner sets no timer and only computes times.
   const read = new (loadCron())(cron, { mode: '5-part', fixedTimeRule: 'no-wildcard', timezone: timeZone })
   return read.nextRun(new Date(after))?.getTime()
 }
 
 /**
- * Returns the first match of a cron expression.
- * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ * Returns the first time that matches a cron expression.
+ * @throws InvalidInputError for an invalid expression, or one that never matches
+ * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function firstMatch(rule: Rule, now: number): number {
   let why = 'one that matches a time'
@@ -61,13 +67,15 @@ export function firstMatch(rule: Rule, now: number): number {
 const ISO_TIME = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?$/
 
 /**
- * Parses the time of a single firing. A skipped local time is read with the offset from before the change; an ambiguous one is the first of both.
- * @throws InvalidInputError; AgentTasksError `PACKAGES_MISSING`
+ * Parses the time of a schedule that fires once. A local time that daylight saving time skips is read with the offset before the change. A local time
+ * that occurs twice means the first of both.
+ * @throws InvalidInputError for an invalid time
+ * @throws AgentTasksError `PACKAGES_MISSING`
  */
 export function readTime(at: string | Date, timeZone: string | undefined, now: number): number {
   const [, date = '', offset] = typeof at === 'string' ? (ISO_TIME.exec(at) ?? []) : []
   const isLocal = date !== '' && offset === undefined
-  // `Date` and croner read the 30th of February as the 2nd of March.
+  // Both `Date` and croner accept the 30th of February and read it as the 2nd of March, so the day is checked here.
   const isDay = new Date(`${date}T00:00Z`).getUTCDate() === Number(date.slice(-2))
   const expected =
     isLocal && timeZone === undefined ? 'a time with an offset such as +02:00, or a local time and timeZone' : undefined
@@ -99,7 +107,7 @@ const SECOND = {
   timeZoneName: 'longOffset',
 } as const
 
-/** Cached, because creating one takes 0.2 ms. */
+/** Cached, because the creation of a format takes 0.2 ms. */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** Formats a time in a zone: `2027-03-28 09:00:00 GMT+02:00 (Europe/Berlin)`. */

@@ -1,8 +1,8 @@
 /**
- * Schedules. They wake their owner with a note, or launch a task for it (promise F16).
+ * Schedules. They send a message to their owner, or launch a task for the owner (promise F16).
  *
- * They follow the system time, which is checked at least every 30 s because timers use a monotonic clock. A firing, its note or task, and the new
- * state of the schedule are one change.
+ * Schedules follow the system time. Timers use a monotonic clock, so the system time is checked at least every 30 s. A firing, its message or task,
+ * and the new state of the schedule are one change.
  */
 import { runOfOwner } from '../../../machines/families.js'
 import { PerTask } from '../../../machines/per-task.js'
@@ -39,11 +39,10 @@ import { cronTime, dueFirings } from './schedule-times.js'
 
 /** A new schedule. */
 export interface Schedule {
-  /** Its id. */
   readonly id: string
-  /** When it fires next, in ms since the epoch; undefined if it has ended. */
+  /** When the schedule fires next, in ms since the epoch; undefined if it has ended. */
   readonly next: number | undefined
-  /** Cancels it. A task that it has launched continues. Returns false if it has already ended. */
+  /** Cancels the schedule. A task that the schedule has launched continues. Returns false if the schedule has already ended. */
   cancel(): boolean
 }
 
@@ -54,13 +53,13 @@ export interface ScheduleHost {
   launch(input: LaunchTaskInput, runner: Runner): ActiveTaskInfo
 }
 
-/** How late a firing may be without counting as missed, in ms. */
+/** How long after its due time a firing still counts as in time, in ms. */
 const LATE_MS = 60_000
 
-/** If the clock is set back by more than this, cron expressions are computed again; in ms. */
+/** If the clock was set back by more than this, the next times of cron expressions are computed again; in ms. */
 const SET_BACK_MS = 3_600_000
 
-/** How many schedules fire in one turn of the event loop. The others fire in the next turns. */
+/** The maximum number of schedules that fire in one turn of the event loop. Further ones fire in the next turns. */
 const MAX_AT_ONCE = 20
 
 type Change = Pick<ScheduleInfo, 'lastTaskId'>
@@ -71,14 +70,14 @@ const launchedBy = new PerTask<string>()
 
 export class Schedules implements Feature {
   readonly states: FeatureStates = { feature: FEATURE, restore: (rows) => this.#restore(rows) }
-  /** Launches a task of an owner. Throws if the owner may have no more. */
+  /** Launches a task for an owner. An MCP server replaces it by a function that throws if the owner may launch no more tasks. */
   launching = (_owner: string, launch: () => ActiveTaskInfo): ActiveTaskInfo => launch()
   readonly #registry: TaskRegistry
   readonly #all = new Map<string, ScheduleInfo>()
   readonly #times: WallTimes<string>
-  /** Schedules that fell due before this process began. */
+  /** The ids of schedules that fell due before this process began. */
   readonly #overdue = new Set<string>()
-  /** The latest system time seen so far. */
+  /** The latest system time that was read so far, in ms since the epoch. */
   #seenAt = -Infinity
   #connected: ScheduleHost | undefined
 
@@ -105,7 +104,7 @@ export class Schedules implements Feature {
     checkOwner(this.#registry, owner, 'input.owner')
     const runner = launch && host.runnerOf(launch.subagent, 'input.launch.subagent')
     const fields = checkSchedule(input, clock.now(), this.#minPeriodMs)
-    // A firing checks it again, and launches with what the schema returns.
+    // Checks the params now. Each firing validates them again, and launches the task with what the schema returns.
     if (runner !== undefined) checkedParams(flatRunner(runner), fields.launch?.params, 'input.launch.params')
     const { maxPerOwner = 100 } = host.options
     if (this.list(owner).length >= maxPerOwner) {
@@ -113,7 +112,7 @@ export class Schedules implements Feature {
       throw new AgentTasksError('SCHEDULE_LIMIT', message)
     }
     const id = freshId(createId, 'schedule', (taken) => this.#all.has(taken))
-    // A run passes its schedules on to its owner.
+    // When a run ends, its schedules pass to the owner of its task.
     families.setOwner(owner)
     this.#registry.batch(() => this.#put({ ...fields, id, owner }))
     const all = this.#all
@@ -144,7 +143,7 @@ export class Schedules implements Feature {
   }
 
   disposed(): void {
-    // The rows stay for the next process.
+    // The rows stay in the store for the next process.
     for (const id of this.#all.keys()) this.#times.delete(id)
     this.#all.clear()
   }
@@ -185,7 +184,7 @@ export class Schedules implements Feature {
     }
   }
 
-  /** After the system time was set back, limits each wait to its full length. */
+  /** If the system time was set back, moves each next firing forward, so that no wait is longer than its rule says. */
   #shorten(now: number): void {
     const wasSetBack = now < this.#seenAt
     this.#seenAt = now
@@ -202,7 +201,7 @@ export class Schedules implements Feature {
     const isLate = this.#overdue.delete(id) || now - last > LATE_MS
     const missed = isLate ? count : count - 1
     this.#registry.count('missed_firings', missed)
-    // Before host code runs, because that may cancel the schedule.
+    // Updates the schedule before host code runs, because that code may cancel it.
     if (next === undefined) this.#drop(id)
     else this.#put({ ...schedule, next, missedFirings: schedule.missedFirings + missed })
     if (isLate && schedule.missed === 'skip') return
@@ -220,7 +219,7 @@ export class Schedules implements Feature {
     else this.#put({ ...present, fired: present.fired + 1, ...change })
   }
 
-  /** @returns the change of the schedule; undefined if its owner could not be notified either */
+  /** @returns the change of the schedule; undefined if no task was launched and no note could be added for the owner */
   #launch({ id, owner }: ScheduleInfo, { subagent, goal, params, timeoutMs }: ScheduledLaunch): Change | undefined {
     const { history } = this.#registry
     const parentId = runOfOwner(owner)
@@ -238,7 +237,7 @@ export class Schedules implements Feature {
     }
   }
 
-  /** @returns undefined if the owner is owed too many notes */
+  /** @returns undefined if too many notes are owed to the owner */
   #note(id: string, owner: string, text: string, isFinal: boolean): Change | undefined {
     return addNote(this.#registry, { owner, source: 'schedule', title: id, text, isFinal }) && {}
   }
@@ -264,8 +263,8 @@ export class Schedules implements Feature {
 }
 
 /**
- * The latest time of the next firing. For a cron expression there is one only if its next firing shows that the clock was set back by more than an
- * hour.
+ * Returns the latest time at which the schedule may fire next, seen from `now`. For a cron expression there is no such time, except if the stored next
+ * firing is more than an hour too late. That shows that the clock was set back.
  */
 function latestNext(schedule: ScheduleInfo, now: number): number {
   if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)
@@ -274,7 +273,7 @@ function latestNext(schedule: ScheduleInfo, now: number): number {
     const match = cronTime(schedule, now) ?? Infinity
     return schedule.next - match > SET_BACK_MS ? match : Infinity
   } catch {
-    // The firing itself reports a missing package.
+    // If `croner` is missing, the firing itself reports that.
     return Infinity
   }
 }

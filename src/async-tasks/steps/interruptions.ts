@@ -1,23 +1,23 @@
-/** Limits how often the runs of a durable task may be interrupted: without limit while they make progress, and a few times otherwise. */
+/** Limits how often the runs of a durable task may be interrupted: without limit while they make progress, otherwise 5 times in a row. */
 import type { StoredJson, StoredTask } from '../../store/store.js'
 import { storedQuestions } from '../recovery/stored-questions.js'
 import type { StepLog } from './step-log.js'
 
-/** The maximum of interruptions in a row without progress. After that the task fails. */
+/** After this many interrupted runs in a row without progress, the task fails. */
 export const MAX_FRUITLESS = 5
 
-/** The interruption of a run, as the next process finds it. */
+/** An interrupted run, as the next process finds it in the store. */
 export interface Interruption {
   readonly progress: number
-  /** The number of interruptions in a row without progress. */
+  /** How many runs in a row were interrupted without progress. */
   readonly fruitless: number
-  /** Whether the run only waited, so that the task is queued until the wait is over. */
+  /** Whether the run was only waiting. The task is then queued until the wait is over. */
   readonly isWaiting: boolean
 }
 
 /**
- * Returns the interruption of a run that is found in the store. A run with open waits may have continued after another step (`Promise.race`), so it
- * starts again. It counts as waiting when it has made no progress as often as would otherwise fail it.
+ * Finds out how the last run of a task was interrupted. If a step has ended after the waits began, the run may have continued (`Promise.race`), so it
+ * counts as working and the task is run again. But if that has brought no progress `MAX_FRUITLESS` times, the run counts as waiting.
  */
 export function interruptionOf(task: StoredTask, log: StepLog | undefined): Interruption {
   const before = readInterruption(task.run)
@@ -27,7 +27,7 @@ export function interruptionOf(task: StoredTask, log: StepLog | undefined): Inte
   return { progress, fruitless: isWaiting ? 0 : fruitless, isWaiting }
 }
 
-/** Whether the wait for which a task was queued is still open. */
+/** Whether the task was queued for a wait that is still open. */
 export function isStillWaiting(task: StoredTask, log: StepLog | undefined): boolean {
   if (task.run?.['isWaiting'] !== true || log === undefined) return false
   return isWaitingFor(task, log) && log.progress <= readInterruption(task.run).progress

@@ -1,8 +1,11 @@
-/** The failure of a step. The stored form of an error is thrown in every run, so that all runs of the task see the same. */
+/**
+ * The failure of a step. Every run throws an error made from the stored form, including the run in which the step failed. So all runs see the same
+ * error.
+ */
 import { describeFailure, MAX_ERROR_CHARS, readField } from '../../protocol/outcomes.js'
 import { cutText } from '../../text/cut-text.js'
 
-/** The fields by which code distinguishes errors. */
+/** The fields of an error that are stored, because code distinguishes errors by them. */
 const FIELDS = ['code', 'status', 'exitCode', 'retryAfterMs'] as const
 
 const MAX_FIELD_CHARS = 256
@@ -40,8 +43,8 @@ export function isStepFailure(text: string): boolean {
 }
 
 /**
- * Returns the error of a failed step.
- * @param cause the thrown value, in the run in which it failed
+ * Creates the error of a failed step from its stored form.
+ * @param cause the value that was thrown; only known in the run in which the step failed
  */
 export function stepError(failure: string, cause?: unknown): Error {
   const { name, message, fields } = JSON.parse(failure) as StepFailure

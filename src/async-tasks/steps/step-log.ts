@@ -1,7 +1,7 @@
 /**
  * The steps of one task: which have begun, and how they have ended. All runs of the task share them.
  *
- * Each step is a row of its own, written when it begins and when it ends.
+ * Each step is a row in the store. It is written when the step begins and when it ends.
  */
 import { z } from 'zod'
 import { AgentTasksError, InvalidInputError } from '../../errors.js'
@@ -11,36 +11,36 @@ import type { StoredJson } from '../../store/store.js'
 import { preview } from '../../text/preview.js'
 import { isStepFailure, toStepFailure } from './step-failure.js'
 
-/** The limits of a task: the number of steps, the JSON of all results and of one result, in bytes. */
+/** The limits of a task: the number of its steps, and the size of all results and of one result, in bytes of JSON. */
 const MAX = { steps: 1000, bytes: 64 * 1024 * 1024, resultBytes: 1024 * 1024 } as const
 
-/** The limits of waiting events: their number, and the JSON of their values in bytes. */
+/** The limits of events that no run has taken yet: their number, and the total size of their values in bytes of JSON. */
 export const MAX_EVENTS = { count: 100, bytes: 256 * 1024 } as const
 
 const stepSchema = lazily(() =>
   z.object({
     taskId: z.string(),
-    /** The name, with a number if it is used more than once. */
+    /** The name of the step. From the second use of a name on, it ends with a number, such as `fetch#2`. */
     key: z.string(),
-    /** `sleep`, `event` and `question` wait for something outside of the run. */
+    /** `sleep`, `event` and `question` are waits for something outside of the run. */
     kind: z.enum(['work', 'sleep', 'event', 'question', 'launch', 'children']),
-    /** The positions of its beginning and end among those of all steps of the task. */
+    /** When the step began and ended, as positions in the sequence of all beginnings and ends of steps of the task. */
     beganAt: z.int().positive(),
     endedAt: z.int().positive().optional(),
-    /** Whether another step was open at the same time, so that their order is irrelevant. */
+    /** Whether another step was open at the same time. The order of such steps may differ between runs. */
     overlaps: z.boolean(),
-    /** How long the runs of the task had worked when it was written, in ms. */
+    /** How long the runs of the task had worked when this row was written, in ms. */
     activeMs: z.number().min(0),
-    /** The JSON text of its result. Absent for undefined. */
+    /** The JSON text of the result. Absent if the result is undefined. */
     result: z.string().refine(isJson).optional(),
-    /** The JSON text of its failure. */
+    /** The JSON text of the failure. */
     failure: z.string().refine(isStepFailure).optional(),
-    /** When a wait is over, in ms since the epoch, and its full length. */
+    /** When a wait with a time limit is over, in ms since the epoch, and how long it lasts in total, in ms. */
     dueAt: z.number().optional(),
     forMs: z.number().optional(),
-    /** Set when the run that waited has failed, until the next run requests this step. */
+    /** Set if the run that was waiting has failed. Removed when the next run requests this step. */
     isLeft: z.literal(true).optional(),
-    /** What a wait is for: an event, or the answer to a question. */
+    /** What the step waits for: an event of this name, or the answer to the question with this id. */
     event: z.string().optional(),
     questionId: z.string().optional(),
   }),
@@ -62,7 +62,7 @@ export interface StepRows {
   readonly drop: (id: string) => void
 }
 
-/** Includes the length of the id, because ids and keys may contain slashes. */
+/** The length of the task id makes the row id unique, because ids and keys may contain slashes. */
 const stepId = ({ taskId, key }: Step): string => `step/${taskId.length}/${taskId}/${key}`
 const eventId = ({ taskId, number }: KeptEvent): string => `event/${taskId.length}/${taskId}/${number}`
 
@@ -70,9 +70,9 @@ const NO_ROWS: StepRows = { keep: () => undefined, drop: () => undefined }
 
 export class StepLog {
   readonly #taskId: string
-  /** In the order in which they first began. */
+  /** The steps by key, in the order in which they began. */
   readonly #steps = new Map<string, Step>()
-  /** Their keys in the same order. */
+  /** The keys in the same order, to find a step by its position. */
   #keys: string[] = []
   #events: KeptEvent[] = []
   #rows = NO_ROWS
@@ -84,13 +84,13 @@ export class StepLog {
     this.#taskId = taskId
   }
 
-  /** Stores additions and changes from now on. */
+  /** Writes every addition and change to the store from now on. */
   store(rows: StepRows, activeMs: () => number): void {
     this.#rows = rows
     this.#activeMs = activeMs
   }
 
-  /** Reads a row of an earlier process. Returns false if it is malformed. */
+  /** Adds a row of an earlier process. Returns false if the row is malformed. */
   read(row: StoredJson): boolean {
     const step = stepSchema().safeParse(row)
     const event = eventSchema().safeParse(row)
@@ -99,7 +99,7 @@ export class StepLog {
     return step.success || event.success
   }
 
-  /** Sorts the steps after all rows were read. */
+  /** Sorts the steps. Called once, when all rows were added. */
   order(): void {
     const steps = [...this.#steps.values()].sort((a, b) => a.beganAt - b.beganAt)
     this.#steps.clear()
@@ -110,12 +110,12 @@ export class StepLog {
     this.#events.sort((a, b) => a.number - b.number)
   }
 
-  /** Increases when a new step begins and when a step ends. */
+  /** A number that increases when a step begins and when a step ends. */
   get progress(): number {
     return this.list().reduce((latest, { beganAt, endedAt = 0 }) => Math.max(latest, beganAt, endedAt), 0)
   }
 
-  /** How long the runs of the task had worked at the last change, in ms. */
+  /** How long the runs of the task had worked when a step was last written, in ms. */
   get activeMs(): number {
     return this.list().reduce((most, { activeMs }) => Math.max(most, activeMs), 0)
   }
@@ -125,8 +125,8 @@ export class StepLog {
   }
 
   /**
-   * Returns the steps that a run waits for, if all of its open steps wait; otherwise none.
-   * @param questions the open questions
+   * Returns the open steps if all of them are waits, so that the run cannot continue by itself. Otherwise returns an empty array.
+   * @param questions the open questions of the task
    */
   waits(questions: readonly TaskQuestion[] = []): Step[] {
     const open = this.list().filter(({ endedAt }) => endedAt === undefined)
@@ -158,7 +158,7 @@ export class StepLog {
     return this.#steps.get(this.#keys[place] ?? '')
   }
 
-  /** Whether the last change was the beginning of an open step, so that no later end could have let the run continue. */
+  /** Whether the step that began or ended last has only begun. Then no step has ended since, so the run has had no reason to continue. */
   get endsOpen(): boolean {
     const last = this.progress
     return this.list().some(({ beganAt, endedAt }) => endedAt === undefined && beganAt === last)
@@ -168,7 +168,7 @@ export class StepLog {
     return this.#steps.get(key)
   }
 
-  /** @throws AgentTasksError `STEP_LIMIT` */
+  /** @throws AgentTasksError `STEP_LIMIT` if the task has too many steps, `STEPS_CHANGED` if the stored step is of another kind */
   begin(step: NewStep, overlaps: boolean): Step {
     const present = this.#steps.get(step.key)
     if (present !== undefined) {
@@ -180,7 +180,7 @@ export class StepLog {
     if (this.#steps.size >= MAX.steps) {
       throw new AgentTasksError(
         'STEP_LIMIT',
-        `Task ${preview(this.#taskId)} has ${MAX.steps} steps, the most that it may have.`,
+        `Task ${preview(this.#taskId)} has reached the maximum of ${MAX.steps} steps.`,
       )
     }
     const begun = { ...step, taskId: this.#taskId, beganAt: (this.#changes += 1), overlaps, activeMs: this.#activeMs() }
@@ -189,13 +189,13 @@ export class StepLog {
     return begun
   }
 
-  /** Notes that another step has begun while this one is open. */
+  /** Records that another step has begun while this step is open. */
   setOverlaps(key: string): void {
     const step = this.#steps.get(key)
     if (step !== undefined && !step.overlaps) this.#put({ ...step, overlaps: true })
   }
 
-  /** Ends an open step. If the result is too large, the step fails (`STEP_LIMIT`). */
+  /** Ends an open step. If the result is too large, the step fails with `STEP_LIMIT` instead. */
   end(key: string, end: StepEnd): void {
     const step = this.#steps.get(key)
     if (step === undefined || step.endedAt !== undefined) return
@@ -206,17 +206,17 @@ export class StepLog {
     this.#put({ ...step, ...given, endedAt: this.#changes, activeMs: this.#activeMs() })
   }
 
-  /** Describes by how much the end of a step is too large; undefined if it fits. */
+  /** Describes why the result of a step is too large; undefined if it fits. */
   excessOf(end: StepEnd): string | undefined {
     const bytes = sizeOf(end)
-    if (bytes > MAX.resultBytes) return `${bytes} bytes of JSON, and a result may have ${MAX.resultBytes}`
+    if (bytes > MAX.resultBytes) return `${bytes} bytes of JSON, and the maximum of one result is ${MAX.resultBytes}`
     if (this.#bytes + bytes <= MAX.bytes) return undefined
-    return `${bytes} bytes of JSON, and all steps of its task would have more than ${MAX.bytes}`
+    return `${bytes} bytes of JSON, and with it the results of all steps of the task would exceed the maximum of ${MAX.bytes} bytes`
   }
 
   /**
-   * Prepares for another run.
-   * @param keepsFailures whether the next run receives stored failures
+   * Prepares the steps for another run.
+   * @param keepsFailures whether failed steps fail again in the next run; otherwise they are run again
    */
   leave(keepsFailures: boolean): void {
     for (const step of this.list()) {
@@ -229,7 +229,7 @@ export class StepLog {
   }
 
   /**
-   * @param isTaken whether a step waits for the event, so that it is not stored
+   * @param isTaken whether a step is waiting for the event, so that it need not be kept
    * @throws AgentTasksError `EVENTS_FULL`
    */
   checkRoom(bytes: number, isTaken: boolean): void {
@@ -238,7 +238,7 @@ export class StepLog {
     if (others.count < MAX_EVENTS.count && others.bytes + bytes <= MAX_EVENTS.bytes) return
     throw new AgentTasksError(
       'EVENTS_FULL',
-      `Task ${preview(this.#taskId)} has not taken ${this.#events.length} events (${kept} bytes): it keeps at most ${MAX_EVENTS.count} (${MAX_EVENTS.bytes} bytes).`,
+      `Task ${preview(this.#taskId)} cannot keep another event. Its run has not taken ${this.#events.length} events (${kept} bytes), and the maximum is ${MAX_EVENTS.count} events (${MAX_EVENTS.bytes} bytes).`,
     )
   }
 
@@ -248,7 +248,7 @@ export class StepLog {
     this.#rows.keep(eventId(kept), kept)
   }
 
-  /** Takes the earliest event of a name, as JSON. */
+  /** Removes the earliest event with this name and returns its value as JSON. */
   takeEvent(name: string): string | undefined {
     const taken = this.#events.find(({ event }) => event === name)
     if (taken === undefined) return undefined
@@ -257,7 +257,7 @@ export class StepLog {
     return taken.value
   }
 
-  /** Removes everything, because the task has ended. */
+  /** Removes all rows, because the task has ended. */
   drop(): void {
     for (const step of this.list()) this.#rows.drop(stepId(step))
     for (const event of this.#events) this.#rows.drop(eventId(event))
@@ -269,7 +269,10 @@ export class StepLog {
   }
 }
 
-/** Prevents names that look like the key of another step, also in a store with UTF-8, which has no lone surrogates. */
+/**
+ * The characters of a name. `#` and parentheses are excluded because keys use them. Lone surrogates are excluded because a store with UTF-8 cannot
+ * keep them.
+ */
 const NAME = /^[^#()\p{Cc}\p{Cs}]{1,100}$/u
 
 /** @throws InvalidInputError */
@@ -283,12 +286,12 @@ export function checkName(name: unknown, field: string): asserts name is string 
 }
 
 /**
- * The result of a step as JSON.
- * @throws InvalidInputError for a value without JSON
+ * Converts the result of a step to JSON.
+ * @throws InvalidInputError for a value that JSON cannot represent
  */
 export function toResult(value: unknown, field: string): Pick<Step, 'result'> {
   try {
-    // `JSON.stringify` returns undefined for undefined, functions and symbols, despite its type.
+    // `JSON.stringify` returns undefined for undefined, functions and symbols, although its type says `string`.
     const result = JSON.stringify(value) as string | undefined
     return result === undefined ? {} : { result }
   } catch {
@@ -311,7 +314,7 @@ function isJson(text: string): boolean {
 export function stepsChanged(stored: Pick<Step, 'key'>, present: Pick<Step, 'key'>): AgentTasksError {
   return new AgentTasksError(
     'STEPS_CHANGED',
-    `The run of an earlier process went on with step ${preview(stored.key)}, and this one with ${preview(present.key)}: the code of a task must not change while it runs, and steps must come in the same order.`,
+    `An earlier run of this task has step ${preview(stored.key)} where this run requests step ${preview(present.key)}. Every run of a task must request the same steps in the same order, so the code must not change while the task is active.`,
   )
 }
 

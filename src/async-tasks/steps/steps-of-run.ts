@@ -1,8 +1,8 @@
 /**
- * The steps of one run. A repeated run requests the same steps in the same order, and receives the stored results of earlier runs.
+ * The steps of one run. A later run of the same task requests the same steps in the same order, and receives the stored results of earlier runs.
  *
- * The order is only checked for steps that did not overlap others. A run waits when all of its open steps wait. That time does not count, and the run
- * may give back its slot. It continues when it has a slot again.
+ * The order is checked only for steps that no other step overlapped. When all open steps of a run are waits, the run is waiting: the time does not
+ * count, and the run may give back its slot. It continues when it has a slot again.
  *
  * The file is long because steps, waits, launches and waits for children share the open steps of the run.
  */
@@ -38,12 +38,12 @@ import {
 } from './step-log.js'
 import { stepRuns, steps, type StepRun, type Steps } from './steps.js'
 
-/** What the steps of a run need from its host. */
+/** What the steps of a run need to know about the run. */
 export interface StepHost {
   readonly signal: AbortSignal
-  /** Whether it is the current run of its task. */
+  /** Returns whether the run is the current run of its task. */
   readonly isCurrent: () => boolean
-  /** How it waits for its slot after giving it back; undefined for a run that keeps it. */
+  /** The place in the queue when the run has given back its slot and needs one again. Undefined for a run that keeps its slot. */
   readonly ticket: QueueTicket | undefined
 }
 
@@ -51,32 +51,32 @@ const stepOptionTypes: OptionTypes<StepOptions> = { attempts: integerFrom(1), ba
 const sleepOptionTypes: OptionTypes<SleepOptions> = { name: aName }
 const waitOptionTypes: OptionTypes<WaitForOptions> = { name: aName, timeoutMs: numberFrom(0) }
 
-/** The maximum length of the children's ids in a key, in UTF-16 units, because stores limit the size of indexes. */
+/** The maximum length of the children's ids in a key, in UTF-16 units. Stores limit the size of indexed texts. */
 const MAX_KEY_CHARS = 300
 
-/** The run to which the work of a step belongs. Only available in Node. */
+/** Knows, inside the function of a step, to which run the step belongs. Works only in Node. */
 let workOf: AsyncLocalStorage<StepsOfRun> | undefined
 
 export class StepsOfRun implements StepRun {
-  /** Why it has failed: its steps differ from those of earlier runs. */
+  /** Set if the steps of this run differ from those of earlier runs. The run then fails with this error. */
   failure: AgentTasksError | undefined
   readonly #registry: TaskRegistry
   readonly #feature: Steps
   readonly #entry: TaskEntry
   readonly #host: StepHost
   readonly #log: StepLog
-  /** How often each name was used. */
+  /** How often this run has used each name. */
   readonly #counts = new Map<string, number>()
   readonly #requested = new Set<string>()
-  /** All steps before this position overlap others or were requested. */
+  /** All steps before this position were requested by this run, or overlapped other steps. */
   #place = 0
   readonly #open = new Map<string, Step>()
-  /** Continuations after the end of a step, by key. */
+  /** By key of a step, the function that continues the run when the step has ended. */
   readonly #waiting = new Map<string, () => void>()
-  /** Continuations when the run has its slot again. */
+  /** The functions that continue the run when it has its slot again. */
   #resuming: (() => void)[] = []
   #isIdle = false
-  /** Open promises, by their reject function, with a clean-up for the end of the run. */
+  /** The open promises: their reject functions, and for each of them a clean-up for the end of the run. */
   readonly #pending = new Map<(reason: unknown) => void, (() => void) | undefined>()
 
   constructor(registry: TaskRegistry, entry: TaskEntry, host: StepHost) {
@@ -138,7 +138,7 @@ export class StepsOfRun implements StepRun {
     }
   }
 
-  /** Asks, unless the question of an earlier run is still open. */
+  /** Opens the question, unless it is still open because an earlier run has asked it. */
   #ask(key: string, question: AskedQuestion, signal: AbortSignal | undefined): void {
     const { questionId } = this.#log.get(key) ?? {}
     const isAborted = signal?.aborted === true
@@ -168,7 +168,7 @@ export class StepsOfRun implements StepRun {
     return this.#wait({ key: this.#keyOf(callOf('waitFor', name)), kind: 'event', event, ...limit })
   }
 
-  /** Launches a task once. A repeated run receives the record of that task. */
+  /** Launches a task. A repeated run launches nothing, but receives the record of the task that the earlier run has launched. */
   launch(launch: () => ActiveTaskInfo): ActiveTaskInfo {
     return this.#registry.batch(() => {
       const step = this.#begin({ key: this.#keyOf('launch()'), kind: 'launch' })
@@ -181,7 +181,7 @@ export class StepsOfRun implements StepRun {
         this.#log.end(step.key, { failure: toStepFailure(error) })
         throw error
       }
-      // A goal may be larger than a step's result.
+      // The record contains the goal, which may be larger than the result of a step may be.
       const whole = toResult(storedRecord(launched), 'launch()')
       const isTooLarge = this.#log.excessOf(whole) !== undefined
       this.#log.end(step.key, isTooLarge ? toResult(reducedRecord(launched), 'launch()') : whole)
@@ -189,7 +189,7 @@ export class StepsOfRun implements StepRun {
     })
   }
 
-  /** Wraps the tasks that the run has launched. Their results are taken and stored in one write. */
+  /** Returns `context.children` of a durable run. Its `waitFor` is a step: taking the results and storing them is one write. */
   children(children: RunChildren): RunChildren {
     return { ...children, waitFor: (ids, options) => unawaited(() => this.#waitForChildren(children, ids, options)) }
   }
@@ -217,7 +217,7 @@ export class StepsOfRun implements StepRun {
             unknown: ids.filter((id) => !known.has(id)),
           }
           this.#log.end(key, toResult(result, key))
-          // Results that do not fit are still owed.
+          // If the results are too large for a step, the wait fails and the results stay owed.
           const { failure } = this.#log.get(key) ?? step
           if (failure !== undefined) throw stepError(failure)
           return settled
@@ -243,7 +243,7 @@ export class StepsOfRun implements StepRun {
     if (waiter !== undefined) this.#whenWorking(waiter)
   }
 
-  /** Ends the steps of questions that were withdrawn, for example by the deadline. */
+  /** Ends the steps of questions that are no longer open, for example because the deadline of the task has passed. */
   asked(): void {
     for (const key of this.#open.keys()) {
       const { kind, questionId } = this.#log.get(key) ?? {}
@@ -256,7 +256,7 @@ export class StepsOfRun implements StepRun {
     for (const resume of this.#resuming.splice(0)) resume()
   }
 
-  /** Ends the run. Its open promises never settle, because an error might have no handler. */
+  /** Ends the use of steps by this run. Open promises never settle: a rejection might have no handler any more. */
   close(): void {
     if (stepRuns.get(this.#entry) === this) stepRuns.take(this.#entry)
     this.#host.signal.removeEventListener('abort', this.#onAbort)
@@ -268,7 +268,7 @@ export class StepsOfRun implements StepRun {
     return this.#await(begun, () => this.#feature.wait(this.#entry, begun))
   }
 
-  /** @param start begins to wait for the end of the step */
+  /** @param start begins the wait for the end of the step */
   async #await(begun: Step, start: () => void): Promise<unknown> {
     if (begun.endedAt !== undefined) return replay(begun)
     const { key } = begun
@@ -276,7 +276,7 @@ export class StepsOfRun implements StepRun {
       this.#waiting.set(key, resolve)
       this.#registry.batch(() => {
         start()
-        // The event may have arrived before.
+        // The step has already ended if its event had arrived before.
         if (this.#log.get(key)?.endedAt === undefined) this.#idle()
       })
     })
@@ -303,7 +303,7 @@ export class StepsOfRun implements StepRun {
     }
   }
 
-  /** Checks that this step is the next one among those that did not overlap others. */
+  /** Checks that this step is the next one in the stored order of those steps that no other step overlapped. */
   #checkOrder(step: NewStep): void {
     let next = this.#log.at(this.#place)
     while (next !== undefined && (next.overlaps || this.#requested.has(next.key))) {
@@ -312,7 +312,10 @@ export class StepsOfRun implements StepRun {
     if (next !== undefined && next.key !== step.key) throw stepsChanged(next, step)
   }
 
-  /** A refused call does not count, so that a run that receives the stored result of the surrounding step has the same numbers. */
+  /**
+   * Returns the key of a step. Inside another step the call is refused and its name is not counted: a run that receives the stored result of the
+   * outer step does not make this call, and must get the same keys.
+   */
   #keyOf(name: string): string {
     if (workOf?.getStore() === this) {
       throw new AgentTasksError('STEP_NESTED', `${name} was called inside a step. Steps cannot be nested.`)
@@ -333,7 +336,7 @@ export class StepsOfRun implements StepRun {
       try {
         return { end: toResult(await this.#inStep(work), 'result') }
       } catch (reason) {
-        // An aborted step has not failed.
+        // If the run was aborted, the step has not failed by itself. It stays open for the next run.
         if (signal.aborted || !this.#host.isCurrent()) throw reason
         if (attempt >= attempts) return { end: { failure: toStepFailure(reason) }, reason }
         await this.#pause(backoffMs(backoff, attempt))
@@ -352,7 +355,7 @@ export class StepsOfRun implements StepRun {
     this.#registry.batch(() => this.#log.end(key, end))
   }
 
-  /** Notes that the run waits if all of its open steps wait. */
+  /** Notifies the registry that the run is waiting, if all of its open steps are waits. */
   #idle(): void {
     const { active } = this.#registry
     const open = [...this.#open.values()]
@@ -387,8 +390,8 @@ export class StepsOfRun implements StepRun {
   }
 
   /**
-   * A promise that rejects when the run must stop. If it is not awaited, it does not cause an unhandled rejection.
-   * @param end called if it is not resolved
+   * Creates a promise that rejects when the run must stop. If nobody awaits the promise, that causes no unhandled rejection.
+   * @param end clean-up that is called if the run ends before the promise resolves
    */
   #promise(start: (resolve: () => void) => void, end?: () => void): Promise<void> {
     const promise = new Promise<void>((resolve, reject) => {
@@ -408,7 +411,7 @@ export class StepsOfRun implements StepRun {
   }
 }
 
-/** Returns the step's result or throws its failure. */
+/** Returns the result of an ended step, or throws its failure. */
 function replay(step: Step, cause?: unknown): unknown {
   const { failure } = step
   if (failure !== undefined) throw stepError(failure, cause)

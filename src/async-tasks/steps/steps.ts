@@ -1,8 +1,9 @@
 /**
- * Steps: the saved progress of a durable task's runs, so that the next run does not repeat the work (promise F20).
+ * Steps: the stored progress of a durable task. The next run receives the results of steps that have ended, so it does not repeat their work (promise
+ * F20).
  *
- * Steps, events and waits are rows of their own, in one write with all changes of the same tick. Tasks without `durable` keep them in memory for
- * their own retries.
+ * Steps, events and waits are rows in the store, written together with all changes of the same tick. Tasks without `durable` may use steps too: they
+ * are kept in memory, for retries.
  */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskAnswer } from '../../../machines/records.js'
@@ -18,16 +19,16 @@ import type { TaskRegistry } from '../registry.js'
 import { toStepFailure } from './step-failure.js'
 import { checkName, MAX_EVENTS, StepLog, toResult, type Step } from './step-log.js'
 
-/** The target of an event: a task, or all active tasks of an owner that may wait for events. */
+/** The receiver of an event: one task, or all active tasks of an owner that may wait for events. */
 export type EventTarget = { readonly taskId: string } | { readonly owner: string }
 
-/** The current run of a task, as its steps need it. */
+/** The notifications of the feature to the current run of a task. */
 export interface StepRun {
-  /** The wait of the step with this key is over, and its end is stored. */
+  /** The step with this key, which was a wait, has ended, and its end is stored. */
   ended(key: string): void
   /** The run has its slot again. */
   resumed(): void
-  /** The open questions of its task have changed. */
+  /** The open questions of the task have changed. */
   asked(): void
 }
 
@@ -51,7 +52,7 @@ export class Steps implements Feature {
   }
   readonly #registry: TaskRegistry
   readonly #times: WallTimes<Wait>
-  /** The steps of an earlier process, by task id. */
+  /** The steps that an earlier process has stored, by task id. */
   #found = new Map<string, StepLog>()
 
   constructor(registry: TaskRegistry) {
@@ -63,7 +64,7 @@ export class Steps implements Feature {
     )
   }
 
-  /** The stored steps of a task from an earlier process. */
+  /** Returns the steps of a task that an earlier process has stored. */
   found(taskId: string): StepLog | undefined {
     return this.#found.get(taskId)
   }
@@ -72,7 +73,7 @@ export class Steps implements Feature {
     return logs.ensure(entry, () => this.#stored(entry, new StepLog(entry.record.id)))
   }
 
-  /** Waits for the end of a step, which `ended` reports to the run. */
+  /** Begins the wait of a step. When the wait is over, `ended` of the run is called. */
   wait(entry: TaskEntry, { key, dueAt, forMs = Infinity, event }: Step): void {
     const kept = event === undefined ? undefined : this.logOf(entry).takeEvent(event)
     const wait = { entry, key }
@@ -82,14 +83,14 @@ export class Steps implements Feature {
       present.set(key, wait)
       if (dueAt === undefined) return
       const now = this.#registry.clock.now()
-      // The clock may have been set back.
+      // If the clock was set back, the wait must still not last longer than `forMs`.
       const at = Math.min(dueAt, now + forMs)
       this.#times.set(wait, at, forMs === Infinity ? undefined : at - now)
     }
   }
 
   /**
-   * Passes on the answer to a question, if a step waits for it.
+   * Ends the step that waits for the answer to this question, if there is one.
    * @throws InvalidInputError for an answer that is too large; the question stays open then
    */
   answered(entry: TaskEntry, questionId: string, answer: TaskAnswer): void {
@@ -105,15 +106,16 @@ export class Steps implements Feature {
     this.#continue(entry, step.key)
   }
 
-  /** Fails a waiting step because its run withdraws it or must do so. */
+  /** Ends a waiting step with a failure. */
   fail(entry: TaskEntry, key: string, reason: unknown): void {
     this.#end({ entry, key }, { failure: toStepFailure(reason) })
   }
 
   /**
-   * Sends an event. Resolves when it is stored.
-   * @returns the ids of the tasks that received it
-   * @throws InvalidInputError; AgentTasksError `EVENTS_FULL` with the name of the task. The event was not sent then
+   * Sends an event. Resolves when the event is stored. If the promise rejects with anything but StoreError, the event was not sent.
+   * @returns the ids of the tasks that received the event
+   * @throws InvalidInputError for an invalid name, value or target
+   * @throws AgentTasksError `EVENTS_FULL`, which names the task
    */
   async emit(event: string, value: unknown, target: EventTarget): Promise<readonly string[]> {
     checkName(event, 'event')
@@ -189,17 +191,17 @@ export class Steps implements Feature {
     this.#continue(entry, key)
   }
 
-  /** The end of the step must be stored before the run continues. */
+  /** Continues the run when the end of the step is stored. */
   #continue(entry: TaskEntry, key: string): void {
     this.afterStored(entry, () => {
       const run = stepRuns.get(entry)
       if (run !== undefined) run.ended(key)
-      // No run has begun since the last process ended, so the task is queued for this event.
+      // The task was queued for this wait: since the last process ended, no run of it has begun.
       else this.#registry.send({ type: 'run.works', entry })
     })
   }
 
-  /** Calls `run` when the changes of the task are stored. */
+  /** Calls `run` when the changes of a durable task are stored. For other tasks, calls `run` at once. */
   afterStored(entry: TaskEntry, run: () => void): void {
     const { active, persistence } = this.#registry
     if (persistence !== undefined && active.has(entry)) persistence.after({ onStored: run })
@@ -235,7 +237,7 @@ export class Steps implements Feature {
     for (const log of this.#found.values()) log.order()
   }
 
-  /** Called when the tasks are restored. Ends waits that are due, and drops the steps of ended tasks. */
+  /** Called when the tasks are restored. Continues their waits, ends waits that are due, and drops the steps of ended tasks. */
   #restore(): void {
     const { active, clock, history } = this.#registry
     const now = clock.now()
@@ -247,7 +249,7 @@ export class Steps implements Feature {
       }
       logs.set(entry, this.#stored(entry, log))
       for (const step of log.waits(entry.record.questions)) {
-        // An answer finds its step by itself.
+        // A question needs no timer and no event: `answered` finds its step.
         if (step.kind !== 'question') this.wait(entry, step)
       }
     }

@@ -286,11 +286,9 @@ describe('a launch that names tasks', () => {
     expect(of(['a'], { owner: 'other' })).toBe(
       'input.after[0]: got "a", expected the id of a task of owner "other"; this one belongs to another owner.',
     )
-    expect(of(['new'])).toBe('input.after[0]: got "new", expected the id of another task than the new one.')
+    expect(of(['new'])).toBe('input.after[0]: got "new", expected the id of a task other than the new one.')
     expect(of(Array.from({ length: 101 }, (_, n) => `t${n}`))).toMatch(/^input\.after: got .*100/)
-    expect(of(['a'], { isForeground: true })).toMatch(
-      /^input\.after: got .*expected nothing for a task that its caller/,
-    )
+    expect(of(['a'], { isForeground: true })).toMatch(/^input\.after: got .*expected nothing for a foreground task/)
     expect([left(), manager.getAllTasks().length]).toEqual(before)
     expect(manager.getTask('new')).toBeUndefined()
   })
@@ -303,7 +301,9 @@ describe('a launch that names tasks', () => {
     const child = (id: string, after: readonly string[] = []) =>
       context.launch({ id, subagentName: 's', goalPrompt: 'g', after }, untilAborted)
     child('first')
-    expect(refusal(() => child('second', ['top']))).toMatch(/^input\.after\[0\]: got "top", expected .* not above/)
+    expect(refusal(() => child('second', ['top']))).toMatch(
+      /^input\.after\[0\]: got "top", expected the id of a task other than the parent/,
+    )
     expect(refusal(() => child('second', ['other']))).toMatch(/belongs to another owner\.$/)
     expect(child('second', ['first'])).toMatchObject({ status: 'queued', waitsFor: ['first'] })
     // The owner of the whole family sees its members.

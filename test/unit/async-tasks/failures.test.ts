@@ -198,7 +198,7 @@ describe('what a run does after its task has ended', () => {
     expect(said.mock.calls).toEqual([
       [
         '[agent-tasks] late-result of task a:',
-        'The run of task a returned an error (two lines) after the task had ended as cancelled: dropped.',
+        'The run of task a returned an error (two lines) after the task had ended as cancelled. It was dropped.',
       ],
     ])
   })

@@ -287,7 +287,7 @@ describe('the size of a family', () => {
     await launch('c', 'p')
     await launch('g', 'c')
     await expect(launch('x', 'g')).rejects.toMatchObject({ code: 'FAMILY_LIMIT', parentId: 'g' })
-    await expect(launch('x', 'g')).rejects.toThrow('Task g is 2 levels deep, the most that there may be')
+    await expect(launch('x', 'g')).rejects.toThrow('Task g has the maximum depth (2, maxFamilyDepth)')
   })
 
   it('F5: has a number, which counts what the run has not taken', async () => {
@@ -420,7 +420,7 @@ describe('an owner that is a run', () => {
     parent.end()
     await settle()
     const owner = ownerOfRun(id)
-    const expected = `got "run:${id}", expected an owner, or run: and the id of a task that has not ended.`
+    const expected = `got "run:${id}", expected an owner, or "run:" and the id of a task that has not ended.`
     const input = { subagentName: 'agent', goalPrompt: 'g', owner }
     expect(() => manager.launch(input, run)).toThrow(`input.owner: ${expected}`)
     expect(() => register('a', { owner })).toThrow(`input.owner: ${expected}`)
@@ -436,7 +436,7 @@ describe('an owner that is a run', () => {
     await launch('g', 'c')
     const to = ownerOfRun(id)
     expect(() => manager.releaseOwner('main', { to })).toThrow(
-      `input.to: got "run:${id}", expected an owner that does not belong to "main" itself, as that run does.`,
+      `input.to: got "run:${id}", expected an owner other than a run that belongs to "main" itself.`,
     )
     if (id === 'g') expect(() => manager.releaseOwner('run:p', { to })).toThrow(InvalidInputError)
     expect(['p', 'c', 'g'].map((each) => task(each).owner)).toEqual(['main', 'run:p', 'run:c'])
@@ -925,8 +925,10 @@ describe('an agent in a run', () => {
     const tool = createTaskTool({ getAsyncTaskManager, resolveSubagent: () => run, parentId: 'p' })
     const call = (async: boolean) => tool.execute({ subagent_name: 'agent', goal_prompt: 'g', async })
     expect((await call(true)).error).toMatchObject({ type: 'limit_reached' })
-    expect((await call(true)).llmContent).toContain('Task p has 0 tasks that run')
-    expect((await call(false)).error?.message).toContain('Task p has 0 tasks that run')
+    expect((await call(true)).llmContent).toContain('Task p has the maximum number of children (0, maxChildrenPerTask)')
+    expect((await call(false)).error?.message).toContain(
+      'Task p has the maximum number of children (0, maxChildrenPerTask)',
+    )
   })
 
   it('F5: sees its own tasks with the tools of its run, and no other', async () => {

@@ -200,7 +200,7 @@ describe('a run that was cancelled', () => {
     await settle()
     expect(onError).toHaveBeenCalledExactlyOnceWith(
       new Error(
-        'The run of task a returned an error (The run failed with an object that cannot be shown.) after the task had ended as cancelled: dropped.',
+        'The run of task a returned an error (The run failed with an object that cannot be shown.) after the task had ended as cancelled. It was dropped.',
       ),
       { source: 'late-result', taskId: 'a' },
     )
@@ -219,7 +219,7 @@ describe('a run that was cancelled', () => {
     expect(manager.getTask('a')).toMatchObject({ status: 'cancelled' })
     expect(onError).toHaveBeenCalledExactlyOnceWith(
       new Error(
-        'The run of task a returned a result ({"final_message":"after all"}) after the task had ended as cancelled: dropped.',
+        'The run of task a returned a result ({"final_message":"after all"}) after the task had ended as cancelled. It was dropped.',
       ),
       { source: 'late-result', taskId: 'a' },
     )

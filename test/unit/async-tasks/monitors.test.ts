@@ -328,7 +328,10 @@ describe('a monitor of a task', () => {
     const before = clock.pending
     const { cancel } = manager.monitor({ taskId: 'a' }, { match: 'error' })
     expect(() => manager.monitor({ taskId: 'a' }, { match: 'error' })).toThrow(
-      new AgentTasksError('MONITOR_LIMIT', 'Max monitors of one owner (1) reached'),
+      new AgentTasksError(
+        'MONITOR_LIMIT',
+        'Max monitors of one owner (1, monitors.maxPerOwner) reached. Cancel one that is no longer needed.',
+      ),
     )
     manager.monitor({ taskId: 'a' }, { match: 'error', owner: 'other' }).cancel()
     cancel()
@@ -506,7 +509,9 @@ describe('a monitor of a file', () => {
     await pass(4999)
     expect(manager.monitors()).toHaveLength(1)
     await pass(3 * BATCH)
-    expect(notes().at(-1)).toContain('The monitor has ended: its file is gone: expected a file that exists.')
+    expect(notes().at(-1)).toContain(
+      'The monitor has ended: its file can no longer be read: expected a file that exists.',
+    )
     expect([manager.monitors(), open()]).toEqual([[], 0])
   })
 
@@ -542,7 +547,7 @@ describe('a monitor of a file', () => {
     await pass(6000)
     expect(notes()).toHaveLength(2)
     expect(notes().join()).not.toContain('secret\n')
-    expect(notes()[1]).toContain('its file is gone: expected a file within monitors.files (')
+    expect(notes()[1]).toContain('its file can no longer be read: expected a file within monitors.files (')
     expect(open()).toBe(0)
   })
 

@@ -525,7 +525,7 @@ describe('a wait that would never end', () => {
     child('b', 'b1', { concurrencyKey: 'one' })
     const waited = run('b').context.children.waitFor()
     expect(() => child('a', 'a1', { concurrencyKey: 'two', isForeground: true })).toThrow(
-      /^Task a launches a task in place/,
+      /^Task a launches a foreground task/,
     )
     expect(manager.getTask('a1')).toBeUndefined()
     await run('a').end()

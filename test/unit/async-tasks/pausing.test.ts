@@ -325,7 +325,9 @@ describe('a pause', () => {
   it('F19: is bounded in number', () => {
     const { manager } = pausedTasks()
     for (let n = 0; n < 1000; n++) manager.pause(`owner ${n}`)
-    expect(() => manager.pause('one more')).toThrow(/owner: got "one more", expected one of the 1000 paused owners/)
+    expect(() => manager.pause('one more')).toThrow(
+      /owner: got "one more", expected an owner that is already paused, because at most 1000 owners/,
+    )
     expect(manager.pause('owner 7', { deliveries: 'hold' })).toMatchObject({ deliveries: 'hold' })
     expect(manager.pause()).toMatchObject({ deliveries: 'send' })
     manager.resume()

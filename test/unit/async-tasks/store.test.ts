@@ -262,7 +262,7 @@ describe('a message', () => {
     await expect(refused?.stored).rejects.toMatchObject({
       name: 'StoreError',
       code: 'STORE_FULL',
-      message: 'What is owed cannot be delivered now: the disk is full',
+      message: 'The owed results cannot be delivered now, because their lease cannot be stored: the disk is full',
     })
     expect(manager.getTask('a')?.delivery).toBe('owed')
     refused?.release()

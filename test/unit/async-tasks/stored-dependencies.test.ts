@@ -202,7 +202,9 @@ describe('a task that waits for others when its process dies', () => {
     await damaged.write([{ table: 'tasks', remove: 'a' }])
     const next = await nextProcess(damaged)
     expect(next.get('c')).toMatchObject({ status: 'failed', errorCode: 'DEPENDENCY_FAILED' })
-    expect(next.get('c')?.error).toMatch(/task a, which had to end first, has failed: The record of this task was/)
+    expect(next.get('c')?.error).toMatch(
+      /task a, which had to end first, has failed: The result of this task is unknown/,
+    )
   })
 
   it('F15: does not start, and is not lost, whichever write was the last', async () => {

@@ -125,7 +125,10 @@ describe('the tool monitor', () => {
     expect(tasks.monitors()).toEqual([])
     await use({ task_id: id, match: 'x' })
     expect(await use({ task_id: id, match: 'x' })).toMatchObject({
-      error: { type: 'limit_reached', message: 'Max monitors of one owner (1) reached' },
+      error: {
+        type: 'limit_reached',
+        message: 'Max monitors of one owner (1, monitors.maxPerOwner) reached. Cancel one that is no longer needed.',
+      },
     })
   })
 

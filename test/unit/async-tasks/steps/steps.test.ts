@@ -173,7 +173,7 @@ describe('a durable task whose process dies', () => {
     expect(next.task()).toMatchObject({
       status: 'failed',
       errorCode: 'STEPS_CHANGED',
-      error: expect.stringContaining('step "send", and this one with "mail"') as unknown,
+      error: expect.stringContaining('step "send" where this run requests step "mail"') as unknown,
     })
   })
 
