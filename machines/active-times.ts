@@ -1,11 +1,11 @@
-/** Measures how long the runs of durable tasks have worked. Time in which a run only waits does not count (promise F20). */
+/** Measures how long the runs of durable tasks have worked. While a run only waits, its time does not count (promise F20). */
 import { PerTask } from './per-task.js'
 import type { TaskEntry } from './task-entry.js'
 
 interface Account {
-  /** In ms. */
+  /** The time that has counted so far, in ms, without the time since `since`. */
   ranMs: number
-  /** When the current work began; undefined while the run does not work. */
+  /** When the run began to work, in ms; undefined while no run works. */
   since: number | undefined
   hasBegun: boolean
 }
@@ -13,12 +13,12 @@ interface Account {
 export class ActiveTimes {
   readonly #accounts = new PerTask<Account>()
 
-  /** @param ranMs how long its runs have worked in earlier processes; undefined if no run has begun */
+  /** @param ranMs how long the runs have worked in earlier processes, in ms; undefined if no run has begun */
   add(entry: TaskEntry, ranMs?: number): void {
     this.#accounts.set(entry, { ranMs: ranMs ?? 0, since: undefined, hasBegun: ranMs !== undefined })
   }
 
-  /** Whether the time of a task is measured, which is the case for durable tasks. */
+  /** Whether the time of a task is measured. This is so for durable tasks only. */
   has(entry: TaskEntry): boolean {
     return this.#accounts.get(entry) !== undefined
   }
@@ -28,13 +28,13 @@ export class ActiveTimes {
     return this.#accounts.get(entry)?.hasBegun === true
   }
 
-  /** Whether its time currently counts. Always true for a task that is not durable. */
+  /** Whether the time of a task counts now. Always true for a task that is not durable. */
   isWorking(entry: TaskEntry): boolean {
     const account = this.#accounts.get(entry)
     return account === undefined || account.since !== undefined
   }
 
-  /** Starts counting. Returns how long the task has worked before, in ms; 0 for a task that is not durable. */
+  /** Starts to count. Returns how long the runs of the task have worked before, in ms; 0 for a task that is not durable. */
   begin(entry: TaskEntry, now: number): number {
     const account = this.#accounts.get(entry)
     if (account === undefined) return 0
@@ -43,7 +43,7 @@ export class ActiveTimes {
     return account.ranMs
   }
 
-  /** Stops counting, because the run waits or has ended. */
+  /** Stops to count, because the run waits or has ended. */
   stop(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account?.since === undefined) return
@@ -51,7 +51,7 @@ export class ActiveTimes {
     account.since = undefined
   }
 
-  /** In ms. */
+  /** Returns how long the runs of a task have worked, in ms. */
   of(entry: TaskEntry, now: number): number {
     const { ranMs = 0, since = now } = this.#accounts.get(entry) ?? {}
     return ranMs + now - since

@@ -1,34 +1,37 @@
 /**
- * One background task. It waits, runs, possibly several times, and ends once.
+ * One background task. It may wait, runs one or more times, and ends once.
  *
  * T1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
  * T2  The event that ends a task determines its status, output and error.
  * T3  After its deadline a task can only fail or be retried, unless it is cancelled first.
- * T4  An overdue task fails when its run reports or its grace period has passed. The error names the limit. What the run returned is kept as late
- *     output.
+ * T4  An overdue task fails when its run reports its end, or when its grace period has passed. The error names the limit. If the run returned
+ *     something, it is kept as late output.
  * T5  A task that waits for an answer is still running. It can end in any way, and its deadline continues.
- * T6  A question is answered at most once and is open until then. Question ids are never reused. Only a run within its limits can ask. The
- *     questions of a durable task stay open while it waits for its next run.
- * T7  A task that waits, for a slot or for other tasks, can start, fail or be cancelled. Reports of an earlier run have no effect.
- * T8  A task that exceeds a budget may complete until it is stopped, and is not retried. Once stopped it fails like an overdue task, with an error
- *     that names the budget.
+ * T6  A question stays open until it is answered once or withdrawn. Question ids are never reused. Only a run within its limits can ask. The
+ *     questions of a durable task stay open while the task waits for its next run.
+ * T7  A task that waits for a slot or for other tasks can start, fail or be cancelled. Reports of an earlier run have no effect.
+ * T8  A task that exceeds a budget may still complete until it is stopped, and is not retried. Once stopped, it fails like an overdue task, with an
+ *     error that names the budget.
  *
- * The registry keeps the time and the queue. It sends `task.start`, `deadline.passed` and `grace.passed`. A task starts as running and moves to
- * queued at once if there is no slot, because most tasks never wait.
+ * The registry keeps the time and the queue. It sends `task.start`, `deadline.passed` and `grace.passed`. A task starts in the state `running`. If
+ * there is no slot, it moves to `queued` at once. Most tasks never wait, so that is cheaper than starting in `queued`.
  *
- * Events that end a task in most states are handled once, by `active`. A nested state that differs has its own transition for the event, which XState
+ * The state `active` handles the events that end a task. A nested state whose reaction differs has its own transition for the event, which XState
  * prefers: `queued` ignores `task.complete` (T7), and `stopping` fails with the limit (T4).
  */
 import { assign, setup, type ActorRefFrom, type SnapshotFrom } from 'xstate'
 import type { AskedQuestion, OutputObject, Settlement, TaskFailure, TaskQuestion } from './records.js'
 
-/** The effects of a task, provided by the host. Called inside a transition, so they must not throw. */
+/** The effects of a task, provided by the host. They are called inside a transition, so they must not throw. */
 export interface AsyncTaskHost {
-  /** Asks the run to stop, because the deadline or the time to wrap up has passed. `excess` names the exceeded budget. */
+  /**
+   * Asks the run to stop, because its deadline has passed, or because it has not concluded in time after exceeding a budget. `excess` is the exceeded
+   * budget in words.
+   */
   requestAbort(taskId: string, excess?: string): void
-  /** Asks the run to conclude, because a budget is exceeded. */
+  /** Asks the run to conclude, because a budget is exceeded. `excess` is that budget in words. */
   requestWrapUp(taskId: string, excess: string): void
-  /** Publishes the open questions after a change. */
+  /** Called with the open questions after they have changed. */
   setQuestions(taskId: string, questions: readonly TaskQuestion[]): void
 }
 
@@ -36,21 +39,21 @@ export interface AsyncTaskHost {
 export interface AsyncTaskInput {
   /** The id of the task. */
   readonly id: string
-  /** The name of the subagent that runs it. */
+  /** The name of the subagent that runs the task. */
   readonly subagentName: string
-  /** The deadline in ms, for the error of a timeout. Absent without a deadline. */
+  /** The time limit of a run, in ms. It is used only for the text of the error. Absent without a limit. */
   readonly timeoutMs?: number
   /** The effects of the task. */
   readonly host: AsyncTaskHost
-  /** Whether open questions are kept for the next run. Default false. */
+  /** Whether open questions stay open for the next run. Default false. */
   readonly isDurable?: boolean
   /** Questions that an earlier process left open. Default: none. */
   readonly questions?: readonly TaskQuestion[]
-  /** How many questions its runs asked in earlier processes. Default 0. */
+  /** How many questions the runs of the task have asked in earlier processes. Default 0. */
   readonly asked?: number
 }
 
-/** The events of a task. The first event that ends it wins (T1). */
+/** The events of a task. The first event that ends the task wins (T1). */
 export type AsyncTaskEvent =
   | { readonly type: 'task.complete'; readonly output: OutputObject }
   | ({ readonly type: 'task.fail' } & TaskFailure)
@@ -79,13 +82,13 @@ const CANCELLED: Settlement = { status: 'cancelled' }
 
 const NO_QUESTIONS: readonly TaskQuestion[] = Object.freeze([])
 
-/** The error of a task whose deadline passed. `reported` is the later error of its run. */
+/** Returns the error of a task whose deadline has passed. `reported` is the error with which its run has ended after that. */
 export function timeoutMessage(timeoutMs: number, reported?: string): string {
   const limit = timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${timeoutMs} ms`
   return withReport(`Task timed out: it did not end within its limit of ${limit}.`, reported)
 }
 
-/** A stopped run usually rejects with the reason that it was given. This reason is the message, which is then not repeated. */
+/** Adds the error of a stopped run to the message. Usually the run has just rejected with that message, which is then not repeated. */
 function withReport(message: string, reported: string | undefined): string {
   return reported === undefined || reported === message ? message : `${message} It then reported: ${reported}`
 }
@@ -94,7 +97,7 @@ export const TASK_TIMEOUT = 'TASK_TIMEOUT'
 
 export const BUDGET_EXCEEDED = 'BUDGET_EXCEEDED'
 
-/** The end of a stopped task. `event` is the report of its run, or the end of its grace period. */
+/** Returns the end of a task that was being stopped. `event` is the report of its run, or says that the grace period has passed. */
 function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEvent): Settlement {
   const messageOf = (reported?: string): string =>
     excess === undefined ? timeoutMessage(timeoutMs, reported) : withReport(excess, reported)
@@ -104,7 +107,7 @@ function stopOf({ timeoutMs = 0, excess }: AsyncTaskContext, event: AsyncTaskEve
     return { status: 'failed', error: messageOf(event.error), errorCode, ...(cause !== undefined && { cause }) }
   }
   const error = messageOf()
-  // A run that stops on request usually returns nothing.
+  // The output is empty for most runs, because they return nothing after they were asked to stop.
   if (event.type !== 'task.complete' || Object.keys(event.output).length === 0) {
     return { status: 'failed', error, errorCode }
   }

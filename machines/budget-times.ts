@@ -1,4 +1,4 @@
-/** Measures the run time of tasks with a budget, and finds those whose run time or wrap-up time is over (promise F10). */
+/** Measures the run time of tasks with a budget. Finds tasks whose time limit has passed, or whose time to conclude is over (promise F10). */
 import { DueTimes } from './due-times.js'
 import type { TaskEntry } from './task-entry.js'
 
@@ -10,7 +10,7 @@ export interface TimeBudget {
 }
 
 interface Account extends TimeBudget {
-  /** How long the earlier runs took, in ms. */
+  /** How long the earlier runs of the task took, in ms. */
   ranMs: number
   /** When the current run started; undefined between runs. */
   startedAt: number | undefined
@@ -34,17 +34,17 @@ export class BudgetTimes {
     if (account.runMs !== undefined) this.#dues.set(entry, now + Math.max(account.runMs - account.ranMs, 0))
   }
 
-  /** Stops counting while the run only waits. */
+  /** Stops to count while the run only waits. */
   pause(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.stop(entry, now)
   }
 
-  /** Continues counting after a wait. */
+  /** Continues to count after the wait of a run. */
   resume(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.start(entry, now)
   }
 
-  /** Starts the time to wrap up. */
+  /** Begins the time in which the run must conclude. */
   wrapUp(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account === undefined) return
@@ -57,7 +57,9 @@ export class BudgetTimes {
     this.#dues.delete(entry)
   }
 
-  /** The run has ended or is being stopped. Returns the time of all runs in ms, if time is limited. */
+  /**
+   * Stops to count, because the run has ended or is being stopped. Returns the time of all runs in ms, or undefined if the budget does not limit time.
+   */
   stop(entry: TaskEntry, now: number): number | undefined {
     const account = this.#accounts.get(entry)
     if (account === undefined) return undefined
@@ -81,7 +83,7 @@ export class BudgetTimes {
     return this.#dues.nextKey
   }
 
-  /** Returns the next task whose time is over. `isWrapping` if it was the time to wrap up. */
+  /** Returns the next task whose time is over. `isWrapping` is true if the time to conclude is over, and false if the time limit has passed. */
   take(now: number): { readonly entry: TaskEntry; readonly isWrapping: boolean } | undefined {
     const entry = this.#dues.take(now)
     return entry && { entry, isWrapping: this.#accounts.get(entry)?.isWrapping === true }

@@ -1,17 +1,17 @@
 /**
- * One command task. It is queued until its lane starts it, and then runs its commands one after another.
+ * One command task. It is queued until the lane of its instance starts it. Then it runs its commands one after another.
  *
  * C1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
- * C2  Commands run in order. The first one that fails ends the task.
- * C3  A queued task can be cancelled or lose its instance. It then never runs.
+ * C2  Commands run in order. The first command that fails ends the task.
+ * C3  A queued task never runs if it is cancelled or its instance is lost.
  */
 import { assertEvent, assign, setup, type ActorRefFrom } from 'xstate'
 
 /** Why a command or a task failed. */
 export interface CommandFailure {
-  /** Stable and machine-readable, such as `COMMAND_TIMEOUT`. */
+  /** The error code, such as `COMMAND_TIMEOUT`. Codes do not change between versions. */
   readonly code: string
-  /** For people. */
+  /** The error in words, for people. */
   readonly message: string
 }
 
@@ -33,9 +33,9 @@ export interface CommandTaskInput {
 
 interface CommandTaskContext {
   readonly totalCommands: number
-  /** The current or next command, from 0. */
+  /** The index of the current or next command, from 0. */
   readonly index: number
-  /** How the task ended, if it ended with an error or a cancellation. Success is not stored. */
+  /** How the task ended. Set only if it failed or was cancelled. */
   readonly end: CommandTaskEnd | undefined
 }
 

@@ -3,9 +3,11 @@
  * checks again after each message.
  *
  * D1  At most one delivery is in flight.
- * D2  While something is owed and the trigger is subscribed, a wake-up is scheduled: a timer, the agent becoming idle, or the end of a delivery.
+ * D2  While something is owed and the trigger is subscribed, the machine waits for an event that certainly comes: a timer, an idle agent, or the end
+ *     of a delivery.
  * D3  After a delivery ends in any way (accepted, refused or expired), the machine checks again.
- * D4  A refused or expired delivery is retried with exponential back-off. A success or an empty ledger resets the back-off.
+ * D4  A refused or expired delivery is repeated after a back-off, which doubles with each failure. The back-off starts anew after a success, and when
+ *     nothing is owed any longer.
  * D5  After the trigger is detached no delivery starts. A delivery in flight still ends.
  */
 import {
@@ -21,30 +23,30 @@ import {
 
 /** The durations of the deliveries of a trigger, in ms. */
 export interface DeliveryTiming {
-  /** How long to wait for further tasks after each end of a task; 0 is one tick. */
+  /** How long to wait for further tasks after each end of a task; 0 waits for the next timer tick. */
   readonly coalesceMs: number
-  /** The maximum of `coalesceMs` in total. */
+  /** The maximum total time to wait for further tasks. */
   readonly maxWaitMs: number
-  /** How often a busy agent is polled. Absent if the agent emits an event when it is idle. */
+  /** How often a busy agent is asked whether it is idle. Absent if the host reports that with an event. */
   readonly pollMs?: number
-  /** The back-off after the first failed delivery; each further failure doubles it. */
+  /** The back-off after the first failed delivery. It doubles with each further failure. */
   readonly retryInitialMs: number
-  /** The maximum back-off. */
+  /** The maximum of the back-off. */
   readonly retryMaxMs: number
-  /** How long a delivery may take. Absent for no limit. */
+  /** How long a delivery may take. Absent if there is no limit. */
   readonly timeoutMs?: number
 }
 
 interface DeliveryContext extends DeliveryInput {
-  /** How many deliveries have failed in a row. */
+  /** How many deliveries have failed since the last success. */
   readonly failures: number
 }
 
-/** The outcome of a delivery, reported by the host. */
+/** The outcome of a delivery, as the host reports it. */
 export type DeliveryReport =
   | { readonly type: 'delivery.accepted' }
   | { readonly type: 'delivery.refused' }
-  /** There was nothing to send. A failure if something is owed. */
+  /** There was nothing to send. This counts as a failure if something is owed. */
   | { readonly type: 'delivery.emptied' }
 
 /** The events of a delivery: reports, wake-ups, and subscriptions. */
@@ -56,18 +58,18 @@ export type DeliveryEvent =
   /** Another delivery to the same owner has ended. */
   | { readonly type: 'lease.ended' }
   | { readonly type: 'agent.idle' }
-  /** The agent has answered late that it is idle. It counts as idle while this event is handled. */
+  /** The agent has answered a pending question that it is idle. It counts as idle while this event is handled. */
   | { readonly type: 'agent.answered' }
   | { readonly type: 'timing.set'; readonly timing: DeliveryTiming }
   | { readonly type: 'trigger.attach' }
   | { readonly type: 'trigger.detach' }
   | { readonly type: 'trigger.close' }
 
-/** The effects of an owner's deliveries, provided by the host. Called inside transitions, so they must not throw. */
+/** The effects of an owner's deliveries, provided by the host. They are called inside transitions, so they must not throw. */
 export interface DeliveryHost {
   /**
-   * Starts a delivery, which reports its outcome once.
-   * @returns a function that abandons the delivery; no effect once the outcome was reported
+   * Starts a delivery, which must report its outcome once.
+   * @returns a function that abandons the delivery. It has no effect once the outcome was reported
    */
   deliver(report: (outcome: DeliveryReport) => void): () => void
   /** Whether nothing is owed to the owner. */
@@ -80,9 +82,9 @@ export interface DeliveryHost {
 
 /** The input of a delivery actor. */
 export interface DeliveryInput {
-  /** The durations until the next `timing.set`. */
+  /** The durations, until `timing.set` replaces them. */
   readonly timing: DeliveryTiming
-  /** The effects. */
+  /** The effects of the deliveries. */
   readonly host: DeliveryHost
 }
 

@@ -1,17 +1,17 @@
-/** Keys with due times, such as reservations that expire and deadlines that pass. */
+/** A set of keys with due times, such as reservations that expire and deadlines that pass. */
 import { BinaryHeap } from './binary-heap.js'
 
 interface Due<Key> {
   readonly key: Key
   readonly at: number
-  /** The order of keys with the same due time. */
+  /** A number that increases with each key. It orders keys with the same due time. */
   readonly order: number
 }
 
-/** The maximum of stale heap items, in addition to the number of keys. */
+/** How many outdated items the heap may contain, in addition to the number of keys, before it is rebuilt. */
 const MAX_STALE = 64
 
-/** Adding, removing and finding the earliest key take logarithmic amortised time. */
+/** Adding a key, removing a key and finding the earliest key take logarithmic amortised time. */
 export class DueTimes<Key> {
   readonly #dues = new Map<Key, Due<Key>>()
   #heap = DueTimes.#newHeap<Key>()
@@ -33,14 +33,14 @@ export class DueTimes<Key> {
     return this.#dues.get(key)?.at
   }
 
-  /** Sets the due time of a key and replaces an earlier one. */
+  /** Sets the due time of a key. Replaces an earlier due time of the same key. */
   set(key: Key, at: number): void {
     const due = { key, at, order: (this.#order += 1) }
     this.#dues.set(key, due)
     this.#heap.push(due)
   }
 
-  /** Returns false if the key does not exist. */
+  /** Removes a key. Returns false if the key does not exist. */
   delete(key: Key): boolean {
     if (!this.#dues.delete(key)) return false
     if (this.#heap.size > 2 * this.#dues.size + MAX_STALE) this.#dropStale()

@@ -1,33 +1,33 @@
 /**
- * Families: the tasks that a run launches (promise F5). The run owns them while it lasts. When it ends, the tasks and their undelivered results pass to the
- * owner of its own task.
+ * Families: the tasks that the run of another task launches (promise F5). The run owns these tasks until it ends. After that, they and their
+ * undelivered results belong to the owner of the run's task.
  */
 import { holdsSlot } from './task-status.js'
 import type { Ledger } from './ledger.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
-/** A run's owner name is this prefix plus the id of its task. */
+/** The name of a run as owner is this prefix and the id of its task. */
 const RUN_OWNER_PREFIX = 'run:'
 
-/** Returns the owner of the tasks that a task's run launches. */
+/** Returns the name under which the run of a task owns the tasks that it launches. */
 export const ownerOfRun = (taskId: string): string => RUN_OWNER_PREFIX + taskId
 
-/** Returns the id of the task whose run is this owner; undefined for another owner. */
+/** Returns the id of the task to which a run belongs; undefined if the owner is not a run. */
 export const runOfOwner = (owner: string): string | undefined =>
   owner.startsWith(RUN_OWNER_PREFIX) ? owner.slice(RUN_OWNER_PREFIX.length) : undefined
 
 /** The maximum size of a family. */
 export interface FamilyLimits {
-  /** The maximum depth: 1 for children that launch nothing. */
+  /** The maximum depth of nested launches: 1 for children that launch nothing. */
   readonly maxDepth: number
-  /** The maximum of tasks of one run that are active or have undelivered results. */
+  /** The maximum number of tasks of one run that are active or have undelivered results. */
   readonly maxChildren: number
 }
 
 /** Why a run may not launch a task. */
 export type FamilyRefusal = 'parent-ended' | 'too-deep' | 'too-many'
 
-/** Tracks which tasks own others. */
+/** Tracks which runs own tasks. */
 export class Families {
   readonly limits: FamilyLimits
   readonly #ledger: Ledger
@@ -41,7 +41,7 @@ export class Families {
     this.#onRelease = onRelease
   }
 
-  /** Returns why this task may not launch another one; undefined if it may. */
+  /** Returns why the run of this task may not launch another task; undefined if it may. */
   refusalOf(parent: TaskEntry): FamilyRefusal | undefined {
     const { id, depth = 0 } = parent.record
     const isRunning = parent.ref !== undefined && holdsSlot(parent.record.status)
@@ -51,12 +51,12 @@ export class Families {
     return this.#ledger.outstanding(owner) >= this.limits.maxChildren ? 'too-many' : undefined
   }
 
-  /** Adds a task that was admitted, resumed or restored. */
+  /** Records the owner of a task that was registered, resumed or restored. */
   add({ record }: TaskEntry): void {
     this.setOwner(record.owner)
   }
 
-  /** Notes a new owner of tasks or of the data of a feature. */
+  /** Records that an owner, which may be a run, owns tasks or the data of a feature. */
   setOwner(owner: string): void {
     const runId = runOfOwner(owner)
     if (runId !== undefined) this.#parents.add(runId)
@@ -69,7 +69,10 @@ export class Families {
     return [...this.#ledger.running(owner), ...this.#ledger.queued(owner)].sort(byRegistration)
   }
 
-  /** Ends a run. What it owned passes to the owner of its task, or to nobody if that owner is gone. Returns false if it owned nothing. */
+  /**
+   * Ends the ownership of a run. What the run owned passes to the owner of its task, or to nobody if that owner was released. Returns false if the run
+   * owned nothing.
+   */
   release({ record: { id, owner }, isDisowned }: TaskEntry): boolean {
     if (!this.#parents.delete(id)) return false
     const heir = isDisowned ? undefined : owner

@@ -1,28 +1,31 @@
-/** The kept tasks, active and ended. Their ids are unique (promise A4), and the number of ended tasks with nothing owed is bounded (promise A7). */
+/** The kept tasks, active and ended. Their ids are unique (promise A4). The number of ended tasks whose results are not owed is bounded (promise A7). */
 import { BinaryHeap } from './binary-heap.js'
 import { byEnd, isOutstanding, isTerminal, type TaskEntry } from './task-entry.js'
 
-/** The newest records with shortened, unread text are kept beyond the history limit, up to this number and this many bytes in total. */
+/**
+ * A record is kept longer if its text was shortened in a message and nobody has read the rest. This is the maximum of such records and of their
+ * texts. The oldest of them are dropped first.
+ */
 const MAX_UNREAD = { records: 100, bytes: 64 * 1024 * 1024 } as const
 
-/** Finds tasks by id, and selects ended ones to prune. */
+/** Finds tasks by id, and selects ended tasks to prune. */
 export class History {
   readonly #entries = new Map<string, TaskEntry>()
   readonly #limit: () => number
   readonly #isHeld: (entry: TaskEntry) => boolean
-  /** Ended tasks with nothing owed, in the order in which they ended. */
+  /** Ended tasks that may be pruned, in the order in which they ended. */
   readonly #prunable = new BinaryHeap<TaskEntry>((a, b) => byEnd(a, b) < 0)
-  /** Ended tasks whose text was shortened and has not been read in full, with their size in bytes. */
+  /** Ended tasks whose text was shortened in a message and was not read in full, with the size of their texts in bytes. */
   readonly #unread = new Map<TaskEntry, number>()
   readonly #bytesOf: (entry: TaskEntry) => number
   #unreadBytes = 0
-  /** Tasks in `#prunable` that must stay after all: their text was shortened, or they are owed again. */
+  /** Tasks in `#prunable` that must not be pruned after all: their text was shortened, or their result is owed again. */
   readonly #kept = new Set<TaskEntry>()
 
   /**
-   * @param limit the maximum of ended tasks with nothing owed, besides those with unread text
-   * @param isHeld whether a task must be kept although nothing is owed
-   * @param bytesOf the approximate size of an ended task's texts, in bytes
+   * @param limit returns the maximum number of prunable tasks
+   * @param isHeld whether a task must be kept although its result is not owed
+   * @param bytesOf returns the approximate size of an ended task's texts, in bytes
    */
   constructor(
     limit: () => number,
@@ -51,18 +54,18 @@ export class History {
     this.#entries.set(entry.record.id, entry)
   }
 
-  /** Whether a record must be pruned now. */
+  /** Whether more tasks are prunable than the limit allows. */
   hasExcess(): boolean {
     return this.#prunable.size - this.#kept.size > this.#limit()
   }
 
-  /** Notes that the handlers of a task's end have run. */
+  /** Records that the host's handlers for the end of a task have run. */
   markHandled(entry: TaskEntry): void {
     if (entry.pruning === 'unhandled') entry.pruning = 'handled'
     this.offer(entry)
   }
 
-  /** Queues an ended task for pruning, if nothing is owed, its handlers have run and its text need not be kept. */
+  /** Makes an ended task prunable, unless its result is owed, its handlers have not run yet, or its record is needed for another reason. */
   offer(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || isOutstanding(entry)) return
     if (entry.pruning === 'unhandled' || this.#unread.has(entry) || this.#isHeld(entry)) return
@@ -74,18 +77,18 @@ export class History {
     this.#prunable.push(entry)
   }
 
-  /** Keeps an ended task that is owed again. */
+  /** Keeps an ended task that was prunable, for example because its result is owed again. */
   keep(entry: TaskEntry): void {
     if (entry.pruning === 'offered') this.#kept.add(entry)
   }
 
-  /** Removes the earliest prunable task if the history exceeds its limit. */
+  /** Removes the earliest prunable task if there are more than the limit allows. Returns undefined if there is nothing to remove. */
   prune(): TaskEntry | undefined {
     while (this.hasExcess()) {
       const entry = this.#prunable.pop()
       if (entry === undefined) return undefined
       entry.pruning = 'handled'
-      // It is queued again when it is read or delivered.
+      // The task becomes prunable again when its text is read or its result is delivered.
       if (this.#kept.delete(entry)) continue
       this.#entries.delete(entry.record.id)
       return entry
@@ -93,7 +96,7 @@ export class History {
     return undefined
   }
 
-  /** Keeps a record whose text was shortened until it is read, within `MAX_UNREAD`. */
+  /** Keeps the record of a task whose text was shortened, until the text is read or `MAX_UNREAD` is exceeded. */
   keepUnread(id: string): void {
     const entry = this.#entries.get(id)
     if (entry === undefined || !isTerminal(entry.record) || this.#unread.has(entry)) return

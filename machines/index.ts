@@ -1,4 +1,4 @@
-/** `agent-tasks/machines`: the state machines. Their types are those of XState, such as `SnapshotFrom<typeof asyncTaskMachine>`. */
+/** The entry `agent-tasks/machines`: the state machines. For types, use those of XState, such as `SnapshotFrom<typeof asyncTaskMachine>`. */
 export { asyncTaskMachine } from './async-task.js'
 export { deliveryMachine } from './delivery.js'
 export { commandTaskMachine } from './command-task.js'

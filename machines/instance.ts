@@ -1,16 +1,16 @@
 /**
  * The connection of one instance.
  *
- * I1  An instance ends once. A later connection with its id is another instance.
+ * I1  An instance ends once. A later connection with the same id is another instance.
  * I2  A registration that never connects expires.
- * I3  A connection that is silent for too long is lost.
- * I4  When another socket takes over, the calls of the old one fail at once and the instance stays connected.
+ * I3  A connection that is silent for too long counts as lost.
+ * I4  When a new socket takes over a connection, the calls of the old socket fail at once and the instance stays connected.
  */
 import { setup, type ActorRefFrom } from 'xstate'
 
-/** The time limits of a connection. Without them an instance reports its own end. */
+/** The time limits of a connection. Without limits, the end of an instance must be reported with an event. */
 export interface InstanceTiming {
-  /** How long it may take to connect, in ms. */
+  /** How long a registered instance may take to connect, in ms. */
   readonly connectTimeoutMs?: number
   /** How long a connection may be silent, in ms. */
   readonly livenessMs?: number
@@ -18,19 +18,19 @@ export interface InstanceTiming {
 
 /** The effects of an instance, provided by the host. */
 export interface InstanceHost {
-  /** Fails the calls in flight, because another socket took over or the instance is gone. Called inside a transition. */
+  /** Fails the calls in flight, because another socket took over or the instance is gone. Called inside a transition, so it must not throw. */
   failCalls(cause: 'takenOver' | 'disconnected'): void
 }
 
-/** Input of `instanceMachine`. */
+/** The input of `instanceMachine`. */
 export interface InstanceInput {
-  /** Its time limits. */
+  /** The time limits of the connection. */
   readonly timing: InstanceTiming
-  /** Performs the effects. */
+  /** The effects of the instance. */
   readonly host: InstanceHost
 }
 
-/** Events of an instance. */
+/** The events of an instance. */
 export type InstanceEvent =
   | { readonly type: 'connection.opened' }
   | { readonly type: 'connection.alive' }

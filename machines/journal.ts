@@ -1,4 +1,4 @@
-/** Numbers and timestamps every change of a task, and queues it for the host in order (R6). */
+/** Gives every change of a task a number and a timestamp, and queues it for the host in order (R6). */
 import type { DeliveryStatus, TaskAnswer, TaskTransition } from './records.js'
 import type { AsyncTaskStatus } from './task-status.js'
 import type { TaskEntry } from './task-entry.js'
@@ -10,24 +10,24 @@ export type RegistryNotification =
   | { readonly type: 'lease.ended'; readonly owner: string }
   /** The open questions of a task have changed. */
   | { readonly type: 'questions'; readonly entry: TaskEntry }
-  /** A question was answered. `questions` follows. */
+  /** A question was answered. A notification `questions` for the same task follows. */
   | { readonly type: 'answer'; readonly entry: TaskEntry; readonly questionId: string; readonly answer: TaskAnswer }
-  /** A task has exceeded a budget or its deadline, and its run is asked to conclude or to stop. */
+  /** A task has exceeded a budget and its run must conclude (`wrapping`), or it has reached a limit and its run must stop (`stopping`). */
   | { readonly type: 'limit'; readonly entry: TaskEntry; readonly state: 'wrapping' | 'stopping' }
   /** A task has moved from the foreground to the background. */
   | { readonly type: 'detached'; readonly entry: TaskEntry }
   /** The tasks of this owner, or of all owners, were paused or resumed. */
   | { readonly type: 'paused'; readonly owner: string | undefined }
-  /** A question to this owner has become owed, possibly again. */
+  /** A question must be delivered to this owner, for the first time or again. */
   | { readonly type: 'questions.owed'; readonly owner: string }
 
 export class Journal {
-  /** The time, in ms since the epoch. */
+  /** Returns the time, in ms since the epoch. */
   readonly now: () => number
   readonly #publish: (notification: RegistryNotification) => void
   #seq = 0
 
-  /** @param publish queues a notification; calls no host code */
+  /** @param publish queues a notification; must not call host code */
   constructor(now: () => number, publish: (notification: RegistryNotification) => void) {
     this.now = now
     this.#publish = publish
@@ -46,7 +46,7 @@ export class Journal {
     this.#seq = Math.max(this.#seq, seq)
   }
 
-  /** Publishes a status change. `from` is null for a new task. The record already has the number. */
+  /** Publishes a status change. `from` is null for a new task. The number of the change is already in the record. */
   status(entry: TaskEntry, from: AsyncTaskStatus | null, at?: number): void {
     const { record } = entry
     const { id: taskId, owner, seq, status: to } = record

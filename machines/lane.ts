@@ -3,42 +3,42 @@
  *
  * L1  At most one call is in flight, even if the instance is lost and returns.
  * L2  Tasks start in the order of submission.
- * L3  After a call is abandoned, the next one starts when that call has settled or its grace period has passed.
+ * L3  After a call is abandoned, the next call starts when the abandoned call has settled or its grace period has passed.
  * L4  A call that exceeds its time limit is abandoned.
  *
- * The host starts, times and aborts the calls. It reports an abandoned call as settled when the grace period has passed, so the machine needs no
- * timer.
+ * The host starts the calls, aborts them and measures their time. When the grace period of an abandoned call has passed, the host reports the call as
+ * settled. So the machine needs no timer.
  */
 import { setup, type ActorRefFrom } from 'xstate'
 
-/** The effects of a lane, provided by the host. Called inside a transition; they must not send events to the lane. */
+/** The effects of a lane, provided by the host. They are called inside a transition and must not send events to the lane. */
 export interface LaneHost {
-  /** Whether a command may start. In a paused lane, the first command of a task may not. */
+  /** Whether a command may start. A paused lane starts no task, but continues the commands of a task that has started. */
   hasNext(): boolean
-  /** Starts the next command. The host sends `call.settled` when it has ended, and `call.timedOut` when its time limit has passed. */
+  /** Starts the next command. The host sends `call.settled` when the call has ended, and `call.timedOut` when the call has exceeded its time limit. */
   startCall(): void
   /** Aborts the call in flight. */
   abortCall(): void
-  /** Fails the command in flight because its time limit has passed. `abortCall` follows. */
+  /** Fails the command in flight, because its time limit has passed. After that the machine calls `abortCall`. */
   timeOutCall(): void
 }
 
-/** Events of a lane. */
+/** The events of a lane. */
 export type LaneEvent =
   /** A task was added, or the lane was resumed. */
   | { readonly type: 'lane.wake' }
-  /** The call in flight has settled, or was abandoned. */
+  /** The call in flight has settled, or the grace period after its abort has passed. */
   | { readonly type: 'call.settled' }
   /** The call in flight has exceeded its time limit. */
   | { readonly type: 'call.timedOut' }
   /** The task of the call in flight was cancelled, or its instance was lost. */
   | { readonly type: 'call.abort' }
 
-/** Input of `laneMachine`. */
+/** The input of `laneMachine`. */
 export interface LaneInput {
   /** The instance that runs the commands. */
   readonly instanceId: string
-  /** Performs the effects. */
+  /** The effects of the lane. */
   readonly host: LaneHost
 }
 

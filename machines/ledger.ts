@@ -1,6 +1,6 @@
 /**
- * The ledger: what is owed to each owner, and which message carries it (`owed -> leased -> delivered`, A5, A6). An entry is in at most one lease, and
- * an owner has at most one exclusive lease (R4).
+ * The ledger: what is owed to each owner, and which message carries it (`owed -> leased -> delivered`, promises A5, A6). The ledger handles the
+ * entries of tasks. An entry is in at most one lease, and an owner has at most one exclusive lease (R4).
  */
 import type { Journal } from './journal.js'
 import { OwedQuestions, type QuestionRef } from './owed-questions.js'
@@ -19,17 +19,17 @@ import { changedRecord, deliveredRecord, endedRecord } from './task-record.js'
 import { accountOf, hasEnded, type ActiveStatus } from './task-status.js'
 
 export interface LeaseRequest {
-  /** The id of the delivery. It must be new. */
+  /** The id of the delivery. No other delivery may have it. */
   readonly deliveryId: string
-  /** Takes the entries of this owner. Default: of all owners. */
+  /** Takes only entries of this owner. Default: of all owners. */
   readonly owner?: string
-  /** Takes only these entries. */
+  /** Takes only the entries of these tasks. */
   readonly taskIds?: readonly string[]
-  /** Refused while another exclusive lease of the same owner is open. */
+  /** Refuses the lease while another exclusive lease of the same owner is open. */
   readonly isExclusive?: boolean
-  /** Also claims the named tasks that are active or leased, and takes them when they become owed. */
+  /** Also claims those of the tasks that are active or leased: the lease takes them when their results become owed. */
   readonly isClaim?: boolean
-  /** Also takes these questions, if they are owed. */
+  /** Also takes those of these questions that are owed. */
   readonly questions?: readonly QuestionRef[]
 }
 
@@ -42,43 +42,43 @@ interface OwnerAccount extends Record<AccountPart, Set<TaskEntry> | undefined> {
 /** What the ledger needs from the registry. */
 export interface LedgerOptions {
   readonly journal: Journal
-  /** Whether a cancelled task owes a message. */
+  /** Whether the owner also receives a message about a cancelled task. */
   readonly notifyCancelled: boolean
   readonly find: (id: string) => TaskEntry | undefined
-  /** Called when nothing is owed for an ended entry any longer. */
+  /** Called when the result of an ended task is no longer owed. */
   readonly onCleared: (entry: TaskEntry) => void
-  /** Called when a delivered entry is owed again. */
+  /** Called when the delivered result of a task is owed again. */
   readonly onRepeated?: (entry: TaskEntry) => void
-  /** The owner that receives the questions of a task. Default: the owner of the task. */
+  /** Returns the owner that receives the questions of a task. Default: the owner of the task. */
   readonly addresseeOf?: (entry: TaskEntry) => string
-  /** The end of a task's output to keep in its record, if any. */
+  /** Returns the end of a task's output for its record, if the record must contain it. */
   readonly tailOf?: (entry: TaskEntry, settlement: Settlement) => string | undefined
-  /** Called for the messages that carry results, if these are stored. */
+  /** Notified of the messages that carry results. Only set with a store. */
   readonly deliveries?: DeliveryObserver
 }
 
 /** Observes the messages that carry results and questions. */
 export interface DeliveryObserver {
   onCarried(deliveryId: string, entry: TaskEntry, question?: OwedQuestion): void
-  /** The delivery state of an entry's questions has changed. */
+  /** The delivery state of a task's questions has changed. */
   onAsked(entry: TaskEntry): void
-  /** A message was accepted, with these entries; with all if absent. */
+  /** A message was accepted. `carried` has the entries in it; undefined for all entries of the lease. */
   onAccepted(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void
   /** A message was not accepted. */
   onReleased(deliveryId: string): void
-  /** The host has delivered the end of a task itself. */
+  /** The host itself has delivered the result of a task, without a lease. */
   onMarked(entry: TaskEntry): void
 }
 
-/** Keeps an account for each owner, and the open leases. */
+/** Keeps an account of what is owed to each owner, and the open leases. */
 export class Ledger {
-  /** The open questions of all tasks. Only the registry and this class change them. */
+  /** The open questions of all tasks. Only the registry and the ledger change them. */
   readonly questions: OwedQuestions
   readonly #options: LedgerOptions
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
   readonly #totals: Record<AccountPart, number> = { queued: 0, running: 0, owed: 0, leased: 0 }
-  /** A closed account, reused for the next owner, because accounts are often opened and closed in turn. */
+  /** An empty account for the next owner. Accounts are often opened and closed one after the other, and reuse saves memory. */
   #spare: OwnerAccount | undefined
 
   constructor(options: LedgerOptions) {
@@ -99,27 +99,27 @@ export class Ledger {
     return this.#accounts.get(owner)?.exclusive !== undefined
   }
 
-  /** Whether a result or a question is owed and not leased. */
+  /** Whether a result or a question of this owner is owed and in no message. */
   isOwing(owner: string): boolean {
     return this.countOf('owed', owner) > 0 || this.questions.owed(owner).length > 0
   }
 
-  /** Entries that are owed and not leased, in the order in which they ended. */
+  /** Returns the entries whose results are owed and in no message, in the order in which the tasks ended. */
   owed(owner?: string): TaskEntry[] {
     return this.#entries('owed', owner).sort(byEnd)
   }
 
-  /** Running tasks, in the order of registration. */
+  /** Returns the running tasks, in the order of registration. */
   running(owner?: string): TaskEntry[] {
     return this.#entries('running', owner).sort(byRegistration)
   }
 
-  /** Queued tasks, in the order of registration. */
+  /** Returns the queued tasks, in the order of registration. */
   queued(owner?: string): TaskEntry[] {
     return this.#entries('queued', owner).sort(byRegistration)
   }
 
-  /** Active tasks, in the order of registration. */
+  /** Returns the active tasks, in the order of registration. */
   active(owner?: string): TaskEntry[] {
     return [...this.#entries('queued', owner), ...this.#entries('running', owner)].sort(byRegistration)
   }
@@ -128,12 +128,12 @@ export class Ledger {
     return owner === undefined ? this.#totals[part] : (this.#accounts.get(owner)?.[part]?.size ?? 0)
   }
 
-  /** The number of tasks of the owner (of any owner) that are active, owed or leased. */
+  /** Returns how many tasks of the owner are active, owed or leased. Without an owner, counts all tasks. */
   outstanding(owner?: string): number {
     return PARTS.reduce((sum, part) => sum + this.countOf(part, owner), 0)
   }
 
-  /** The number of entries of each owner in this part of its account. */
+  /** Counts, for each owner, the entries in one part of its account, such as `owed`. */
   countsByOwner(part: AccountPart): Map<string, number> {
     const counts = new Map<string, number>()
     for (const [owner, account] of this.#accounts) {
@@ -151,7 +151,7 @@ export class Ledger {
     else this.#options.onCleared(entry)
   }
 
-  /** Notes that a task has started or waits again, as its record says. */
+  /** Moves a task that has started, or that waits for its next run, to the part of the account for the status in the new record. */
   move(entry: TaskEntry, record: ActiveTaskInfo, at: number): void {
     const from = entry.record.status as ActiveStatus
     this.#remove(entry, accountOf(from))
@@ -161,7 +161,7 @@ export class Ledger {
     this.#options.journal.status(entry, from, at)
   }
 
-  /** Ends a task: writes its record and what is owed for it. `children` are the tasks of its run that continue. */
+  /** Ends a task: replaces its record, and adds its result to what is owed. `children` are those tasks of its run that are still active. */
   end(entry: TaskEntry, settlement: Settlement, children: readonly TaskEntry[] = []): void {
     const { journal, notifyCancelled, tailOf } = this.#options
     const outputTail = tailOf?.(entry, settlement)
@@ -187,7 +187,7 @@ export class Ledger {
     this.#closeIfEmpty(entry.record.owner)
   }
 
-  /** Opens a lease. Returns undefined if there is nothing to take, or the owner's exclusive lease is open. */
+  /** Opens a lease. Returns undefined if there is nothing to take, or if an exclusive lease of the owner is open. */
   take(request: LeaseRequest): Lease | undefined {
     const { deliveryId, owner, taskIds, isExclusive = false, isClaim = false } = request
     const exclusiveOwner = isExclusive ? owner : undefined
@@ -217,7 +217,7 @@ export class Ledger {
     return lease
   }
 
-  /** Accepts a message: its entries are delivered. Entries of the lease that the message did not carry are owed again. */
+  /** Accepts a message: the results in it are delivered. If the lease has entries that the message did not carry, they are owed again. */
   acknowledge(deliveryId: string, carried?: ReadonlySet<TaskEntry>): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
@@ -230,9 +230,7 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /**
-   * Ends the lease of a message that was not accepted: its entries are owed again. If acceptance is uncertain, they are marked as possible repeats.
-   */
+  /** Ends the lease of a message that was not accepted: its results are owed again. With `isUncertain` they are marked as possible repeats. */
   release(deliveryId: string, isUncertain = false): void {
     const lease = this.#leases.get(deliveryId)
     if (lease === undefined) return
@@ -245,13 +243,13 @@ export class Ledger {
     this.#close(lease)
   }
 
-  /** Removes the claims of a lease whose message is written. The lease keeps the entries that have ended. */
+  /** Removes the claims of a lease, because its message is complete. Tasks that end later are not taken. The lease keeps the entries that it has. */
   dropClaims(deliveryId: string): void {
     const lease = this.#leases.get(deliveryId)
     if (lease !== undefined) this.#dropClaims(lease)
   }
 
-  /** Handles the late acceptance of a message whose lease was released: its content is no longer owed. */
+  /** Handles a message that was accepted after its lease was released. Its results and questions are no longer owed. */
   acceptLate(deliveryId: string, entries: readonly TaskEntry[], questions: readonly OwedQuestion[] = []): void {
     const { deliveries } = this.#options
     const outstanding = entries.filter(isOutstanding)
@@ -267,9 +265,9 @@ export class Ledger {
   }
 
   /**
-   * Owes the content of a delivered message again.
-   * @param entries candidates that may have been in it
-   * @returns whether any of its content is left
+   * Makes the content of a delivered message owed again.
+   * @param entries the entries that may have been in the message
+   * @returns false if nothing of the content can be delivered again
    */
   repeat(deliveryId: string, entries: Iterable<TaskEntry>): boolean {
     const delivered = [...entries].filter(
@@ -286,14 +284,14 @@ export class Ledger {
     return delivered.length + this.questions.repeat(deliveryId) > 0
   }
 
-  /** Marks the end of a task as delivered by the host itself. */
+  /** Marks the result of a task as delivered by the host itself. */
   markDelivered(entry: TaskEntry): void {
     if (!isTerminal(entry.record) || !isOutstanding(entry)) return
     this.#options.deliveries?.onMarked(entry)
     this.#deliver(entry, undefined)
   }
 
-  /** Transfers an owner's tasks to another owner. Without an heir nobody receives their results. */
+  /** Transfers the tasks of an owner to its heir. Without an heir, nobody receives their results. */
   releaseOwner(owner: string, heir: string | undefined): void {
     if (heir === owner) return
     this.questions.releaseOwner(owner, heir)

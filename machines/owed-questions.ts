@@ -1,6 +1,6 @@
 /**
- * The open questions of all tasks and their delivery: `owed -> leased -> delivered`, as for results (promise F6). A question stays here until it is answered
- * or withdrawn. It does not keep a record from being pruned, or delay the end of a task.
+ * The open questions of all tasks and their delivery (`owed -> leased -> delivered`, as for results; promise F6). A question stays here until it is
+ * answered or withdrawn. It does not prevent the pruning of a record, and does not delay the end of a task.
  */
 import type { OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 
@@ -12,7 +12,7 @@ export interface QuestionRef {
 
 /** What the open questions need from the ledger. */
 export interface OwedQuestionsOptions {
-  /** The owner that receives the questions of a task. */
+  /** Returns the owner that receives the questions of a task. */
   readonly addresseeOf: (entry: TaskEntry) => string
   /** Called when a question becomes owed. */
   readonly onOwed: (owner: string) => void
@@ -36,7 +36,7 @@ export class OwedQuestions {
     )
   }
 
-  /** The state to store of a task's open questions, by id. */
+  /** Returns the delivery states of a task's open questions for the store, by the ids of the questions. */
   standings(entry: TaskEntry): Readonly<Record<string, QuestionStanding>> {
     const asked = [...this.#open].filter((question) => question.entry === entry)
     const standing = ({ delivery, deliveryId, isRepeat }: OwedQuestion): QuestionStanding => ({
@@ -46,14 +46,14 @@ export class OwedQuestions {
     return Object.fromEntries(asked.map((question) => [question.id, standing(question)]))
   }
 
-  /** Determines again who receives the questions. */
+  /** Updates who receives each question. Called when all tasks of an earlier process are restored. */
   address(): void {
     for (const question of this.#open) question.owner = this.#options.addresseeOf(question.entry)
   }
 
   /**
-   * Updates the questions of a task after its record has changed or the task has ended.
-   * @param standings their state in the last process
+   * Updates the questions of a task after its record has changed.
+   * @param standings the delivery states of its questions in the last process
    */
   update(entry: TaskEntry, standings: Readonly<Record<string, QuestionStanding>> = {}): void {
     const { questions } = entry.record
@@ -71,7 +71,7 @@ export class OwedQuestions {
     }
   }
 
-  /** Adds the owed ones among these questions to a message. */
+  /** Adds those of these questions that are owed to a message. Returns them. */
   take(refs: readonly QuestionRef[], deliveryId: string, owner?: string): OwedQuestion[] {
     if (refs.length === 0) return []
     const taken = this.owed(owner).filter(({ entry, id }) =>
@@ -90,7 +90,9 @@ export class OwedQuestions {
     }
   }
 
-  /** Handles a late acceptance: another message that carries these questions is not a repeat. */
+  /**
+   * Handles a message that was accepted after its lease was released. If another message carries the same questions, they need not be delivered again.
+   */
   acceptLate(questions: Iterable<OwedQuestion>): void {
     for (const question of questions) {
       if (question.delivery === 'owed') this.#set(question, 'delivered')
@@ -99,7 +101,8 @@ export class OwedQuestions {
   }
 
   /**
-   * Owes the open ones of these questions again, after a message was not accepted. If acceptance is uncertain, they are marked as possible repeats.
+   * Makes these questions owed again if they are still open, because their message was not accepted. With `isUncertain` they are marked as possible
+   * repeats.
    */
   return(questions: Iterable<OwedQuestion>, isUncertain = false): void {
     for (const question of questions) {
@@ -110,7 +113,7 @@ export class OwedQuestions {
     }
   }
 
-  /** Owes the open questions of a delivered message again. Returns how many there are. */
+  /** Makes the open questions of a delivered message owed again. Returns their number. */
   repeat(deliveryId: string): number {
     const again = [...this.#open].filter(
       (question) => question.deliveryId === deliveryId && question.delivery === 'delivered',
@@ -129,7 +132,7 @@ export class OwedQuestions {
     this.#options.onChanged?.(question.entry)
   }
 
-  /** Transfers the questions of an owner to its heir, or to nobody. */
+  /** Transfers the questions of an owner to its heir. Without an heir, nobody receives them. */
   releaseOwner(owner: string, heir: string | undefined): void {
     for (const question of this.#open) {
       if (question.owner !== owner) continue

@@ -1,15 +1,15 @@
 /** The current pauses, of all tasks or of single owners. Only the registry's transitions change them. */
 import { runOfOwner } from './families.js'
 
-/** A pause. The tasks that it covers do not start while it lasts. Running tasks and the tasks that they launch continue. */
+/** A pause. While it lasts, tasks of the paused owners do not start. Running tasks and the tasks that they launch continue. */
 export interface TaskPause {
   /** The owner whose tasks are paused. Absent for all owners. */
   readonly owner?: string
-  /** Whether results are delivered during the pause or held until it ends. */
+  /** Whether results are delivered during the pause (`send`), or held back until it ends (`hold`). */
   readonly deliveries: 'hold' | 'send'
-  /** When it began, in ms since the epoch. */
+  /** When the pause began, in ms since the epoch. */
   readonly since: number
-  /** Who began it, as passed to `pause`. */
+  /** Who began the pause, as passed to `pause`. */
   readonly by?: string
 }
 
@@ -32,7 +32,10 @@ export class Pauses {
     this.#pauses.delete(owner)
   }
 
-  /** The pauses that cover the tasks of an owner. None for a run, because a running task may wait for the tasks that it has launched. */
+  /**
+   * Returns the pauses that concern the tasks of an owner. Returns none for a run as owner: the run continues, and may wait for the tasks that it has
+   * launched.
+   */
   of(owner: string): readonly TaskPause[] {
     if (this.#pauses.size === 0 || runOfOwner(owner) !== undefined) return []
     return [this.#pauses.get(undefined), this.#pauses.get(owner)].filter((pause) => pause !== undefined)

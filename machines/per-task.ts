@@ -1,7 +1,7 @@
 /** Values that features keep for each task. */
 import type { TaskEntry } from './task-entry.js'
 
-/** A value that a feature keeps for each task. It is removed with the entry of the task. */
+/** A value that a feature keeps for each task. It is removed when the record of the task is pruned. */
 export class PerTask<T> {
   /** Returns undefined if the task has no value. */
   get(entry: TaskEntry): T | undefined {
@@ -13,7 +13,7 @@ export class PerTask<T> {
     entry.kept.set(this, value)
   }
 
-  /** Returns the value, and creates it if the task has none. */
+  /** Returns the value of a task. Creates it if the task has none. */
   ensure(entry: TaskEntry, make: () => T): T {
     const present = this.get(entry)
     if (present !== undefined) return present
@@ -22,7 +22,7 @@ export class PerTask<T> {
     return made
   }
 
-  /** Removes the value, and returns it. */
+  /** Removes the value of a task and returns it. */
   take(entry: TaskEntry): T | undefined {
     const value = this.get(entry)
     entry.kept?.delete(this)

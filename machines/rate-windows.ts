@@ -1,20 +1,20 @@
-/** The recent starts of each subagent with a rate, in a sliding window (promise F18). */
+/** When runs of each subagent with a start rate have started recently, in a sliding window (promise F18). */
 import { DueTimes } from './due-times.js'
 import type { StartRate } from './records.js'
 
 export class RateWindows {
-  /** The start times of the runs, earliest first. */
+  /** The times at which runs have started, by subagent, the earliest first. */
   readonly #starts = new Map<string, readonly number[]>()
   readonly #ends = new DueTimes<string>()
 
-  /** The counted start times of a subagent's runs. */
+  /** Returns when runs of a subagent have started, as far as that still counts. */
   startsOf(name: string): readonly number[] {
     return this.#starts.get(name) ?? []
   }
 
   /**
    * Counts a start.
-   * @returns the names of the subagents whose windows have changed, including those that are now empty
+   * @returns the names of the subagents whose windows have changed. A window that is over is removed and counts as changed
    */
   count(name: string, { limit, perMs }: StartRate, now: number): string[] {
     const changed: string[] = []
@@ -26,7 +26,7 @@ export class RateWindows {
     return [name, ...changed]
   }
 
-  /** When the next run may start; undefined if it may start now. */
+  /** Returns when the next run may start; undefined if it may start now. */
   nextAt(name: string, { limit, perMs }: StartRate, now: number): number | undefined {
     const at = this.startsOf(name).at(-limit)
     return at === undefined || at + perMs <= now ? undefined : at + perMs

@@ -3,12 +3,12 @@ import type { AsyncTaskStatus } from './task-status.js'
 
 /**
  * The delivery of the result. `none`: there is no message to deliver (the task is active, was cancelled, or its owner was released). `owed`: the
- * message must still be delivered to the owner. `leased`: a message with the result was sent but not yet accepted. `delivered`: the message was
+ * result must still be delivered to the owner. `leased`: a message contains the result, and is not accepted yet. `delivered`: that message was
  * accepted.
  */
 export type DeliveryStatus = 'none' | 'owed' | 'leased' | 'delivered'
 
-/** The output of a run. Other fields are kept as well. */
+/** The output of a run. It may have other fields, which are kept as well. */
 export interface OutputObject {
   /** Variables that the subagent emitted, by name. */
   readonly emitted_vars?: Readonly<Record<string, unknown>>
@@ -33,21 +33,21 @@ export interface TaskProgress {
 export interface AskedQuestion {
   /** The question, in words. */
   readonly message: string
-  /** JSON Schema of the answer's content: an object whose properties are strings, numbers, booleans or enums. */
+  /** The JSON Schema of the answer's content: an object whose properties are strings, numbers, booleans or enums. */
   readonly schema: Readonly<Record<string, unknown>>
-  /** Milliseconds since the epoch. */
+  /** When the question was asked, in ms since the epoch. */
   readonly askedAt: number
 }
 
 /** An open question. */
 export interface TaskQuestion extends AskedQuestion {
-  /** Unique within the task. */
+  /** The id of the question. Unique within the task. */
   readonly id: string
 }
 
 /** The answer to a question, with the fields of MCP's elicitation result. */
 export interface TaskAnswer {
-  /** `accept`: `content` has the answer. `decline`: the question was declined. `cancel`: it was dismissed without a choice. */
+  /** `accept`: `content` has the answer. `decline`: the person or agent refuses to answer. `cancel`: the question was dismissed without a choice. */
   readonly action: 'accept' | 'decline' | 'cancel'
   /** The answer, which matches the schema of the question. */
   readonly content?: Readonly<Record<string, unknown>>
@@ -59,13 +59,13 @@ export interface CommandFields {
   readonly kind?: 'command'
   /** The program and its arguments, or the command line of a shell. */
   readonly command?: readonly string[]
-  /** Its process id, once it has started. */
+  /** The process id of the program, once it has started. */
   readonly pid?: number
-  /** Its exit code. Absent while it runs, or if a signal ended it. */
+  /** The exit code of the program. Absent while the program runs, and if a signal ended it. */
   readonly exitCode?: number
-  /** The signal that ended it. */
+  /** The signal that ended the program. */
   readonly signal?: string
-  /** How many remaining processes of its process group were ended after it. Absent if there were none. */
+  /** How many processes of its process group were left when the program ended, and were then ended too. Absent if there were none. */
   readonly endedProcesses?: number
 }
 
@@ -76,50 +76,50 @@ export type ProgramFacts = Omit<CommandFields, 'kind' | 'command'>
 export interface TaskAttempt {
   /** The number of the run, from 1. */
   readonly number: number
-  /** When it started, in ms since the epoch. */
+  /** When the run started, in ms since the epoch. */
   readonly startedAt: number
-  /** When it ended, in ms since the epoch. Absent if its process died. */
+  /** When the run ended, in ms since the epoch. Absent if its process died. */
   readonly endedAt?: number
   /** Why the task was retried, in at most 500 characters. */
   readonly error: string
 }
 
-/** What the runs of a task have used. */
+/** What the runs of a task have used in total. */
 export interface SpentTotals {
-  /** Model tokens. */
+  /** The number of model tokens. */
   readonly tokens?: number
-  /** In the currency of the host. */
+  /** The cost, in the currency of the host. */
   readonly cost?: number
-  /** Turns, calls, or another unit of the host. */
+  /** The number of turns, calls, or other units of the host. */
   readonly steps?: number
-  /** The time of all runs, counted if it is limited. */
+  /** The duration of all runs, in seconds. Only measured if the budget limits it. */
   readonly seconds?: number
 }
 
 /** The maximum that the runs of a task may use in total. */
 export interface TaskBudget extends SpentTotals {
-  /** How long a run may take to conclude after exceeding the budget, in ms. Default 30000. */
+  /** How long a run may take to conclude after a budget is exceeded, in ms. Default 30000. */
   readonly wrapUpMs?: number
 }
 
-/** A conversation of a program or agent, with which a task can be continued. */
+/** A conversation of a program or agent. Another task can continue it. */
 export interface TaskSession {
-  /** The id given by the program or agent. */
+  /** The id of the session, given by the program or agent. */
   readonly id: string
   /** The working directory of the session. */
   readonly cwd?: string | undefined
 }
 
 interface TaskFields extends CommandFields {
-  /** Unique among the kept records. */
+  /** The id of the task. Unique among the kept records. */
   readonly id: string
-  /** The name of the subagent that runs it. */
+  /** The name of the subagent that runs the task. */
   readonly subagentName: string
-  /** What to achieve. */
+  /** What the task must achieve. */
   readonly goalPrompt: string
-  /** The owner, who receives the result. */
+  /** The owner, to whom the result is delivered. */
   readonly owner: string
-  /** When it was registered, in ms since the epoch. */
+  /** When the task was registered, in ms since the epoch. */
   readonly launchedAt: number
   /** The sequence number of the last status change. Later changes have greater numbers. */
   readonly seq: number
@@ -127,80 +127,80 @@ interface TaskFields extends CommandFields {
   readonly delivery: DeliveryStatus
   /** When the message with the result was accepted, in ms since the epoch. */
   readonly notifiedAt?: number
-  /** The result may have been delivered before, by a process that died before the delivery was confirmed. */
+  /** Whether the result may have been delivered before, or is delivered again at the host's request (`redeliver`). */
   readonly isRepeat?: boolean
-  /** When its run started, in ms since the epoch. Absent if it started at launch. */
+  /** When the current or last run started, in ms since the epoch. Absent if the first run started at launch. */
   readonly startedAt?: number
-  /** The deadline, in ms after the start of the run. */
+  /** The time limit of a run, in ms after its start. */
   readonly timeoutMs?: number
-  /** The number of the run, from the second run on. */
+  /** The number of the current or last run. Absent for the first run. */
   readonly attempt?: number
-  /** The tasks that it had to wait for. Absent if there were none. */
+  /** The ids of the tasks for which it had to wait before its start. Absent if there were none. */
   readonly after?: readonly string[]
-  /** The tasks of `after` that have not ended yet. Only while it waits for them. */
+  /** The ids of those tasks of `after` that have not ended yet. Set only while the task waits for them. */
   readonly waitsFor?: readonly string[]
-  /** Its concurrency key. Tasks with the same key run one at a time, unless `limits` allows more. */
+  /** The concurrency key of the task. Tasks with the same key run one at a time, unless `limits` allows more. */
   readonly concurrencyKey?: string
-  /** The ended task that it continues. */
+  /** The id of the ended task that this task continues. */
   readonly continues?: string
-  /** The session of its run. Initially the session of the task that it continues. */
+  /** The session of the run. At first it is the session of the task that this task continues. */
   readonly session?: TaskSession
-  /** How many messages to its run were accepted. Absent if there were none. */
+  /** How many messages to the run were accepted (`sendToTask`). Absent if there were none. */
   readonly messagesSent?: number
-  /** Whether a caller waits for it in the foreground. Absent in the background and after it has ended. */
+  /** Whether a caller waits for the task in the foreground. Absent in the background and after the task has ended. */
   readonly isForeground?: true
-  /** Whether it is a text rather than the result of a run, such as a scheduled message. The text is `final_message` of its output. */
+  /** Whether the task is a note: a text such as a scheduled message, rather than the result of a run. The text is `final_message` of its output. */
   readonly isNote?: true
-  /** The task whose run launched it. That task may have ended. */
+  /** The id of the task whose run launched this task. That task may have ended. */
   readonly parentId?: string
-  /** How many tasks are above it: 1 for a task launched by the run of another one. Absent if there are none. */
+  /** How deep the task is nested: 1 if the run of another task launched it, 2 if that task was launched in the same way. Absent for other tasks. */
   readonly depth?: number
-  /** Its earlier runs, at most ten. */
+  /** The earlier runs of the task, at most the last ten. */
   readonly attempts?: readonly TaskAttempt[]
-  /** What its runs may use in all. */
+  /** The maximum that the runs may use in total. */
   readonly budget?: TaskBudget
-  /** What its runs have used. */
+  /** What the runs have used in total. */
   readonly spent?: SpentTotals
-  /** The last progress that its run reported. */
+  /** The last progress that the run reported. */
   readonly progress?: TaskProgress
   /**
-   * The end of its output, at most 1000 characters. Set for a task that was cancelled or overdue, and for a command whose result does not end with
-   * it.
+   * The end of the output, in at most 1000 characters. Set for a task that was cancelled or overdue, and for a command. Absent if the result ends with
+   * the same text.
    */
   readonly outputTail?: string
-  /** The controller that it was registered with. Aborting it cancels the task. */
+  /** The controller of the task. Aborting it cancels the task. */
   readonly abortController?: AbortController
 }
 
-/** A task that waits and has no current run. */
+/** A task that waits for a slot, for other tasks or for its next run. */
 export interface QueuedTaskInfo extends TaskFields {
   /** Queued: it holds no slot. */
   readonly status: 'queued'
   /** The questions that the last run of a durable task has left open. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
-  /** Set only when the task has ended. */
+  /** Never set: the task has not ended. */
   readonly completedAt?: never
-  /** Set only when the task has ended. */
+  /** Never set: the task has not ended. */
   readonly output?: never
-  /** Set only when the task has ended. */
+  /** Never set: the task has not failed. */
   readonly error?: never
-  /** Set only when the task was cancelled. */
+  /** Never set: the task was not cancelled. */
   readonly cancelReason?: never
 }
 
 /** A running task. */
 export interface RunningTaskInfo extends TaskFields {
-  /** Running: it has not ended. */
+  /** Running: its run is under way. */
   readonly status: 'running'
-  /** The open questions of its run. Absent if there are none. */
+  /** The open questions of the run. Absent if there are none. */
   readonly questions?: readonly TaskQuestion[]
-  /** Set only when the task has ended. */
+  /** Never set: the task has not ended. */
   readonly completedAt?: never
-  /** Set only when the task has ended. */
+  /** Never set: the task has not ended. */
   readonly output?: never
-  /** Set only when the task has ended. */
+  /** Never set: the task has not failed. */
   readonly error?: never
-  /** Set only when the task was cancelled. */
+  /** Never set: the task was not cancelled. */
   readonly cancelReason?: never
 }
 
@@ -208,17 +208,17 @@ export interface RunningTaskInfo extends TaskFields {
 export interface CompletedTaskInfo extends TaskFields {
   /** Completed: it ended with an output. */
   readonly status: 'completed'
-  /** Never set on an ended task. */
+  /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
-  /** When it ended, in ms since the epoch. */
+  /** When the task ended, in ms since the epoch. */
   readonly completedAt: number
   /** The output of its run. */
   readonly output: OutputObject
-  /** The ids of its child tasks that were still active when it ended. They passed to its owner. */
+  /** The ids of child tasks that were still active when the task ended. They now belong to its owner. */
   readonly runningChildren?: readonly string[]
-  /** None: it succeeded. */
+  /** Never set: the task did not fail. */
   readonly error?: never
-  /** None: it was not cancelled. */
+  /** Never set: the task was not cancelled. */
   readonly cancelReason?: never
 }
 
@@ -226,11 +226,11 @@ export interface CompletedTaskInfo extends TaskFields {
 export interface FailedTaskInfo extends TaskFields {
   /** Failed: it ended with an error. */
   readonly status: 'failed'
-  /** Never set on an ended task. */
+  /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
-  /** When it ended, in ms since the epoch. */
+  /** When the task ended, in ms since the epoch. */
   readonly completedAt: number
-  /** None: it failed. */
+  /** Never set: a failed task has no output. See `lateOutput`. */
   readonly output?: never
   /** The error, in words. */
   readonly error: string
@@ -238,13 +238,13 @@ export interface FailedTaskInfo extends TaskFields {
   readonly errorName?: string
   /** The code of the error that the run threw, such as `ENOENT`, if any. */
   readonly errorCode?: string
-  /** The value that the run threw, with its stack and cause. Not enumerable, so copies, JSON and restored records do not have it. */
+  /** The value that the run threw, with its stack and cause. Not enumerable, so copies, JSON and restored records lack it. */
   readonly cause?: unknown
-  /** The ids of its child tasks that were still active when it ended. They passed to its owner. */
+  /** The ids of child tasks that were still active when the task ended. They now belong to its owner. */
   readonly runningChildren?: readonly string[]
-  /** What its run returned after the deadline, within the grace period, if anything. */
+  /** What the run returned too late: after its deadline, but within the grace period. */
   readonly lateOutput?: OutputObject
-  /** None: it was not cancelled. */
+  /** Never set: the task was not cancelled. */
   readonly cancelReason?: never
 }
 
@@ -252,13 +252,13 @@ export interface FailedTaskInfo extends TaskFields {
 export interface CancelledTaskInfo extends TaskFields {
   /** Cancelled: it ended without an output or an error. */
   readonly status: 'cancelled'
-  /** Never set on an ended task. */
+  /** Never set: the questions of an ended task are withdrawn. */
   readonly questions?: never
   /** When it was cancelled, in ms since the epoch. */
   readonly completedAt: number
-  /** None: it was cancelled. */
+  /** Never set: a cancelled task has no output. */
   readonly output?: never
-  /** None: it was cancelled. */
+  /** Never set: a cancelled task has no error. */
   readonly error?: never
   /** The reason of the cancellation, if one was given. At most 1000 characters. */
   readonly cancelReason?: string
@@ -270,7 +270,7 @@ export type SettledTaskInfo = CompletedTaskInfo | FailedTaskInfo | CancelledTask
 /** A task that has not ended. */
 export type ActiveTaskInfo = QueuedTaskInfo | RunningTaskInfo
 
-/** A frozen snapshot of one task, discriminated by `status`. Only `abortController` and `cause` are the original objects. */
+/** A frozen snapshot of one task. `status` distinguishes the variants. Only `abortController` and `cause` are the original objects and not copies. */
 export type AsyncTaskInfo = ActiveTaskInfo | SettledTaskInfo
 
 /** The error of a failed task. */
@@ -282,7 +282,7 @@ export type Settlement =
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
   | { readonly status: 'cancelled'; readonly cancelReason?: string }
 
-/** The pool that a limit applies to: tasks of the host, tasks launched by runs, or commands. */
+/** The pool of slots that a task uses: that of the host's tasks, of tasks launched by runs, or of commands. */
 export type SlotPool = 'task' | 'child' | 'command'
 
 /** How often the runs of a subagent may start: at most `limit` times in any `perMs` milliseconds. */
@@ -293,92 +293,95 @@ export interface StartRate {
   readonly perMs: number
 }
 
-/** A named slot, of a concurrency key or of a subagent. */
+/** A slot other than that of the pool: one of a concurrency key or of a subagent. */
 export interface NamedSlot {
-  /** Whether it belongs to a `concurrencyKey` or to a subagent with `maxConcurrent`. */
+  /** Whether the slot belongs to a `concurrencyKey`, or to a subagent with `maxConcurrent`. */
   readonly kind: 'key' | 'subagent'
-  /** The key, or the name of the subagent. */
+  /** The concurrency key, or the name of the subagent. */
   readonly name: string
-  /** How many tasks may hold it at once. */
+  /** How many tasks may hold such a slot at once. */
   readonly max: number
 }
 
 /** What a task needs in addition to a slot of its pool. */
 export interface TaskNeeds {
-  /** The named slots. A task takes all of them at once. */
+  /** The slots of the key and subagent of the task. The task takes all of them at once. */
   readonly slots: readonly NamedSlot[]
-  /** The name of its subagent, and how often its runs may start. */
+  /** How often runs of the subagent may start, with the name of the subagent. */
   readonly rate?: StartRate & { readonly name: string }
 }
 
-/** How a task waits for a slot. */
+/** The conditions under which a task waits for a slot. */
 export interface QueueTicket {
-  /** Higher priorities go first. */
+  /** The priority. Tasks with a higher priority start first. */
   readonly priority: number
-  /** The bytes that are held for it. */
+  /** The size of the goal and params that are held for the task, in bytes. */
   readonly bytes: number
-  /** When its priority began to rise, in ms on the clock of deadlines. Default 0. */
+  /** When the priority began to rise, in ms on the monotonic clock of deadlines. Default 0. */
   readonly since?: number
-  /** What it needs in addition to a slot of its pool. */
+  /** What the task needs in addition to a slot of its pool. */
   readonly needs?: TaskNeeds
 }
 
-/** The data of a task to register. */
+/** What the registry needs to register a task. */
 export interface TaskAdmission {
-  /** Must not be the id of a kept task. */
+  /** The id of the task. No kept task may have the same id. */
   readonly id: string
-  /** The name of the subagent that runs it. */
+  /** The name of the subagent that runs the task. */
   readonly subagentName: string
   /** The goal of the task. */
   readonly goalPrompt: string
-  /** The owner, to whom the end is delivered. */
+  /** The owner, to whom the result is delivered. */
   readonly owner: string
-  /** Aborting it cancels the task. */
+  /** The controller of the task. Aborting it cancels the task. */
   readonly abortController?: AbortController | undefined
-  /** The deadline, in ms after the start of the run. */
+  /** The time limit of a run, in ms after its start. */
   readonly timeoutMs?: number | undefined
   /** How long the run may take to stop after the deadline, in ms. */
   readonly graceMs: number
-  /** Whether the caller waits for the task in the foreground. It then takes no slot, unless it is a command. */
+  /** Whether the caller waits for the task in the foreground. The task then takes no slot of its pool, unless it is a command. */
   readonly isForeground?: boolean | undefined
-  /** Whether it is a note, which takes no slot. */
+  /** Whether the task is a note, which takes no slot. */
   readonly isNote?: true | undefined
-  /** Whether its runs save their progress. Time in which they only wait does not count. */
+  /** Whether the runs save their progress. Time in which a durable run only waits does not count. */
   readonly isDurable?: boolean | undefined
-  /** The pool of its slot. Default: `task`. */
+  /** The pool whose slot the task needs. Default: `task`. */
   readonly pool?: SlotPool | undefined
-  /** The task whose run launches it. */
+  /** The id of the task whose run launches this task. */
   readonly parentId?: string | undefined
-  /** How many tasks are above it. */
+  /** How deep the task is nested below other tasks. */
   readonly depth?: number | undefined
-  /** How it waits if there is no slot. Default: it is refused. */
+  /** How the task waits if there is no slot. Without a ticket it is refused. */
   readonly ticket?: QueueTicket | undefined
-  /** The tasks that must end before it starts. */
+  /** The ids of the tasks that must end before this task starts. */
   readonly after?: readonly string[] | undefined
-  /** The tasks of `after` that have not ended. While this list is set, even if it is empty, the task is held in the queue and needs a ticket. */
+  /**
+   * The ids of those tasks of `after` that have not ended. While this list is set, even if it is empty, the task is held in the queue. The task then
+   * needs a ticket.
+   */
   readonly waitsFor?: readonly string[] | undefined
-  /** Its concurrency key. The `needs` of its ticket give the meaning. */
+  /** The concurrency key of the task. Its limit is in the `needs` of the ticket. */
   readonly concurrencyKey?: string | undefined
-  /** What its runs may use. */
+  /** The maximum that the runs may use in total. */
   readonly budget?: TaskBudget | undefined
-  /** The task that it continues. */
+  /** The task that this task continues. */
   readonly previous?: { readonly id: string; readonly session?: TaskSession } | undefined
-  /** Set for a command. Default: a subagent. */
+  /** Set for a command. Absent for the run of a subagent. */
   readonly kind?: CommandFields['kind'] | undefined
   /** The program and its arguments. */
   readonly command?: CommandFields['command'] | undefined
-  /** What a store keeps of its run. Absent if the caller runs it. */
+  /** What a store keeps about the run. Absent if the caller runs the task itself. */
   readonly run?: Readonly<Record<string, unknown>> | undefined
 }
 
 interface TransitionFields {
-  /** The sequence number of the change, strictly increasing. */
+  /** The sequence number of the change. A later change has a greater number. */
   readonly seq: number
-  /** The task that changed. */
+  /** The id of the task. */
   readonly taskId: string
-  /** The task's owner after the change. */
+  /** The owner of the task after the change. */
   readonly owner: string
-  /** When it changed, in ms since the epoch. */
+  /** The time of the change, in ms since the epoch. */
   readonly at: number
   /** The record immediately after this change. */
   readonly record: AsyncTaskInfo
@@ -386,45 +389,45 @@ interface TransitionFields {
 
 /** A task was registered (`from` is null), has started, waits for its next run, or has ended. */
 export interface StatusTransition extends TransitionFields {
-  /** Discriminates the union of transitions. */
+  /** The type of the change. */
   readonly kind: 'status'
-  /** The status before; null for a registration. */
+  /** The status before the change; null for a registration. */
   readonly from: AsyncTaskStatus | null
-  /** The status after. */
+  /** The status after the change. */
   readonly to: AsyncTaskStatus
 }
 
-/** The delivery state of a result changed. */
+/** The delivery state of a result has changed. */
 export interface DeliveryTransition extends TransitionFields {
-  /** Discriminates the union of transitions. */
+  /** The type of the change. */
   readonly kind: 'delivery'
-  /** The state before. */
+  /** The state before the change. */
   readonly from: DeliveryStatus
-  /** The state after. */
+  /** The state after the change. */
   readonly to: DeliveryStatus
-  /** The lease that took, acknowledged or released the result, if any. */
+  /** The id of the message that took, acknowledged or released the result, if any. */
   readonly deliveryId?: string
 }
 
 /** A task was transferred to another owner. */
 export interface OwnerTransition extends TransitionFields {
-  /** Discriminates the union of transitions. */
+  /** The type of the change. */
   readonly kind: 'owner'
-  /** The owner before. */
+  /** The owner before the change. */
   readonly from: string
-  /** The owner after. */
+  /** The owner after the change. */
   readonly to: string
 }
 
 /** A record was removed from the history. */
 export interface HistoryTransition extends TransitionFields {
-  /** Discriminates the union of transitions. */
+  /** The type of the change. */
   readonly kind: 'history'
-  /** The record was in the history. */
+  /** Before the change, the record was in the history. */
   readonly from: 'retained'
-  /** The record was removed. */
+  /** After the change, the record is no longer in the history. */
   readonly to: 'pruned'
 }
 
-/** One change of one task. The records of all changes are sufficient to rebuild the registry. */
+/** One change of one task. The registry can be rebuilt from the records of all changes. */
 export type TaskTransition = StatusTransition | DeliveryTransition | OwnerTransition | HistoryTransition

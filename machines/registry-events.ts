@@ -1,4 +1,4 @@
-/** The events of the registry, their answers, and the effects that follow its transitions. */
+/** The events of the registry, the answers to them, and the effects that follow its transitions. */
 import type { LeaseRequest } from './ledger.js'
 import type { FamilyRefusal } from './families.js'
 import type { TaskPause } from './pauses.js'
@@ -16,17 +16,17 @@ import type { Spending } from './spending.js'
 import type { Lease, OwedQuestion, QuestionStanding, TaskEntry } from './task-entry.js'
 import type { NotedFields } from './task-record.js'
 
-/** Why a task was not admitted. */
+/** Why the registration of a task was refused. */
 export type AdmissionRefusal =
   'id-in-use' | 'no-reservation' | 'no-room' | 'no-foreground-room' | 'queue-full' | 'paused' | FamilyRefusal
 
 /** The answer to `task.register`. */
 export type Admission = { readonly entry: TaskEntry } | { readonly refusal: AdmissionRefusal }
 
-/** The outcome of a move to the background. `background`: the task was already there. */
+/** The outcome of a move to the background. `background`: the task was in the background before. */
 export type Detachment = 'detached' | 'no-room' | 'background' | 'ended'
 
-/** Events with an answer, by type. */
+/** The answer to each event that has one, by the type of the event. */
 export interface RegistryAnswers {
   readonly 'task.register': Admission
   readonly 'task.resume': TaskEntry
@@ -37,15 +37,15 @@ export interface RegistryAnswers {
   readonly 'delivery.repeat': boolean
 }
 
-/** The events of the registry. Each one is a single transition of the ledger. */
+/** The events of the registry. The registry handles each of them in one transition. */
 export type RegistryEvent =
   | {
       readonly type: 'task.register'
       readonly admission: TaskAdmission
-      /** Whether it counts toward the maximum. Its slot is held until `slot.release`. */
+      /** Whether the manager starts the run. The task then needs a slot and holds it until `slot.release`, even if the task ends before its run. */
       readonly isLaunched: boolean
       readonly reservationId?: string | undefined
-      /** The task whose run launches it. */
+      /** The task whose run launches the new task. */
       readonly parent?: TaskEntry | undefined
     }
   | {
@@ -53,31 +53,31 @@ export type RegistryEvent =
       readonly type: 'task.resume'
       readonly record: ActiveTaskInfo
       readonly graceMs: number
-      /** How long its run has lasted in earlier processes, in ms. */
+      /** How long the run has lasted in earlier processes, in ms. */
       readonly ranMs: number
       /** The time left until its deadline, in ms. */
       readonly remainingMs: number | undefined
-      /** How long a queued task must wait before it may start, in ms. */
+      /** How long a queued task must wait before it may start, for example the rest of a back-off; in ms. */
       readonly delayMs: number
-      /** How long it has waited for a slot since then, in ms. */
+      /** How long a queued task has already waited for a slot, in ms. */
       readonly waitedMs: number
       readonly pool: SlotPool
-      /** How it waits. Needed for a queued task. */
+      /** How the task waits for a slot. Needed for a queued task. */
       readonly ticket: QueueTicket
-      /** Whether other tasks must end first. It is held in the queue until `task.waits`. */
+      /** Whether other tasks must end first. If so, the task is held in the queue until `task.waits`. */
       readonly isHeld: boolean
-      /** Whether its last run only waited. It is held in the queue until `run.works`. */
+      /** Whether the last run only waited. If so, the task is held in the queue until `run.works`. */
       readonly isWaiting?: boolean
       readonly durable?: DurableBefore | undefined
-      /** Its position among all tasks; undefined to use that of its record. */
+      /** The position of the task in the order of all tasks. Default: the sequence number of its record. */
       readonly place: number | undefined
-      /** Called inside the transition, before the task can start. Calls no host code. */
+      /** Called inside the transition, before the task can start. Must not call host code. */
       readonly prepare: (entry: TaskEntry) => void
     }
   | {
       readonly type: 'task.restore'
       readonly record: AsyncTaskInfo
-      /** The message that delivered the result. */
+      /** The id of the message that delivered the result. */
       readonly deliveryId?: string
     }
   | {
@@ -85,31 +85,31 @@ export type RegistryEvent =
       readonly type: 'task.requeue'
       readonly entry: TaskEntry
       readonly ticket: QueueTicket
-      /** How long it must wait before it may start, in ms. */
+      /** How long the task must wait before it may start, in ms. */
       readonly delayMs: number
       readonly graceMs: number
       /** The error of the run that failed. */
       readonly error: string
-      /** Replaces a controller that has aborted. */
+      /** The new controller of the task, because the old one has aborted. Undefined to keep the old one. */
       readonly abortController: AbortController | undefined
     }
   | {
-      /** The run of a durable task only waits from now on. This time does not count. */
+      /** From now on, the run of a durable task only waits. This time does not count. */
       readonly type: 'run.waits'
       readonly entry: TaskEntry
-      /** If set, it gives back its slot during the wait, and later waits for another one with this ticket. */
+      /** If set, the run gives back its slot while it waits. After that it waits for another slot with this ticket. */
       readonly ticket: QueueTicket | undefined
     }
-  /** The wait of a durable task's run is over. The run continues when it has its slot again (`resumed`). */
+  /** The wait of a durable task's run is over. The run continues as soon as it has its slot again (`resumed`). */
   | { readonly type: 'run.works'; readonly entry: TaskEntry }
   | {
       /** Moves a foreground task to the background. */
       readonly type: 'task.detach'
       readonly entry: TaskEntry
-      /** Whether it may take a slot above the maximum, because its caller no longer waits for it. */
+      /** Whether the task may take a slot above the maximum. Used when its caller no longer waits for it, because the task must go on. */
       readonly mayExceed: boolean
     }
-  /** Fails a task that has not started, because its launch could not be stored. No result is owed. */
+  /** Fails a task that has not started, because its launch could not be stored. Its result is not owed. */
   | { readonly type: 'task.withdraw'; readonly entry: TaskEntry; readonly error: string; readonly errorCode: string }
   | WaitEvent
   | { readonly type: 'task.delivered'; readonly taskIds: readonly string[] }
@@ -134,21 +134,21 @@ export type RegistryEvent =
   | {
       readonly type: 'lease.acknowledge'
       readonly deliveryId: string
-      /** The entries that the message carried. Absent for all entries of the lease. */
+      /** The entries that the message contains. Absent if it contains all entries of the lease. */
       readonly carried?: ReadonlySet<TaskEntry>
-      /** Entries accepted after their lease ended, or while another message carries them. */
+      /** Entries that were accepted late: their lease has ended, or another message carries them by now. */
       readonly late?: readonly TaskEntry[]
-      /** The questions of such a message. */
+      /** The questions that were accepted late in the same message. */
       readonly lateQuestions?: readonly OwedQuestion[]
     }
   | {
       readonly type: 'lease.release'
       readonly deliveryId: string
-      /** Whether it is unknown if the message arrived, because its process died. Its entries are marked as possible repeats. */
+      /** Whether it is unknown if the message arrived, because the process that sent it died. Its entries are marked as possible repeats. */
       readonly isUncertain?: boolean
     }
   | { readonly type: 'lease.restore'; readonly request: Pick<LeaseRequest, 'deliveryId' | 'taskIds' | 'questions'> }
-  /** All tasks of an earlier process are restored, so the receivers of their questions are determined now. */
+  /** All tasks of an earlier process are restored, so it is now known who receives their questions. */
   | { readonly type: 'questions.address' }
   | { readonly type: 'delivery.repeat'; readonly deliveryId: string }
   | { readonly type: 'claims.drop'; readonly deliveryId: string }
@@ -160,24 +160,24 @@ export type RegistryEvent =
   | { readonly type: 'retries.due' }
   | { readonly type: 'registry.dispose' }
 
-/** What earlier processes have left of a durable task. */
+/** What earlier processes have recorded about a durable task. */
 export interface DurableBefore {
-  /** How long its runs have worked, in ms; undefined if no run has begun. */
+  /** How long the runs have worked, in ms; undefined if no run has begun. */
   readonly activeMs: number | undefined
-  /** How many questions they have asked. */
+  /** How many questions the runs have asked. */
   readonly asked: number
-  /** The stored state of the open questions, by id. */
+  /** The delivery states of the open questions, by their ids. */
   readonly standings: Readonly<Record<string, QuestionStanding>>
 }
 
 /** Changes of a task that is held in the queue. */
 export type WaitEvent =
-  /** The task waits for these tasks from now on. With none, only a slot is missing. */
+  /** The task waits for the tasks with these ids. If there are none, it needs only a slot. */
   | { readonly type: 'task.waits'; readonly entry: TaskEntry; readonly ids: readonly string[] }
-  /** The tasks that it waits for will not succeed. It fails, unless it has ended by the end of this change. */
+  /** A task that this task waits for has not completed. This task fails for that reason, unless it has ended by the end of this change. */
   | { readonly type: 'task.unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }
 
-/** The reports of a task's actor about itself (`AsyncTaskHost`). */
+/** What the actor of a task reports about the task (`AsyncTaskHost`). */
 export type TaskReport =
   | { readonly type: 'task.questions'; readonly taskId: string; readonly questions: readonly TaskQuestion[] }
   | { readonly type: 'task.wrapping'; readonly taskId: string; readonly excess: string }
@@ -185,17 +185,17 @@ export type TaskReport =
 
 export type RegistryQuestion = Extract<RegistryEvent, { type: keyof RegistryAnswers }>
 
-/** An effect that follows a transition and may run host code. Effects run one after another, in order. */
+/** An effect of a transition. It may run host code. Effects run after the transition, one after another. */
 export type RegistryEffect =
-  /** The task was cancelled: abort its run. */
+  /** The task was cancelled. Its run must be aborted. */
   | { readonly type: 'cancelled'; readonly entry: TaskEntry; readonly reason: string | undefined }
-  /** The task has reached a limit: abort its run. `excess` names the exceeded budget. */
+  /** The task has reached a limit. Its run must be aborted. `excess` is the exceeded budget in words; undefined if the deadline has passed. */
   | { readonly type: 'stopping'; readonly entry: TaskEntry; readonly excess: string | undefined }
-  /** The task has exceeded a budget: ask its run to conclude. */
+  /** The task has exceeded a budget. Its run must be asked to conclude. */
   | { readonly type: 'wrapping'; readonly entry: TaskEntry; readonly excess: string }
-  /** A waiting task has a slot: start its run. */
+  /** A queued task has received a slot. Its run must start. */
   | { readonly type: 'started'; readonly entry: TaskEntry }
-  /** The wait of a run is over: continue it. */
+  /** The wait of a run is over. The run must continue. */
   | { readonly type: 'resumed'; readonly entry: TaskEntry }
-  /** The tasks that the task waits for will not succeed: fail it. */
+  /** A task that this task waits for has not completed. This task must fail. */
   | { readonly type: 'unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }

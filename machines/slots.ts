@@ -7,18 +7,18 @@ import { TaskQueue, type QueueLimits } from './task-queue.js'
 const NO_LIMITS: QueueLimits = { max: Infinity, maxBytes: Infinity, maxWaitMs: undefined, agingMs: -1 }
 
 /**
- * The slots of each pool. Children have a pool for each depth. A task then waits only for tasks below it, so the slots of a pool never all wait for
- * each other.
+ * The slots of each pool. Tasks launched by runs have a separate pool for each depth. A run that waits for its children thus never holds a slot that
+ * these children need.
  */
 export class SlotPools {
   readonly task: Slots
   readonly command: Slots
-  /** The slots of foreground tasks, except those that runs have launched. */
+  /** The slots of foreground tasks. Tasks that runs have launched do not count. */
   readonly foreground: Slots
   readonly #children: Slots[] = []
   readonly #newSlots: (pool: SlotPool | 'foreground') => Slots
 
-  /** @param newSlots creates the slots of a pool, and for children those of each depth */
+  /** @param newSlots creates the slots of a pool. For tasks launched by runs it is called once for each depth */
   constructor(newSlots: (pool: SlotPool | 'foreground') => Slots) {
     this.#newSlots = newSlots
     this.task = newSlots('task')
@@ -32,12 +32,12 @@ export class SlotPools {
     return this.#children[depth - 1] ?? this.task
   }
 
-  /** The slots that limit a background task. */
+  /** Returns the slots of the pool that a task needs in the background. */
   ofTask(record: AsyncTaskInfo): Slots {
     return this.of(poolOf(record), record.depth)
   }
 
-  /** The slots for which launches may wait, including those of children by depth. */
+  /** Returns the slots of all pools for which background tasks wait. */
   all(): Slots[] {
     return [this.task, ...this.#children, this.command]
   }
@@ -46,27 +46,27 @@ export class SlotPools {
 export const poolOf = ({ kind, parentId }: AsyncTaskInfo): SlotPool =>
   kind ?? (parentId === undefined ? 'task' : 'child')
 
-/** Counts running tasks against a maximum. */
+/** Counts the slots in use against a maximum. */
 export class Slots {
   /** How many tasks may run at once; -1 for no limit. */
   max: number
   readonly #now: () => number
-  /** Slots held until their task ends. */
+  /** The tasks that the caller runs itself. Each holds a slot until it ends. */
   readonly #untilEnd = new Set<TaskEntry>()
-  /** Slots of launched runs, which may outlive their tasks. */
+  /** The tasks whose runs the manager has started. Each holds a slot until its run has stopped, even if the task ends before that. */
   readonly #untilRelease = new Set<TaskEntry>()
   readonly #reservations = new DueTimes<string>()
   /** The tasks that wait for a slot. */
   readonly queue: TaskQueue
 
-  /** @param now the time for the expiry of reservations, in ms */
+  /** @param now returns the time with which reservations expire, in ms */
   constructor(max: number, now: () => number, limits: QueueLimits = NO_LIMITS) {
     this.max = max
     this.#now = now
     this.queue = new TaskQueue(limits)
   }
 
-  /** When a reserved slot may become free; undefined if no task waits for it. */
+  /** When the next reservation expires; undefined if there is none, or if no task waits for its slot. */
   get nextExpiry(): number | undefined {
     if (this.queue.size === 0) return undefined
     this.#dropExpired()
@@ -113,12 +113,12 @@ export class Slots {
     return this.#reservations.delete(id)
   }
 
-  /** @param isLaunched whether the slot is held until `release` rather than until the task ends */
+  /** @param isLaunched whether the manager starts the run, so that the slot is held until `release`; otherwise until `end` */
   take(entry: TaskEntry, isLaunched: boolean): void {
     ;(isLaunched ? this.#untilRelease : this.#untilEnd).add(entry)
   }
 
-  /** Frees the slot of a task that has ended. */
+  /** Frees the slot of a task that the caller ran, because the task has ended. */
   end(entry: TaskEntry): void {
     this.#untilEnd.delete(entry)
   }

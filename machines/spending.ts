@@ -1,12 +1,12 @@
-/** The usage of runs, and the budgets that it exceeds (promise F10). */
+/** The usage (tokens, cost and so on) of runs, and the budgets that it exceeds (promise F10). */
 import type { SpentTotals, TaskBudget } from './records.js'
 
-/** An amount to add. */
+/** An amount that is added to the usage. */
 export type Spending = { readonly [Kind in keyof SpentTotals]?: SpentTotals[Kind] | undefined }
 
 const KINDS = ['tokens', 'cost', 'steps', 'seconds'] as const
 
-/** Adds without reaching Infinity. */
+/** Adds two numbers. The sum is at most `Number.MAX_VALUE`, because JSON cannot represent Infinity. */
 const plus = (a: number | undefined, b: number): number => Math.min((a ?? 0) + b, Number.MAX_VALUE)
 
 export function addSpent(spent: SpentTotals | undefined, amount: Spending): SpentTotals {
@@ -18,21 +18,21 @@ export function addSpent(spent: SpentTotals | undefined, amount: Spending): Spen
   return Object.freeze(sum)
 }
 
-/** Returns the exceeded budget and the usage; undefined if no budget is exceeded. */
+/** Describes the exceeded budget and the usage. Returns undefined if no budget is exceeded. */
 export function overspent(budget: TaskBudget | undefined, spent: SpentTotals | undefined): string | undefined {
   if (budget === undefined || spent === undefined) return undefined
   const kind = KINDS.find((each) => (spent[each] ?? 0) > (budget[each] ?? Infinity))
   return kind && budgetMessage(kind, budget[kind] ?? 0, spent)
 }
 
-/** The error of a task that exceeded a budget. */
+/** Returns the error of a task that has exceeded a budget. */
 export function budgetMessage(kind: keyof SpentTotals, limit: number, spent: SpentTotals | undefined): string {
   const unit = kind === 'cost' ? `a cost of ${limit}` : `${limit} ${kind}`
   const total = describeSpent(spent)
   return `Budget exceeded: its limit is ${unit}.${total === '' ? '' : ` Spent: ${total}.`}`
 }
 
-/** The usage in words; `''` for nothing. */
+/** Describes the usage in words; `''` if nothing was used. */
 export function describeSpent(spent: SpentTotals | undefined): string {
   if (spent === undefined) return ''
   return KINDS.flatMap((kind) => {

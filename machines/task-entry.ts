@@ -1,28 +1,28 @@
-/** A kept task in the registry. Only the registry and its parts change an entry. */
+/** The entry of a kept task in the registry. Only the registry and its parts change it. */
 import type { AsyncTaskRef } from './async-task.js'
 import type { AsyncTaskInfo, RunningTaskInfo, SettledTaskInfo } from './records.js'
 import { hasEnded } from './task-status.js'
 
 export interface TaskEntry {
-  /** The current frozen record. */
+  /** The current record, which is frozen. */
   record: AsyncTaskInfo
-  /** The actor, until the task ends. */
+  /** The actor of the task; undefined once the task has ended. */
   ref: AsyncTaskRef | undefined
   /** How long the run may take to stop after its deadline, in ms; undefined once the deadline has passed. */
   graceMs: number | undefined
-  /** The number of the registration. It orders tasks, names the slot, and is never reused. */
+  /** The number of the registration, which is never reused. It orders tasks, and identifies the slot. */
   readonly serial: number
-  /** The lease of the entry, or the last one that delivered it. */
+  /** The lease on the result, or the last lease that delivered it. */
   lease: Lease | undefined
-  /** Leases of waits that take the entry when it becomes owed, in order. */
+  /** The leases that want the result when it becomes owed, in order. The first of them takes it. */
   claims: Set<Lease> | undefined
-  /** Its owner was released without an heir, so nobody receives its result. */
+  /** Whether the owner was released without an heir, so that nobody receives the result. */
   isDisowned: boolean
-  /** Whether a message that carried it was accepted after its lease was released. */
+  /** Whether a message with the result was accepted after its lease was released. */
   isAccepted: boolean
-  /** Whether the handlers of its end have run, and whether it was queued for pruning. */
+  /** Whether the host's handlers for the end have run, and whether the record may be pruned (`offered`). */
   pruning: 'unhandled' | 'handled' | 'offered'
-  /** The values of features, by `PerTask`. */
+  /** The values that features keep for the task (`PerTask`). */
   kept: Map<object, unknown> | undefined
 }
 
@@ -32,33 +32,33 @@ export interface OwedQuestion {
   readonly id: string
   owner: string
   delivery: 'none' | 'owed' | 'leased' | 'delivered'
-  /** The last message that carried it. */
+  /** The id of the last message that contained the question. */
   deliveryId: string | undefined
-  /** Whether a message that carried it was accepted after its lease was released. */
+  /** Whether a message with the question was accepted after its lease was released. */
   isAccepted: boolean
-  /** Whether it is owed again and may have been delivered before. */
+  /** Whether the question is owed again although it may have been delivered before. */
   isRepeat: boolean
 }
 
-/** The stored delivery state of an open question. */
+/** The stored form of the delivery state of an open question. */
 export interface QuestionStanding {
   readonly deliveredBy?: string | undefined
   readonly isRepeat?: boolean | undefined
 }
 
-/** The entries that one message carries. */
+/** The results that one message contains. */
 export interface Lease {
   readonly id: string
-  /** The owner, if this is its exclusive delivery. */
+  /** The owner, if the lease is exclusive: the owner can have no second exclusive lease at the same time. */
   readonly exclusiveOwner: string | undefined
   readonly entries: Set<TaskEntry>
-  /** Entries that the lease takes when they become owed. */
+  /** The entries that the lease takes as soon as their results become owed. */
   readonly claimed: Set<TaskEntry>
-  /** The questions that the message carries, if any. */
+  /** The questions in the message, if there are any. */
   readonly questions?: readonly OwedQuestion[]
 }
 
-/** A lease that has ended. Only its id matters. */
+/** Creates a lease that has already ended. Only its id is used. */
 export const endedLease = (id: string): Lease => ({
   id,
   exclusiveOwner: undefined,
@@ -70,15 +70,15 @@ export const isRunning = (record: AsyncTaskInfo): record is RunningTaskInfo => r
 
 export const isTerminal = (record: AsyncTaskInfo): record is SettledTaskInfo => hasEnded(record.status)
 
-/** Whether the result of a task is owed or in a message. */
+/** Whether the result of a task must be delivered: it is owed, or in a message that is not accepted yet. */
 export const isUndelivered = ({ delivery }: Pick<AsyncTaskInfo, 'delivery'>): boolean =>
   delivery === 'owed' || delivery === 'leased'
 
-/** Whether the result of a task is still to be delivered. */
+/** Whether the result of an entry must be delivered. */
 export const isOutstanding = ({ record }: TaskEntry): boolean => isUndelivered(record)
 
-/** Compares by the order of ends. */
+/** Orders tasks by their ends. */
 export const byEnd = (a: TaskEntry, b: TaskEntry): number => a.record.seq - b.record.seq
 
-/** Compares by the order of registration. */
+/** Orders tasks by their registrations. */
 export const byRegistration = (a: TaskEntry, b: TaskEntry): number => a.serial - b.serial

@@ -1,9 +1,11 @@
 /**
- * The needs of tasks besides a slot of their pool: named slots (of a key or a subagent), and a start within the rate of their subagent (promise F18).
+ * What tasks need besides a slot of their pool: slots of a key or a subagent (named slots), and a start within the rate of their subagent (promise
+ * F18).
  *
- * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. Tasks that wait for named slots take no
- * slot. They are in one list for all pools, in queue order, and the first that can have everything starts. A task that has waited for ten ageing
- * periods reserves its needs: later tasks cannot take those slots, unless it waits for such a task itself.
+ * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. While a task waits for named slots, it takes
+ * no slot. All such tasks are in one list, in queue order. The first one that can have everything starts. A task that has waited for ten ageing
+ * periods (of `agingMs`) reserves its named slots: later tasks cannot take them. The exception is a later task for which the reserving task waits
+ * itself.
  */
 import { RateWindows } from './rate-windows.js'
 import type { NamedSlot, TaskNeeds } from './records.js'
@@ -11,7 +13,7 @@ import type { Slots } from './slots.js'
 import type { TaskEntry } from './task-entry.js'
 import { isBefore, type Ranked } from './task-queue.js'
 
-/** A task that waits for named slots, or only for a slot of its pool. */
+/** A task in the list: it waits for named slots, for its rate, or only for a slot of its pool. */
 interface Waiter extends Ranked {
   slots: Slots
   readonly needs: TaskNeeds
@@ -20,20 +22,20 @@ interface Waiter extends Ranked {
 
 export interface LookOptions {
   readonly now: number
-  /** Whether the first task waits for the second one, directly or indirectly. */
+  /** Whether `entry` cannot continue before `other` has ended. */
   readonly waitsFor: (entry: TaskEntry, other: TaskEntry) => boolean
-  /** Called with a task that was considered: whether it lacks only the slot of its pool, or more. */
+  /** Called with each task that cannot start. `isOnlySlot`: it lacks only a slot of its pool. */
   readonly onLooked: (entry: TaskEntry, slots: Slots, isOnlySlot: boolean) => void
 }
 
-/** The number of ageing periods after which a waiting task reserves its slots. */
+/** After this many ageing periods, a waiting task reserves its named slots. */
 const RESERVE_AFTER = 10
 
 const idOf = ({ kind, name }: NamedSlot): string => `${kind} ${name}`
 
 export class TaskLimits {
   readonly rates = new RateWindows()
-  /** While tasks of an earlier process are being restored, no task starts. */
+  /** Whether no task may start, because tasks of an earlier process are being restored. */
   isClosed = false
   readonly #holders = new Map<string, Set<TaskEntry>>()
   readonly #held = new Map<TaskEntry, TaskNeeds>()
@@ -50,7 +52,7 @@ export class TaskLimits {
     return this.#waiting.length === 0 && this.#nextStart === undefined
   }
 
-  /** The next time at which a rate allows a waiting task to start, and that task; undefined if no task waits for a rate. */
+  /** The next time at which a start rate lets a waiting task start, and that task; undefined if no task waits for its rate. */
   get nextStart(): { readonly at: number; readonly entry: TaskEntry } | undefined {
     return this.#nextStart
   }
@@ -63,12 +65,12 @@ export class TaskLimits {
     return slots.filter((slot) => (this.#holders.get(idOf(slot))?.size ?? 0) >= slot.max)
   }
 
-  /** When a rate allows the task to start; undefined if it may start now. */
+  /** Returns when the start rate lets the task start; undefined if it may start now. */
   rateOpensAt({ rate }: TaskNeeds, now: number): number | undefined {
     return rate && this.rates.nextAt(rate.name, rate, now)
   }
 
-  /** Whether a new task can take its named slots and start. */
+  /** Whether a new task can take its named slots and start at once. */
   hasRoom(needs: TaskNeeds, now: number): boolean {
     if (this.isClosed || this.takenOf(needs).length > 0 || this.rateOpensAt(needs, now) !== undefined) return false
     return this.#reserving === undefined || !overlap(this.#reserving.needs, needs)
@@ -91,7 +93,10 @@ export class TaskLimits {
     this.#free(entry, needs.slots)
   }
 
-  /** Gives back the subagent slots of a task whose run only waits. It keeps the slots of its keys. Returns what was given back. */
+  /**
+   * Takes back the slots of its subagent from a task whose run only waits. The task keeps the slots of its key. Returns what was taken back; undefined
+   * if there was nothing.
+   */
   lend(entry: TaskEntry): TaskNeeds | undefined {
     const { slots = [], ...needs } = this.#held.get(entry) ?? {}
     const lent = slots.filter(({ kind }) => kind === 'subagent')
@@ -111,7 +116,7 @@ export class TaskLimits {
 
   /**
    * Adds a waiting task.
-   * @param since when its wait began, in ms; possibly in an earlier process
+   * @param since when its wait began, in ms on the monotonic clock; possibly in an earlier process
    */
   wait(place: Ranked, slots: Slots, needs: TaskNeeds, since: number): void {
     const waiter = { entry: place.entry, rank: place.rank, slots, needs, since }
@@ -131,7 +136,7 @@ export class TaskLimits {
     if (this.#reserving?.entry === entry) this.#reserving = undefined
   }
 
-  /** The first task that can have its named slots and a slot of its pool. */
+  /** Returns the first task in the list that can have its named slots and a slot of its pool. Updates `nextStart` and which task reserves its slots. */
   next({ now, waitsFor, onLooked }: LookOptions): Waiter | undefined {
     this.#reserving = undefined
     this.#nextStart = undefined
@@ -148,7 +153,7 @@ export class TaskLimits {
       const isFree = opensAt === undefined && this.takenOf(needs).length === 0
       if (isFree && !isReserved && slots.hasRoom()) return waiter
       onLooked(entry, slots, isFree)
-      // A task that waits for its rate must not reserve slots, because they would stay unused.
+      // A task that waits for its start rate reserves nothing, because the slots would stay unused until then.
       const mayReserve = opensAt === undefined && agingMs !== -1 && now - since >= RESERVE_AFTER * agingMs
       if (this.#reserving === undefined && mayReserve) this.#reserving = waiter
     }

@@ -1,29 +1,29 @@
 /**
- * The tasks of one pool that wait for a slot, ordered by priority, which rises while they wait, and then by registration (promise F8). A task may also be
- * held for other reasons. It takes no slot until all of them are released.
+ * The tasks of one pool that wait for a slot. They are ordered by priority, which rises while they wait, and then by registration (promise F8). A
+ * task may also be held in the queue for other reasons. It takes no slot until all of these reasons are gone.
  */
 import { BinaryHeap } from './binary-heap.js'
 import type { QueueTicket } from './records.js'
 import { byRegistration, type TaskEntry } from './task-entry.js'
 
 export interface QueueLimits {
-  /** The maximum of tasks. */
+  /** The maximum number of waiting tasks. */
   readonly max: number
-  /** The maximum of bytes held for them. */
+  /** The maximum total size of what is held for the waiting tasks, in bytes. */
   readonly maxBytes: number
   /** How long a task may wait for a slot, in ms; undefined for no limit. */
   readonly maxWaitMs: number | undefined
-  /** How long a task waits until its priority rises by one, in ms; -1 for never. */
+  /** How long a task must wait until its priority rises by one, in ms; -1 for never. */
   readonly agingMs: number
 }
 
 /**
- * Why a task is held although a slot may be free: the back-off of a retry, tasks that must end first, a pause, or a wait of a run in an earlier
- * process.
+ * Why a task is held in the queue even if a slot is free. `delay`: the back-off of a retry. `dependencies`: other tasks must end first. `pause`: the
+ * owner is paused. `wait`: its run in an earlier process was waiting, and that wait is not over.
  */
 export type HoldReason = 'delay' | 'dependencies' | 'pause' | 'wait'
 
-/** A waiting item and its rank. Higher ranks go first. All priorities rise evenly, so ranks never change. */
+/** A waiting task and its rank. Tasks with a higher rank go first. The rank never changes, because all priorities rise at the same speed. */
 export interface Ranked {
   readonly entry: TaskEntry
   readonly rank: number
@@ -33,10 +33,10 @@ interface Place extends Ranked {
   readonly ticket: QueueTicket
 }
 
-/** The maximum of stale heap items, in addition to the number of places. */
+/** How many outdated items the heap may contain, in addition to the number of waiting tasks, before it is rebuilt. */
 const MAX_STALE = 64
 
-/** @param since when its wait began, in ms */
+/** @param since when the task began to wait, in ms */
 export const rankOf = (priority: number, since: number, agingMs: number): number =>
   agingMs === -1 ? priority : priority * agingMs - since
 
@@ -58,17 +58,17 @@ export class TaskQueue {
     return this.#places.size
   }
 
-  /** The bytes held for the waiting tasks. */
+  /** The total size of what is held for the waiting tasks, in bytes. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Whether another task with this many bytes may wait. */
+  /** Whether a further task of this size may wait. */
   hasRoom(bytes: number): boolean {
     return this.size < this.limits.max && this.#bytes + bytes <= this.limits.maxBytes
   }
 
-  /** @param reasons why it is held, until `release` was called for each */
+  /** @param reasons why the task is held; `release` removes one of them */
   add(entry: TaskEntry, ticket: QueueTicket, reasons: readonly HoldReason[] = []): void {
     const { agingMs } = this.limits
     const { priority, bytes, since = 0 } = ticket
@@ -79,7 +79,7 @@ export class TaskQueue {
     else this.#setReady(place)
   }
 
-  /** The place of a task; undefined if it does not wait here. */
+  /** Returns the place of a task; undefined if the task does not wait in this queue. */
   placeOf(entry: TaskEntry): Place | undefined {
     return this.#places.get(entry)
   }
@@ -89,19 +89,19 @@ export class TaskQueue {
     return reasons !== undefined && (reason === undefined || reasons.has(reason))
   }
 
-  /** Holds a task for a reason. Returns true if it was not held before, and only lacked a slot. */
+  /** Holds a task for a reason. Returns true if the task only lacked a slot before. */
   hold(entry: TaskEntry, reason: HoldReason): boolean {
     const place = this.#places.get(entry)
     if (place === undefined) return false
     const reasons = this.#held.get(entry)
     if (reasons?.add(reason) !== undefined) return false
     this.#held.set(entry, new Set([reason]))
-    // This makes the item in the heap stale.
+    // A new object, so that the item in the heap is outdated and will be skipped.
     this.#places.set(entry, { ...place })
     return true
   }
 
-  /** Removes a reason to hold a task. Returns true if it was the last one, so that only a slot is missing. */
+  /** Removes a reason to hold a task. Returns true if there is no other reason, so that the task needs only a slot. */
   release(entry: TaskEntry, reason: HoldReason): boolean {
     const reasons = this.#held.get(entry)
     const place = this.#places.get(entry)
@@ -117,11 +117,11 @@ export class TaskQueue {
     this.#places.delete(entry)
     this.#held.delete(entry)
     this.#bytes -= place.ticket.bytes
-    // Compacts the heap; an empty queue keeps no references to tasks.
+    // Rebuilds the heap without outdated items. If the queue is empty, the heap must not keep tasks in memory.
     if (this.size === 0 || this.#ready.size > 2 * this.size + MAX_STALE) this.#dropStale()
   }
 
-  /** Moves a task to another queue. Returns false if it does not wait here. */
+  /** Moves a task to another queue. Returns false if the task does not wait in this queue. */
   moveTo(other: TaskQueue, entry: TaskEntry): boolean {
     const place = this.#places.get(entry)
     if (place === undefined) return false
@@ -131,7 +131,7 @@ export class TaskQueue {
     return true
   }
 
-  /** The next task to take a slot, among those that lack only a slot. */
+  /** Returns the next task to receive a slot, among the tasks that are not held. */
   peek(): TaskEntry | undefined {
     for (;;) {
       const place = this.#ready.peek()
@@ -140,7 +140,7 @@ export class TaskQueue {
     }
   }
 
-  /** All waiting tasks in order, without those that wait for other tasks or for an event. */
+  /** Returns the waiting tasks in the order of the queue. Tasks that wait for other tasks or for the end of a run's wait are left out. */
   inOrder(): TaskEntry[] {
     const order = (a: Place, b: Place): number => (isBefore(a, b) ? -1 : 1)
     const places = [...this.#places.values()].filter(
@@ -149,7 +149,7 @@ export class TaskQueue {
     return places.sort(order).map(({ entry }) => entry)
   }
 
-  /** A task that also needs named slots waits in the list of `TaskLimits`. */
+  /** Adds a task to the heap, unless it needs named slots. Such a task is in the list of `TaskLimits` instead. */
   #setReady(place: Place): void {
     if (place.ticket.needs === undefined) this.#ready.push(place)
   }

@@ -1,4 +1,4 @@
-/** The frozen records of a task. Each change creates a new one (promise A8). */
+/** The records of a task. They are frozen, and each change creates a new record (promise A8). */
 import type {
   ActiveTaskInfo,
   AsyncTaskInfo,
@@ -66,13 +66,13 @@ export function startedRecord(record: AsyncTaskInfo, seq: number, startedAt: num
   return Object.freeze({ ...record, status: 'running', seq, startedAt }) as RunningTaskInfo
 }
 
-/** The record of a task that waits for these tasks. Without any, the field is absent. */
+/** Returns the record of a task that waits for the tasks with these ids. If there are none, the field `waitsFor` is absent. */
 export function waitingRecord(record: AsyncTaskInfo, ids: readonly string[]): AsyncTaskInfo {
   const { waitsFor: _, ...fields } = record
   return Object.freeze(ids.length === 0 ? fields : { ...fields, waitsFor: Object.freeze([...ids]) })
 }
 
-/** How many earlier runs a record keeps. */
+/** How many earlier runs (`attempts`) a record keeps. */
 const MAX_ATTEMPTS = 10
 
 /** The maximum length of an earlier run's error, in characters. */
@@ -84,7 +84,7 @@ export function withAttempt(attempts: readonly TaskAttempt[] = [], attempt: Task
   return Object.freeze<TaskAttempt[]>(all.slice(-MAX_ATTEMPTS))
 }
 
-/** The record of a task that waits for its next run after a failure. */
+/** Returns the record of a task that waits for its next run because the last run has failed. */
 export function requeuedRecord(
   record: AsyncTaskInfo,
   { seq, endedAt, error, abortController, questions }: RequeueChange,
@@ -110,14 +110,14 @@ interface RequeueChange {
   readonly questions?: AsyncTaskInfo['questions']
 }
 
-/** Fields that change while the task runs and do not affect other rules. */
+/** Fields that change while the task runs. No other field depends on them. */
 export interface NotedFields extends ProgramFacts {
   readonly progress?: TaskProgress
   readonly messagesSent?: number
   readonly session?: TaskSession
 }
 
-/** For each field, whether it belongs to the task, or to a run and is removed before the next one. An ended task keeps them all. */
+/** Whether a field belongs to the task, or to one run. Fields of a run are removed before the next run. The record of an ended task keeps both. */
 const NOTED = {
   progress: 'run',
   messagesSent: 'task',
@@ -137,7 +137,7 @@ const OF_RUN: ReadonlySet<string> = new Set([
   ...NOTED_FIELDS.filter((name) => NOTED[name] === 'run'),
 ])
 
-/** A record, or its stored form, without the fields of the current run. */
+/** Returns a record (or its stored form) without the fields of the current run. */
 export function withoutRun<T extends object>(record: T): Omit<T, 'questions' | 'startedAt' | 'progress'> {
   return Object.fromEntries(Object.entries(record).filter(([name]) => !OF_RUN.has(name))) as T
 }
@@ -148,8 +148,8 @@ export function notedRecord(record: AsyncTaskInfo, fields: NotedFields): AsyncTa
 }
 
 /**
- * The record of an ended task. Its fields are listed, and changedRecord adds a new field before the spread, for memory: an object takes more when it
- * gets fields later, and ten times as much after a spread.
+ * Returns the record of an ended task. To save memory, every field is listed here, and `changedRecord` puts new fields before the spread: an object
+ * takes more memory if it gets fields later, and ten times as much if it gets them after a spread.
  */
 export function endedRecord(
   running: AsyncTaskInfo,
@@ -240,7 +240,7 @@ export function endedRecord(
   }
 }
 
-/** The fields about the wait and the runs of an ended task; undefined for most tasks. */
+/** Returns the fields about the wait and the runs of an ended task. Returns undefined for most tasks, which have no such fields. */
 function historyOf(record: AsyncTaskInfo): object | undefined {
   const { after, concurrencyKey, startedAt, attempt, attempts, budget, spent } = record
   if ([after, concurrencyKey, startedAt, attempt, budget, spent].every((field) => field === undefined)) return undefined
@@ -255,7 +255,7 @@ function historyOf(record: AsyncTaskInfo): object | undefined {
   }
 }
 
-/** A copy with another owner, delivery or usage, or marked as a possible repeat. */
+/** Returns a copy with another owner, delivery or usage, or marked as a possible repeat. */
 export function changedRecord(
   record: AsyncTaskInfo,
   change: Partial<Pick<AsyncTaskInfo, 'owner' | 'delivery' | 'spent' | 'isRepeat'>>,
@@ -266,14 +266,14 @@ export function changedRecord(
   )
 }
 
-/** The record of an ended task whose result was delivered. */
+/** Returns the record of an ended task whose result was delivered. */
 export function deliveredRecord(record: AsyncTaskInfo, notifiedAt: number): AsyncTaskInfo {
-  // A repeated result keeps the time of its first delivery.
+  // If a result is delivered a second time, the record keeps the time of the first delivery.
   const again = record.isRepeat === true ? { notifiedAt } : undefined
   return frozenWithCause<AsyncTaskInfo>(record, { notifiedAt, ...record, ...again, delivery: 'delivered' })
 }
 
-/** A copy with the open questions. Without any, the field is absent. */
+/** Returns a copy with these open questions. If there are none, the field is absent. */
 export function withQuestions(record: AsyncTaskInfo, questions: readonly TaskQuestion[]): AsyncTaskInfo {
   const { questions: _, ...fields } = record
   return Object.freeze(questions.length === 0 ? fields : { ...fields, questions }) as AsyncTaskInfo
@@ -283,7 +283,7 @@ export function backgroundRecord({ isForeground: _, ...record }: AsyncTaskInfo):
   return Object.freeze(record)
 }
 
-/** Freezes a record. A failed one keeps the thrown value, which is not enumerable. */
+/** Freezes a record. If the task has failed, the record keeps the thrown value in a property that is not enumerable. */
 function frozenWithCause<T extends AsyncTaskInfo>(from: AsyncTaskInfo | Settlement, to: T): T {
   if (from.status === 'failed' && from.cause !== undefined) Object.defineProperty(to, 'cause', { value: from.cause })
   return Object.freeze(to)

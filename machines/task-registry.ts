@@ -1,18 +1,20 @@
 /**
- * The parent of every task. It admits tasks, keeps their records and the ledger, and prunes.
+ * The parent of the actors of all tasks. It registers tasks, keeps their records and the ledger, and prunes.
  *
- * R1  Launched tasks and live reservations never exceed the maximum, unless the maximum is lowered while they run, or a call stops waiting for its
- *     foreground task.
- * R2  The id of a kept record is never admitted again.
+ * R1  Launched tasks and reservations never exceed the maximum. There are two exceptions: the maximum is lowered while tasks run, or a call no longer
+ *     waits for its foreground task, which continues in the background.
+ * R2  A task with the id of a kept record is never registered.
  * R3  A task that ends leaves a frozen record in the same transition, and its actor is released.
  * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
- * R5  Only records with nothing owed and whose handlers have run are pruned, in the order in which they ended. Owed records are skipped.
+ * R5  A record is pruned only if its result is not owed and the handlers of its end have run. Such records are pruned in the order in which the tasks
+ *     ended.
  * R6  Every change is numbered and queued for the host in that order. No host code runs inside a transition.
  * R7  A disposed registry no longer changes.
- * R8  A free slot goes to the next waiting task in the transition that frees it. New tasks cannot overtake a waiting one.
+ * R8  A free slot goes to the next waiting task in the transition that frees it. New tasks cannot overtake a waiting task.
  *
- * It is custom actor logic rather than a machine, because it has counts but no states. Slots, ledger and history change in place. The snapshot is new
- * after each event, and frozen. Tasks are created with `createActor({ parent })`, because `spawn` copies the list of children at every launch.
+ * It is custom actor logic rather than a machine, because it has counts but no states. Slots, ledger and history are changed in place. The snapshot
+ * is a new frozen object after each event. Tasks are created with `createActor({ parent })`, because `spawn` copies the list of children at every
+ * launch.
  */
 import { createActor, type ActorLogic, type ActorRefFrom, type AnyActorRef } from 'xstate'
 import type { AsyncTaskHost, AsyncTaskInput, AsyncTaskMachine } from './async-task.js'
@@ -63,12 +65,12 @@ import {
 } from './task-record.js'
 import { holdsSlot } from './task-status.js'
 
-/** The events that XState sends a parent when a child has ended. */
+/** The events that XState sends to a parent when a child has ended. */
 type ChildEnd =
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string; readonly output: Settlement }
   | { readonly type: `xstate.error.actor.${string}`; readonly actorId: string; readonly error: unknown }
 
-/** The parts of a registry. They change in place, only in its transitions. */
+/** The parts of a registry. They are changed in place, but only in its transitions. */
 export interface RegistryParts {
   readonly slots: SlotPools
   readonly limits: TaskLimits
@@ -80,35 +82,35 @@ export interface RegistryParts {
   readonly active: ActiveTimes
   readonly journal: Journal
   readonly task: AsyncTaskMachine
-  /** The clock of deadlines, in ms. It is never set back. */
+  /** Returns the time of the clock for deadlines, in ms. This clock is never set back. */
   readonly elapsed: () => number
-  /** Called when a task is admitted. */
+  /** Called when a task is registered. */
   readonly onLaunched?: (entry: TaskEntry, admission: TaskAdmission) => void
-  /** The error of a task that could not start in time. */
+  /** The error of a task that has waited too long for a slot. */
   readonly expiry: TaskFailure
-  /** Called when a task, also of an earlier process, has used something. */
+  /** Called when a task has used something, and when a task with earlier usage is restored. */
   readonly onSpent?: (owner: string, amount: Spending) => void
-  /** Called when an owner is released and its tasks pass to another one. */
+  /** Called when an owner is released. Its tasks pass to `heir`, or to nobody. */
   readonly onReleased?: (owner: string, heir: string | undefined) => void
-  /** Called when a task ends. Its run may not have settled. `apply` changes the tasks that wait for it, in the same transition. */
+  /** Called when a task ends. Its run may still be going on. `apply` changes tasks that wait for it, in the same transition. */
   readonly onEnded?: (entry: TaskEntry, apply: (event: WaitEvent) => void) => void
-  /** Called when a task waits for a slot again after a pause. `waitedMs` is how long it had waited before. */
+  /** Called when a task waits for a slot again after a pause. `waitedMs` is how long it had waited before the pause. */
   readonly onWaiting?: (entry: TaskEntry, waitedMs: number) => void
-  /** Called when a record has changed without a notification. */
+  /** Called when a record has changed and no notification reports that. */
   readonly onNoted?: (entry: TaskEntry) => void
-  /** Whether the first task waits for the second one, directly or indirectly. */
+  /** Whether `entry` cannot continue before `other` has ended. */
   readonly waitsFor?: (entry: TaskEntry, other: TaskEntry) => boolean
-  /** Called when a start was counted and the windows of these subagents have changed. */
+  /** Called when a start was counted. `names` are the subagents whose counted starts have changed. */
   readonly onCounted?: (rate: StartRate, names: readonly string[]) => void
   readonly describeError: (error: unknown) => TaskFailure
 }
 
-/** The registry's logic, and the results of its transitions. */
+/** The actor logic of the registry, and what its transitions produce. */
 export interface RegistryCore {
   readonly logic: RegistryLogic
-  /** The effects to perform, in order. Remove each one before performing it. */
+  /** The effects to run after a transition, in order. Remove each effect before you run it. */
   readonly effects: RegistryEffect[]
-  /** Takes the answer to the last question. */
+  /** Returns the answer to the last event that has one, and removes it. */
   readonly takeAnswer: () => unknown
 }
 
@@ -122,7 +124,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const effects: RegistryEffect[] = []
   let answer: RegistryAnswers[keyof RegistryAnswers]
   let host: AsyncTaskHost | undefined
-  /** Where tasks without a slot wait for their next runs. */
+  /** Where tasks that need no slot wait for their next runs. */
   const slotless = new Slots(-1, elapsed, {
     max: Infinity,
     maxBytes: Infinity,
@@ -136,15 +138,15 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
   const deadlines = new DueTimes<TaskEntry>()
   /** When the back-offs of retries end. */
   const delays = new DueTimes<TaskEntry>()
-  /** How long a paused task had waited for a slot before, in ms. */
+  /** How long each paused task had waited for a slot before the pause, in ms. */
   const waited = new PerTask<number>()
   const budgets = new BudgetTimes()
-  /** The slots that waiting runs have given back. */
+  /** The slots that runs have given back while they wait. */
   const lent = new PerTask<LentSlots>()
 
   const phase = (): RegistryPhase => (slots.isOverLimit() ? 'draining' : slots.hasRoom() ? 'available' : 'full')
 
-  /** The next time limit, and its task; a reservation has no task. */
+  /** Returns the next time limit and its task. There is no task if the limit is the expiry of a reservation. */
   const nextDeadline = (): { readonly at: number | undefined; readonly of: TaskEntry | undefined } => {
     const [limit, spent] = [deadlines.next, budgets.next]
     const ofTask = earliest(limit, spent)
@@ -175,7 +177,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     })
   }
 
-  /** The next time at which a back-off ends or a rate allows a start, and the task. */
+  /** Returns the next time at which a back-off ends or a start rate lets a task start, and that task. */
   const nextRetry = (): { readonly at: number; readonly entry: TaskEntry | undefined } | undefined => {
     const { nextStart: ofRate } = limits
     const { next: at, nextKey: entry } = delays
@@ -194,13 +196,13 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return waitsIn.queue.hasRoom(ticket.bytes) ? undefined : 'queue-full'
   }
 
-  /** Whether a result can still reach the owner. The run of an ended task receives none. */
+  /** Whether the result of a task can still reach its owner. If the owner is the run of an ended task, it cannot. */
   const hasReader = ({ record: { owner } }: TaskEntry): boolean => {
     const runId = runOfOwner(owner)
     return runId === undefined || history.get(runId)?.ref !== undefined
   }
 
-  /** The time limits of a run begin with its start. */
+  /** Starts the time limits of a run. */
   const begin = (entry: TaskEntry, timeoutMs: number | undefined): void => {
     const now = elapsed()
     const ranMs = active.begin(entry, now)
@@ -208,7 +210,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     budgets.start(entry, now)
   }
 
-  /** Queues a task: it waits for a slot after its delay, once it is no longer held. */
+  /** Puts a task into a queue. It waits for a slot as soon as its delay has passed and no other reason holds it. */
   const enqueue = (
     entry: TaskEntry,
     slots: Slots,
@@ -228,7 +230,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (reasons.length === 0) waitForSlots(entry, slots, waitedMs)
   }
 
-  /** Removes a reason to hold a task. If it was the last one, the task waits for slots. */
+  /** Removes a reason to hold a task in the queue. If there is no other reason, the task waits for slots. */
   const releasePlace = (entry: TaskEntry, reason: HoldReason): void => {
     for (const slots of pools()) {
       if (!slots.queue.release(entry, reason)) continue
@@ -238,7 +240,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
   }
 
-  /** Holds or releases the tasks of an owner, or of all owners, according to the pauses. A pause does not count as waiting for a slot. */
+  /** Holds or releases the queued tasks of an owner, or of all owners, as the pauses say. The time of a pause does not count as waiting for a slot. */
   const applyPauses = (owner?: string): void => {
     for (const entry of ledger.queued(owner)) {
       if (!pauses.concern(entry.record.owner)) {
@@ -255,14 +257,14 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     }
   }
 
-  /** A run has ended. The tasks that it had launched pass to its owner, whose tasks may be paused. */
+  /** Passes the tasks that a run has launched to the owner of its task. That owner may be paused, so the pauses are applied to these tasks. */
   const releaseFamily = (entry: TaskEntry): void => {
     if (families.release(entry)) applyPauses(entry.record.owner)
   }
 
   /**
-   * The task lacks only slots. If it lacks only that of its pool, its wait limit begins.
-   * @param waitedMs see `limitWait`
+   * Lets a task that is not held wait for its slots. If it needs only a slot of its pool, the time limit of that wait begins.
+   * @param waitedMs how long it has already waited, in ms
    */
   const waitForSlots = (entry: TaskEntry, slots: Slots, waitedMs: number): void => {
     const place = slots.queue.placeOf(entry)
@@ -271,21 +273,21 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     else limits.wait(place, slots, needs, elapsed() - waitedMs)
   }
 
-  /** @param waitedMs how long it waited in an earlier process */
+  /** @param waitedMs how long the task has already waited, in ms */
   const limitWait = (entry: TaskEntry, { queue }: Slots, waitedMs = 0): void => {
     const { maxWaitMs } = queue.limits
-    // A durable task that has begun would lose its work.
+    // A durable task that has begun must not fail because of a wait, because its saved work would be lost.
     if (maxWaitMs === undefined || active.hasBegun(entry)) return
     deadlines.set(entry, elapsed() + Math.max(0, maxWaitMs - waitedMs))
   }
 
-  /** Starts waiting tasks while there are slots, including those whose back-off ends now. */
+  /** Starts waiting tasks while there are slots. Tasks whose back-off ends now take part. */
   const startNext = (scope: Deferring): void => {
     endDelays()
     for (let next = nextStart(); next !== undefined; next = nextStart()) start(next.entry, next.slots, scope)
   }
 
-  /** The next task to start. A task that needs named slots takes the slot of its pool before tasks that follow it there. */
+  /** Returns the next task to start. A task that needs named slots goes before the tasks that follow it in the queue of its pool. */
   const nextStart = (): { readonly entry: TaskEntry; readonly slots: Slots } | undefined => {
     const limited = nextLimited()
     for (const slots of pools()) {
@@ -333,10 +335,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     scope.defer(() => ref?.send({ type: 'task.start' }))
   }
 
-  /** Continues a run whose wait is over. */
+  /** Continues a run whose wait is over, and its time limits. */
   const work = (entry: TaskEntry): void => {
     const { graceMs, record } = entry
-    // The wait may be that of an earlier run, and this one may have begun.
+    // The run may already be working: the wait that has ended may be that of an earlier run.
     if (graceMs !== undefined && !active.isWorking(entry)) {
       const now = elapsed()
       const ranMs = active.begin(entry, now)
@@ -346,9 +348,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     effects.push({ type: 'resumed', entry })
   }
 
-  /** Suspends the time limits of a run that only waits. It may give back its slots. */
+  /** Suspends the time limits of a run that only waits. If it may give back its slots, they are freed. */
   const pauseRun = ({ entry, ticket }: EventOf<'run.waits'>): void => {
-    // A run that is being stopped may not wait.
+    // While a run is being stopped, its grace period must go on.
     if (!holdsSlot(entry.record.status) || entry.graceMs === undefined) return
     const now = elapsed()
     active.stop(entry, now)
@@ -360,7 +362,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (pool !== undefined || needs !== undefined) lent.set(entry, { pool: pool ?? slotless, needs, ticket })
   }
 
-  /** The wait of a run is over. It takes its slots again, or waits for them regardless of queue limits. */
+  /**
+   * Handles the end of a run's wait. If the run has given back its slots, it waits for them again. The limits of the queue do not apply to that wait.
+   */
   const workOn = (entry: TaskEntry): void => {
     const { record } = entry
     if (!holdsSlot(record.status)) {
@@ -380,7 +384,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (place !== undefined && needs !== undefined) limits.wait(place, pool, needs, elapsed())
   }
 
-  /** A run has ended and another one follows. The task keeps its place and waits without a slot. */
+  /** Handles the end of a run that another run follows. The task waits for a slot again, at its old position. */
   const requeue = ({ entry, ticket, delayMs, graceMs, error, abortController }: EventOf<'task.requeue'>): void => {
     const given = lent.take(entry)
     for (const { queue } of pools()) queue.remove(entry)
@@ -392,7 +396,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     countRun(entry)
     entry.graceMs = graceMs
     enqueue(entry, slots, ticket, { delayMs })
-    // The next run of a durable task keeps its children.
+    // The children of a durable task belong to its next run too.
     if (!active.has(entry)) releaseFamily(entry)
     const questions = active.has(entry) ? entry.record.questions : undefined
     const change = { seq: journal.next(), endedAt, error, abortController, questions }
@@ -411,7 +415,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     parts.onSpent?.(entry.record.owner, amount)
   }
 
-  /** Counts the usage of a task from an earlier process for its owner. */
+  /** Counts the usage of a restored task for its owner. */
   const restoreSpent = ({ owner, spent }: AsyncTaskInfo): void => {
     if (spent !== undefined) parts.onSpent?.(owner, spent)
   }
@@ -421,7 +425,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (message !== undefined) scope.defer(() => ref?.send({ type: 'budget.exceeded', message }))
   }
 
-  /** Actors of tasks report to the registry with events, so that each change is a transition of its own. */
+  /** Returns the effects of the actors of tasks. They send events to the registry, so that each report is a transition of its own. */
   const hostOf = (self: AnyActorRef): AsyncTaskHost => {
     const report = (event: TaskReport): void => self.send(event)
     return (host ??= {
@@ -446,7 +450,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const isPaused = isLaunched && pauses.concern(admission.owner)
     const isHeld = admission.waitsFor !== undefined
     const needs = ticket?.needs
-    // A command takes its slot in the foreground too.
+    // A command takes a slot of its pool even in the foreground.
     const isSlotless = isNote || (isForeground === true && pool !== 'command')
     const isLimited = isHeld || (needs !== undefined && !limits.hasRoom(needs, elapsed()))
     const waits =
@@ -505,7 +509,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     parts.onEnded?.(entry, applyWait)
   }
 
-  /** Handles a report of a task's actor. */
+  /** Handles what the actor of a task reports. */
   const note = (report: TaskReport): void => {
     const entry = history.get(report.taskId)
     if (entry === undefined) return
@@ -566,7 +570,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return entry
   }
 
-  /** Moves a task to the background, into the pool of a background launch. */
+  /** Moves a foreground task to the background, where it needs a slot of its pool. */
   const detach = ({ entry, mayExceed }: EventOf<'task.detach'>): Detachment => {
     const { record } = entry
     if (isTerminal(record)) return 'ended'
@@ -576,9 +580,9 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     const exceeds = holdsNone && !slots.hasRoom()
     if (exceeds && !mayExceed) return 'no-room'
     if (holdsNone) slots.take(entry, true)
-    // A task above the maximum also keeps its foreground slot. The foreground limit therefore bounds the number of such tasks.
+    // A task that exceeds the maximum of its pool also keeps its foreground slot. So the limit of foreground tasks bounds the number of such tasks.
     if (!exceeds) foreground.release(entry)
-    // A task between two runs now waits for a slot of that pool.
+    // A task between two runs now waits for a slot of its pool.
     const hasMoved = [foreground, slotless].some(({ queue }) => queue.moveTo(slots.queue, entry))
     if (hasMoved && !slots.queue.isHeld(entry)) limitWait(entry, slots)
     limits.move(entry, slots)
@@ -587,7 +591,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     return 'detached'
   }
 
-  /** Handles what is due now. Free slots are assigned before wait limits are checked. */
+  /** Handles the deadlines that have passed. Free slots are given to waiting tasks before the time limits of waiting tasks are checked. */
   const takeDue = (scope: Deferring): (() => void)[] => {
     const now = elapsed()
     const due: TaskEntry[] = []
@@ -599,7 +603,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       ...running.map((entry) => {
         const { ref, graceMs } = entry
         budgets.conclude(entry)
-        // A grace period of 0 ms ends with the next timer, so the run is asked to stop first.
+        // The timer for the grace period is always a new one. So even with a grace period of 0 ms, the run is asked to stop first.
         if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
         entry.graceMs = undefined
         return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })
@@ -614,7 +618,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     ]
   }
 
-  /** Ends back-offs that are over, so that their tasks may start. */
+  /** Releases the tasks whose back-offs are over, so that they may start. */
   const endDelays = (): void => {
     if (delays.size === 0) return
     const now = elapsed()
@@ -633,7 +637,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (event.ids.length === 0) releasePlace(entry, 'dependencies')
   }
 
-  /** Tasks whose run time or wrap-up time is over. */
+  /** Returns the events for tasks whose time limit has passed or whose time to conclude is over. */
   const takeSpent = (): (() => void)[] => {
     const now = elapsed()
     const sends: (() => void)[] = []
@@ -724,7 +728,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
           break
         case 'task.withdraw': {
           const { entry, error, errorCode } = event
-          // `stored()` notifies the caller.
+          // Nobody receives the result, because `stored()` reports the failure to the caller.
           entry.isDisowned = true
           scope.defer(() => entry.ref?.send({ type: 'task.fail', error, errorCode }))
           break
@@ -804,7 +808,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
         case 'owner.release':
           parts.onReleased?.(event.owner, event.heir)
           ledger.releaseOwner(event.owner, event.heir)
-          // Pauses do not apply to a released owner.
+          // The pauses of the released owner no longer apply to these tasks, but those of the heir do.
           applyPauses(event.owner)
           if (event.heir !== undefined) {
             families.setOwner(event.heir)
@@ -848,22 +852,22 @@ type EnqueueOptions = Partial<Pick<EventOf<'task.resume'>, 'delayMs' | 'waitedMs
 
 type AskedBefore = Pick<AsyncTaskInput, 'isDurable' | 'questions' | 'asked'>
 
-/** What a waiting run has given back, and how it waits for it. */
+/** The slots that a run has given back while it waits, and the conditions under which it waits for them again. */
 interface LentSlots {
   readonly pool: Slots
   readonly needs: TaskNeeds | undefined
   readonly ticket: QueueTicket
 }
 
-/** What a task's actor is created with. */
+/** The fields of a task that its actor needs. */
 type TaskIdentity = Pick<TaskAdmission, 'id' | 'subagentName' | 'timeoutMs'>
 
-/** The next waiting task that may start now. */
+/** Returns the next task that waits in the queue of a pool, if a slot is free. */
 function nextOf(slots: Slots): TaskEntry | undefined {
   return slots.queue.size > 0 && slots.hasRoom() ? slots.queue.peek() : undefined
 }
 
-/** How long a run may take to conclude after exceeding a budget, in ms. */
+/** How long a run may take to conclude after a budget is exceeded, in ms. */
 const DEFAULT_WRAP_UP_MS = 30_000
 
 function timesOf({ seconds, wrapUpMs = DEFAULT_WRAP_UP_MS }: TaskBudget): TimeBudget {
@@ -874,13 +878,13 @@ function earliest(a: number | undefined, b: number | undefined): number | undefi
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }
 
-/** Starts the actor of a task, which waits if it has no slot. */
+/** Starts the actor of a task. If the task is queued, the actor is moved to that state. */
 function startActor({ ref, record }: TaskEntry): void {
   ref?.start()
   if (record.status === 'queued') ref?.send({ type: 'task.queue' })
 }
 
-/** Collects what must happen after a transition. */
+/** Collects what must run at the end of a transition. */
 interface Deferring {
   readonly defer: (act: () => void) => void
 }

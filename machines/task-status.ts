@@ -1,20 +1,20 @@
 /**
- * The statuses of a task. All types, lists, checks and schemas of statuses come from this table. A status added here is known everywhere, and the
- * compiler reports each `switch` that does not handle it.
+ * The statuses of a task. All types, lists, checks and schemas of statuses come from this table. So a new status is added only here, and the compiler
+ * reports each `switch` that does not handle it.
  */
 
 interface StatusTraits {
-  /** `active`: the task may still change. `ended`: it will not. */
+  /** Whether the task may still change (`active`) or has ended for good (`ended`). */
   readonly phase: 'active' | 'ended'
-  /** Whether the task holds a slot. */
+  /** Whether a task with this status holds a slot. */
   readonly holdsSlot: boolean
-  /** The part of the owner's account that counts the task; `undefined` if only its owed result counts. */
+  /** The part of the owner's account that counts such tasks. Undefined for ended tasks: only their owed results are counted. */
   readonly account: 'queued' | 'running' | undefined
-  /** For summaries and lists for people. */
+  /** The mark in summaries and lists for people, such as `[DONE]`. */
   readonly icon: string
-  /** For lists for a model. */
+  /** The mark in lists for a model, such as `[OK]`. */
   readonly mark: string
-  /** Whether lists show the count even if it is zero. */
+  /** Whether lists show the number of such tasks even if it is zero. */
   readonly isAlwaysCounted: boolean
 }
 
@@ -77,10 +77,10 @@ export function hasEnded(status: AsyncTaskStatus): status is TerminalStatus {
   return TABLE[status].phase === 'ended'
 }
 
-/** Whether a task with this status holds a slot, that is, its run is under way. */
+/** Whether a task with this status holds a slot, because its run is under way. */
 export const holdsSlot = (status: AsyncTaskStatus): boolean => TABLE[status].holdsSlot
 
-/** Whether a run starts with this change, or has ended and the task waits. */
+/** Whether this change of status begins a run, or ends a run so that the task waits for another one. */
 export const isOtherRun = (from: AsyncTaskStatus | null, to: AsyncTaskStatus): boolean =>
   !hasEnded(to) && (from !== null && holdsSlot(from)) !== holdsSlot(to)
 
@@ -90,7 +90,7 @@ export const iconOf = (status: AsyncTaskStatus): string => TABLE[status].icon
 /** The status for a model, such as `[OK]`. */
 export const markOf = (status: AsyncTaskStatus): string => TABLE[status].mark
 
-/** The number of tasks with each status that a list counts. */
+/** Counts the tasks with each status. Leaves out statuses without tasks, except those with `isAlwaysCounted`. */
 export function countsOf(statuses: Iterable<AsyncTaskStatus>): [AsyncTaskStatus, number][] {
   const counts = new Map(STATUSES.map((status) => [status, 0]))
   for (const status of statuses) counts.set(status, (counts.get(status) ?? 0) + 1)
