@@ -1,10 +1,13 @@
-/** The events of a manager, for streams and handlers. Streams receive an event first. All callbacks are isolated (promise A2). */
+/**
+ * The events of a manager, for streams and handlers. Streams receive an event before handlers do. An exception in one callback does not affect others
+ * (promise A2).
+ */
 import { filter, map, Subject, type Observable } from 'rxjs'
 import type { OnError } from '../callbacks/error-report.js'
 import { callIsolated } from '../callbacks/isolated-call.js'
 import { IsolatedObservable } from '../callbacks/isolated-observable.js'
 
-/** An event. If a handler throws, the report names the event's task. */
+/** An event. If a handler throws, the report contains the event's type and task. */
 interface EmittedEvent {
   readonly type?: string
   readonly taskId?: string
@@ -14,7 +17,7 @@ type Handler<Event> = (event: Event) => unknown
 
 type Handlers<Events> = { readonly [Type in keyof Events]: Set<Handler<Events[Type]>> }
 
-/** An event with its name. All types share one subject, so that streams complete in the order of their subscriptions. */
+/** An event with its name. Events of all types go through one subject, so that streams complete in the order of their subscriptions. */
 type Named<Events> = {
   readonly [Type in keyof Events]: { readonly type: Type; readonly event: Events[Type] }
 }[keyof Events]
@@ -33,7 +36,7 @@ export class Emitter<Events extends { readonly [Type in keyof Events]: EmittedEv
     this.#handlers = Object.fromEntries(types.map((type) => [type, new Set()])) as Handlers<Events>
   }
 
-  /** The events of one type. Completes on `close`. */
+  /** Returns a stream of the events of one type. It completes on `close`. */
   stream<Type extends keyof Events>(type: Type): Observable<Events[Type]> {
     const events$ = this.#events$.pipe(
       filter((named): named is Extract<Named<Events>, { type: Type }> => named.type === type),
@@ -53,13 +56,13 @@ export class Emitter<Events extends { readonly [Type in keyof Events]: EmittedEv
     this.#handlers[type].delete(handler)
   }
 
-  /** Notifies the streams and then the current handlers, in the order in which they were added. */
+  /** Notifies the streams, and then the handlers in the order in which they were added. */
   emit<Type extends keyof Events>(type: Type, event: Events[Type]): void {
     if (this.#events$.observed) this.#events$.next({ type, event })
     const handlers = this.#handlers[type]
     if (handlers.size === 0) return
     for (const handler of [...handlers]) {
-      // An earlier handler may have removed it.
+      // The copy above may contain a handler that another handler has removed since.
       if (handlers.has(handler)) this.#call(handler, event)
     }
   }

@@ -1,12 +1,12 @@
-/** Generates ids that are not in use. */
+/** Creates ids that are not in use. */
 import { AgentTasksError } from '../errors.js'
 
-/** How often `createId` may return an id in use before it is an error. */
+/** After so many ids in a row that are in use, `createId` counts as faulty. */
 const MAX_ATTEMPTS = 100
 
 /**
  * Returns an id from `createId` that is not in use.
- * @throws AgentTasksError `ID_REPEATS` after a hundred ids that are in use
+ * @throws AgentTasksError `ID_REPEATS` if `createId` has returned 100 ids that are in use
  */
 export function freshId(
   createId: (prefix: string) => string,
@@ -19,7 +19,7 @@ export function freshId(
   }
   throw new AgentTasksError(
     'ID_REPEATS',
-    `createId(${JSON.stringify(prefix)}) returned a hundred ids that are all in use.`,
+    `createId(${JSON.stringify(prefix)}) returned ${MAX_ATTEMPTS} ids that are all in use. It must return a new id at each call.`,
   )
 }
 

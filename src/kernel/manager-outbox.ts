@@ -1,6 +1,6 @@
 /**
- * Calls to the host's code, for both managers. The code is called after a change, never inside it, and in the order of the changes. Its exceptions
- * are reported and change nothing (promise A2). XState's inspection events and delays follow the same rule.
+ * The calls to code of the host, for both managers (of async tasks and of command tasks). Such code runs after a change, never inside it, and in the
+ * order of the changes. Its exceptions are reported and change nothing (promise A2). XState's inspection events and delays follow the same rule.
  */
 import type { InspectionEvent } from 'xstate'
 import { isolateReport, reportToConsole, type ErrorSource, type OnError } from '../callbacks/error-report.js'
@@ -10,7 +10,7 @@ import { observerOf } from '../callbacks/observed-clock.js'
 import { createOutbox, type Outbox, type OutboxOptions } from '../callbacks/outbox.js'
 import { actorClock, type Clock, type TimerLabel } from '../clock.js'
 
-/** A call to the host's code, deferred to the end of the change. */
+/** A call to code of the host that waits for the end of the change. */
 export interface HostCall {
   readonly type: 'call'
   readonly run: () => unknown
@@ -18,16 +18,16 @@ export interface HostCall {
 }
 
 export interface ManagerOutboxOptions<Item> extends Omit<OutboxOptions<Item>, 'notify'> {
-  /** Calls `run` in a batch after an attempt to store the changes. Undefined without a store. */
+  /** Calls `run` in a batch after the attempt to store the changes. Undefined without a store. */
   readonly afterWrite?: ((run: () => void) => void) | undefined
   readonly clock: Clock
   readonly report: OnError
   readonly inspect: Inspect | undefined
-  /** Delivers one item. It isolates the host's callbacks itself and does not throw. */
+  /** Delivers one item. It must isolate the callbacks of the host, and must not throw. */
   readonly notify: (item: Item) => void
 }
 
-/** Names the timers of actors for an observed clock. */
+/** Labels the timers of actors, for a clock that shows its timers. */
 export interface TimerLabels {
   take(ms: number): TimerLabel | undefined
   note(event: InspectionEvent): void
@@ -45,7 +45,7 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   readonly #inspect: ((event: InspectionEvent) => unknown) | undefined
   readonly #afterWrite: ManagerOutboxOptions<Item>['afterWrite']
 
-  /** @throws InvalidInputError when `inspect` is neither a function nor an observer */
+  /** @throws InvalidInputError if `inspect` is neither a function nor an observer */
   constructor({ clock, report, inspect, notify, afterWrite, ...rest }: ManagerOutboxOptions<Item>) {
     this.#clock = clock
     this.#report = report
@@ -66,19 +66,19 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
     this.drop = outbox.drop
   }
 
-  /** Calls the host's code now. */
+  /** Calls code of the host now. */
   call(run: () => unknown, source: ErrorSource['source']): void {
     callIsolated(run, (error) => this.#report(error, { source }))
   }
 
-  /** Calls the host's code after the change. Call it inside a batch. */
+  /** Calls code of the host after the current change. Must be called inside a batch. */
   callLater(run: () => unknown, source: ErrorSource['source']): void {
     this.push({ type: 'call', run, source })
   }
 
   /**
-   * Calls the host's code after the change. With a store, it first waits for the attempt to store the change, even if that fails. Used for aborts.
-   * Call it inside a batch.
+   * Calls code of the host after the current change and, with a store, after the attempt to store it, even if that fails. Used for aborts. Must be
+   * called inside a batch.
    */
   callAfterWrite(run: () => unknown, source: ErrorSource['source']): void {
     if (this.#afterWrite === undefined) this.callLater(run, source)
@@ -86,8 +86,8 @@ export class ManagerOutbox<Item extends { readonly type: string }> implements Ou
   }
 
   /**
-   * Options for a root actor. Its delays end in a batch, and its inspection events are delivered after their change. Without an inspector the actor
-   * has none, which is faster.
+   * Returns the options of a root actor. Its delays end in a batch, and its inspection events are delivered after the change. Without `inspect`, the
+   * actor gets no inspector, which is faster.
    */
   actorOptions(labels?: TimerLabels) {
     const inspect = this.#inspect
@@ -110,7 +110,7 @@ function isHostCall(item: { readonly type: string }): item is HostCall {
   return item.type === 'call'
 }
 
-/** Reports errors to the host, to the observer of its clock, or to the console. Never throws. */
+/** Returns a function that reports errors: to `onError` of the host, else to the observer of its clock, else to the console. It never throws. */
 export function reporterOf(onError: OnError | undefined, clock: Clock): OnError {
   return isolateReport(onError ?? observerOf(clock) ?? reportToConsole)
 }

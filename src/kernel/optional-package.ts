@@ -1,12 +1,12 @@
-/** Optional packages. They are not installed with this package and are loaded on first use, only in Node. */
+/** Loads optional packages. They are not dependencies of this package: users install them. They are loaded on first use, and only in Node. */
 import { AgentTasksError } from '../errors.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 
 const loaded = new Map<string, unknown>()
 
 /**
- * @param users the feature that needs the package; the subject of a sentence
- * @throws AgentTasksError `PACKAGES_MISSING`
+ * @param users the feature that needs the package, as the subject of the error's sentence
+ * @throws AgentTasksError `PACKAGES_MISSING` if the package is not installed
  */
 export function loadPackage(name: string, version: number, users: string): unknown {
   try {

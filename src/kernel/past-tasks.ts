@@ -1,4 +1,4 @@
-/** Moves tasks that a manager no longer keeps into the history of its store, and reads pages of both. */
+/** Adds tasks that a manager no longer keeps to the history of its store. Reads pages of the history and of the kept tasks together. */
 import { z } from 'zod'
 import { TERMINAL_STATUSES, type TerminalStatus } from '../../machines/task-status.js'
 import { InvalidInputError } from '../errors.js'
@@ -15,10 +15,13 @@ import {
   type TaskHistory,
 } from '../store/history/task-history.js'
 
-/** The largest batch, in tasks and in bytes of JSON. A transaction for each task takes five times as long. */
+/**
+ * When waiting tasks reach one of these limits (number, bytes of JSON), they are written in one transaction. A transaction for each task takes five
+ * times as long.
+ */
 const BATCH = { tasks: 50, bytes: 1024 * 1024 } as const
 
-/** The maximum that may wait while the history is written, in bytes of JSON. */
+/** The maximum size of the tasks that wait for the history, in bytes of JSON. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 
 interface Addition {
@@ -31,11 +34,11 @@ export class PastTasks {
   readonly #report: (error: unknown) => void
   #waiting: Addition[] = []
   #waitingBytes = 0
-  /** The batch that is being written. */
+  /** The tasks that are being written. */
   #adding: readonly Addition[] = []
   #writing: Promise<void> | undefined
 
-  /** @param history undefined if there is none; a task that is no longer kept is then lost */
+  /** @param history undefined without a history; tasks that the manager no longer keeps are then lost */
   constructor(history?: TaskHistory, report: (error: unknown) => void = () => undefined) {
     this.#history = history
     this.#report = report
@@ -45,7 +48,7 @@ export class PastTasks {
     return this.#history !== undefined
   }
 
-  /** Writes the waiting tasks. Resolves when they are written; never rejects. */
+  /** Writes the waiting tasks. Resolves when they are written. Never rejects. */
   async flush(): Promise<void> {
     const history = this.#history
     if (history !== undefined && this.#waiting.length > 0) {
@@ -55,9 +58,9 @@ export class PastTasks {
   }
 
   /**
-   * Adds a task with the next batch, or when the history is read. A task that cannot be written, or that exceeds the waiting maximum, is reported and
-   * lost.
-   * @param onAdded called when the history has the task, or at once without a history. It must not throw
+   * Adds a task to the next batch. The batch is written when it is large enough, or when the history is read. If the task cannot be written, or too
+   * much is waiting already, the task is reported and lost.
+   * @param onAdded called when the history contains the task, or at once without a history. Must not throw
    */
   add(task: PastTask, onAdded: () => void): void {
     const history = this.#history
@@ -68,7 +71,9 @@ export class PastTasks {
     const bytes = jsonBytes(task.record)
     if (this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       this.#report(
-        new Error(`Task ${task.id} was not added to the history, because too many tasks are waiting to be written.`),
+        new Error(
+          `Task ${task.id} was not added to the history, because the tasks that wait to be written would exceed ${MAX_WAITING_BYTES} bytes.`,
+        ),
       )
       return
     }
@@ -92,7 +97,7 @@ export class PastTasks {
     this.#writing = undefined
   }
 
-  /** @throws StoreError */
+  /** @throws StoreError if the history cannot be read */
   async find(kind: PastTask['kind'], id: string): Promise<PastTask | undefined> {
     const added = [...this.#adding, ...this.#waiting].find(({ task }) => task.kind === kind && task.id === id)
     return added?.task ?? (await this.#history?.find(kind, id))
@@ -101,7 +106,8 @@ export class PastTasks {
   /**
    * Returns a page of ended tasks, newest first.
    * @param kept the tasks that the manager keeps
-   * @throws StoreError; InvalidInputError for a cursor that no page has returned
+   * @throws StoreError if the history cannot be read
+   * @throws InvalidInputError for a cursor that no page has returned
    */
   async page(
     kept: readonly PastTask[],
@@ -121,18 +127,18 @@ export class PastTasks {
   }
 }
 
-/** Merges the tasks found in a history with the matching tasks that the manager keeps, without duplicates. */
+/** Merges tasks of the history with the kept tasks that match the query. A kept task takes the place of a task of the history with the same id. */
 export function withKept(past: readonly PastTask[], kept: readonly PastTask[], query: PastTaskQuery): PastTask[] {
   const isKept = new Set(kept.filter(({ kind }) => kind === query.kind).map(({ id }) => id))
   return [...kept.filter(matches(query)), ...past.filter(({ id }) => !isKept.has(id))].sort(byEnd)
 }
 
-/** Encodes a place as a cursor. */
+/** Encodes the place of a task in the history as a cursor. */
 export const placeText = ({ completedAt, id }: HistoryPlace): string => `${completedAt}:${id}`
 
 /**
  * Decodes a cursor.
- * @throws InvalidInputError that names `field`
+ * @throws InvalidInputError for a text that is not a cursor; `field` is its name in the error
  */
 export function placeOf(cursor: string, field: string): HistoryPlace {
   const [, completedAt, id] = /^(\d+(?:\.\d+)?):([^]*)$/.exec(cursor) ?? []
@@ -158,16 +164,16 @@ const commandTaskQuerySchema = lazily(() =>
 
 /** Fields that every history search accepts. */
 interface HistoryQuery {
-  /** Only tasks that ended this way. */
+  /** Only tasks that have ended with this status. */
   readonly status?: TerminalStatus
   /**
-   * Words to find in the goal, name, result or error, in any order and case. A word of at least three characters also matches longer words that begin
-   * with it. At most 1000 characters.
+   * Words to find in the goal, name, result or error, in any order and in upper or lower case. A word of at least three characters also matches longer
+   * words that begin with it. At most 1000 characters.
    */
   readonly text?: string
-  /** `next` of the previous page. */
+  /** The `next` of the page before. Default: the newest tasks. */
   readonly before?: string
-  /** The most tasks to return, from 1 to 1000. Default 50. */
+  /** The maximum number of tasks to return, from 1 to 1000. Default 50. */
   readonly limit?: number
 }
 
@@ -183,25 +189,25 @@ export interface TaskHistoryQuery extends HistoryQuery {
 export interface CommandTaskHistoryQuery extends HistoryQuery {
   /** Only tasks that ran on this instance. */
   readonly instanceId?: string
-  /** Only tasks of this name. */
+  /** Only tasks with this name. */
   readonly name?: string
 }
 
 /** A page of the history. */
 export interface HistoryPage<Record> {
-  /** Newest first. */
+  /** The tasks, newest first. */
   readonly tasks: readonly Record[]
-  /** `before` for the next page; undefined on the last one. */
+  /** Pass it as `before` to get the next page. Absent on the last page. */
   readonly next?: string
 }
 
-/** @throws InvalidInputError */
+/** @throws InvalidInputError for an invalid query */
 export function readTaskQuery(query: TaskHistoryQuery) {
   const { subagent, before, ...fields } = parseInput(taskQuerySchema(), query, 'query')
   return { kind: 'task' as const, ...fields, ...(subagent !== undefined && { name: subagent }), cursor: before }
 }
 
-/** @throws InvalidInputError */
+/** @throws InvalidInputError for an invalid query */
 export function readCommandTaskQuery(query: CommandTaskHistoryQuery) {
   const { instanceId, before, ...fields } = parseInput(commandTaskQuerySchema(), query, 'query')
   return {

@@ -1,29 +1,29 @@
 /**
- * Keeps items for a while and drops the earliest when there are too many, when they are too large, or when they are too old. Items that may not be
+ * Keeps items for a while. Drops the earliest items if there are too many, if they are too large, or if they are too old. Items that must not be
  * dropped yet, such as running tasks, count as well (`hold`).
  */
 import { elapsedMs, unrefTimer, type Clock, type TimerLabel } from '../clock.js'
 
 export interface RetentionOptions<Item extends object> {
-  /** The maximum count of `add` and `hold` together. Default: no limit. */
+  /** The maximum number of items, including those of `hold`. Default: no limit. */
   readonly maxCount?: number
-  /** The maximum sum of sizes, in bytes or characters as the owner measures them. Default: no limit. */
+  /** The maximum total size of the items, in a unit of the caller such as bytes. Default: no limit. */
   readonly maxSize?: number
-  /** Called with each dropped item, when it no longer counts. Must not throw. */
+  /** Called with each dropped item, after its count and size are subtracted. Must not throw. */
   readonly onDropped: (item: Item) => void
-  /** Drops items even if there is room for them. Default: none. */
+  /** How items are dropped because of their age, even if there is room for them. Default: they are not. */
   readonly sweep?: Sweep<Item>
 }
 
-/** Checks periodically for items that are too old, while there are items. */
+/** A periodic check for items that are too old. The timer is set only while there are items. */
 export interface Sweep<Item extends object> {
   readonly clock: Clock
   /** The period in ms. */
   readonly everyMs: number
   readonly label: TimerLabel
   /**
-   * Whether to drop the earliest item.
-   * @param ageMs how long ago it was added
+   * Whether to drop the earliest item because of its age.
+   * @param ageMs the time since the item was added, in ms
    */
   readonly isObsolete: (item: Item, ageMs: number) => boolean
 }
@@ -34,23 +34,23 @@ export interface Retained {
 }
 
 interface Place<Item extends object> extends Retained {
-  /** Undefined once the item is dropped, so that this place does not keep it alive. */
+  /** Undefined when the item was dropped, so that it can be freed from memory although its place in the array remains. */
   item: Item | undefined
   size: number
   readonly count: number
-  /** When it was added, on the clock of `elapsedMs`; 0 without a sweep. */
+  /** When the item was added, on the clock of `elapsedMs`; 0 without a sweep. */
   readonly at: number
 }
 
-/** Below this length the array is not compacted. */
+/** A shorter array is not compacted. */
 const MIN_COMPACTED = 32
 
 export class Retention<Item extends object> {
   readonly #options: RetentionOptions<Item>
-  /** The items from `#first` on. An array, because finding the first entry of a map is slow after many deletions. */
+  /** The items, from `#first` on. This is an array and not a map, because finding the first entry of a map is slow after many deletions. */
   #places: Place<Item>[] = []
   #first = 0
-  /** How many items can be dropped. */
+  /** The number of items in `#places` that were not dropped. */
   #length = 0
   #count = 0
   #size = 0
@@ -65,28 +65,28 @@ export class Retention<Item extends object> {
     return this.#length
   }
 
-  /** The total count, including `hold`. */
+  /** The number of items, including those of `hold`. */
   get count(): number {
     return this.#count
   }
 
-  /** The total size, including `hold`. */
+  /** The total size of the items, including those of `hold`. */
   get size(): number {
     return this.#size
   }
 
-  /** Counts an item that cannot be dropped yet, even beyond the limits. */
+  /** Counts an item that must not be dropped yet. Its count and size may exceed the limits. */
   hold(size: number, count = 0): void {
     this.#size += size
     this.#count += count
   }
 
-  /** Undoes `hold`. */
+  /** Subtracts what `hold` has added. */
   giveBack(size: number, count = 0): void {
     this.hold(-size, -count)
   }
 
-  /** Drops items until `size` fits, and holds `size`. Returns false, and holds nothing, if it does not fit. */
+  /** Reserves `size`, after dropping as many items as necessary. Returns false, and reserves nothing, if it does not fit even then. */
   take(size: number): boolean {
     const { maxSize = Infinity } = this.#options
     while (this.#size + size > maxSize) if (!this.#dropFirst()) return false
@@ -95,8 +95,8 @@ export class Retention<Item extends object> {
   }
 
   /**
-   * Adds the latest item. The next `trim` may drop it.
-   * @param ageMs the age of the item; not more than that of the items before it
+   * Adds an item. The next `trim` may drop it.
+   * @param ageMs the age of the item; not greater than that of the items added before
    */
   add(item: Item, size = 0, count = 1, ageMs = 0): Retained {
     const { sweep } = this.#options
@@ -108,7 +108,7 @@ export class Retention<Item extends object> {
     return place
   }
 
-  /** Changes the size of an item. No effect if the item is gone. */
+  /** Changes the size of an item. Has no effect on an item that was dropped or removed. */
   resize(retained: Retained, size: number): void {
     const place = retained as Place<Item>
     if (place.item === undefined) return
@@ -116,26 +116,26 @@ export class Retention<Item extends object> {
     place.size = size
   }
 
-  /** Removes an item without calling `onDropped`. No effect if the item is gone. */
+  /** Removes an item without calling `onDropped`. Has no effect on an item that was dropped or removed. */
   remove(retained: Retained): void {
     this.#takeOut(retained as Place<Item>)
   }
 
-  /** Drops items beyond the limits. */
+  /** Drops the earliest items until the others are within the limits. */
   trim(): void {
     const { maxCount = Infinity, maxSize = Infinity } = this.#options
     while (this.#count > maxCount || this.#size > maxSize) if (!this.#dropFirst()) break
     this.#sweepLater()
   }
 
-  /** Drops obsolete items, and items beyond the limits. */
+  /** Drops items that are too old, and then as many as exceed the limits. */
   sweep(): void {
     const { sweep } = this.#options
     if (sweep !== undefined) this.dropWhile(sweep.isObsolete)
     this.trim()
   }
 
-  /** Drops the earliest items up to the first that is not obsolete. Returns how many. */
+  /** Drops the earliest items, until one of them is not obsolete. Returns how many were dropped. */
   dropWhile(isObsolete: (item: Item, ageMs: number) => boolean): number {
     const { sweep } = this.#options
     const now = sweep === undefined ? 0 : elapsedMs(sweep.clock)
@@ -148,7 +148,7 @@ export class Retention<Item extends object> {
     return dropped
   }
 
-  /** Stops the sweeps. Items stay, and `trim` still works. */
+  /** Stops the periodic checks. The items stay, and `trim` still works. */
   close(): void {
     this.#isClosed = true
     const { sweep } = this.#options
@@ -164,7 +164,7 @@ export class Retention<Item extends object> {
     return undefined
   }
 
-  /** Returns false if there is no item. */
+  /** Drops the earliest item. Returns false if there is none. */
   #dropFirst(): boolean {
     const place = this.#findFirst()
     const item = place?.item
@@ -195,7 +195,7 @@ export class Retention<Item extends object> {
       sweep.everyMs,
       sweep.label,
     )
-    // The timer must not keep the process alive.
+    // Without this, the timer would keep the process alive.
     unrefTimer(this.#timer)
   }
 }

@@ -1,18 +1,18 @@
 /**
- * Tracks which rows of a store are out of date. A row is built when it is written, so that several changes of one item become one row. A row that the
- * store cannot hold is reduced once.
+ * Tracks which rows of a store are out of date. A row is built when it is written, so that several changes of an item become one row. If the store
+ * cannot hold a row, a reduced row is built instead, once.
  */
 import type { StoreRow } from '../store/store-errors.js'
 import type { StoreChange, StoreTable, StoreTables } from '../store/store.js'
 import type { PendingChanges } from '../store/store-writer.js'
 
-/** The items that the rows of each table are built from. */
+/** The type of the items from which the rows of each table are built. */
 export type StoredItems = { readonly [Table in StoreTable]?: object }
 
-/** How to build the rows of one table. */
+/** How the rows of one table are built. */
 export interface RowKind<Item, Row> {
   readonly rowOf: (item: Item, isReduced: boolean) => Row
-  /** Whether a smaller row can be built. Default false. */
+  /** Whether `rowOf` can build a smaller row. Default false. */
   readonly isReducible?: boolean
 }
 
@@ -20,7 +20,7 @@ export type RowKinds<Items extends StoredItems> = {
   readonly [Table in keyof Items & StoreTable]: RowKind<Items[Table], StoreTables[Table]>
 }
 
-/** A removed item. `PRUNED` does not trigger a write. */
+/** Marks for items without a row. A `REMOVED` item causes a write. A `PRUNED` item is removed with the next write, but does not cause one. */
 const REMOVED = Symbol('removed')
 const PRUNED = Symbol('pruned')
 type Gone = typeof REMOVED | typeof PRUNED
@@ -31,13 +31,13 @@ type Rows = Map<string, object | Gone>
 export class StoreSync<Items extends StoredItems> implements PendingChanges {
   readonly #kinds: readonly (readonly [StoreTable, RowKind<object, unknown>])[]
   #pending: ReadonlyMap<StoreTable, Rows>
-  /** How many rows need a write; pruned rows do not. */
+  /** How many rows require a write. Pruned rows do not. */
   #due = 0
-  /** The rows that are being written. */
+  /** The rows of the write in progress. */
   #taken: ReadonlyMap<StoreTable, Rows> | undefined
   readonly #reduced = new WeakSet<object>()
 
-  /** @param kinds the tables, in the order in which they are written; removals come first within each */
+  /** @param kinds the tables, in the order in which their rows are written. All removals come before all other rows */
   constructor(kinds: RowKinds<Items>) {
     this.#kinds = Object.entries(kinds) as unknown as [StoreTable, RowKind<object, unknown>][]
     this.#pending = this.#noRows()
@@ -53,7 +53,10 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     this.#set(table, id, REMOVED)
   }
 
-  /** Marks a row for removal with the next write, without triggering one. If the process crashes first, the row is read again and pruned again. */
+  /**
+   * Marks a row for removal with the next write, but does not cause a write. If the process crashes first, the next process reads the row and prunes
+   * it again.
+   */
   prune(table: keyof Items & StoreTable, id: string): void {
     this.#set(table, id, PRUNED)
   }
@@ -65,17 +68,17 @@ export class StoreSync<Items extends StoredItems> implements PendingChanges {
     rows.set(id, item)
   }
 
-  /** Whether the row still has to be written or is being written. */
+  /** Whether a row is being written or must still be written. */
   isPending(table: keyof Items & StoreTable, id: string): boolean {
     return isDue(this.#pending.get(table)?.get(id)) || this.#taken?.get(table)?.has(id) === true
   }
 
-  /** Whether a smaller row is built, because the store could not hold the full one. */
+  /** Whether a smaller row is built for this item, because the store could not hold the full row. */
   isReduced(item: object): boolean {
     return this.#reduced.has(item)
   }
 
-  // For `StoreWriter`.
+  // The methods of `PendingChanges`, which `StoreWriter` calls.
 
   isEmpty(): boolean {
     return this.#due === 0

@@ -21,7 +21,7 @@ describe('a new id', () => {
     expect(() => freshId(createId, 'x', () => true)).toThrow(
       expect.objectContaining({
         code: 'ID_REPEATS',
-        message: 'createId("x") returned a hundred ids that are all in use.',
+        message: 'createId("x") returned 100 ids that are all in use. It must return a new id at each call.',
       }),
     )
     expect(asked).toBe(100)
