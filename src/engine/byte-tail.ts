@@ -1,7 +1,7 @@
-/** Keeps the last bytes of a stream. The cost of appending does not depend on how much is kept. */
+/** Keeps the last bytes of a stream. The cost of an append does not depend on the number of bytes that are kept. */
 export class ByteTail {
   readonly #limit: number
-  /** The bytes from `#offset` to `#end` of the stream. Holds up to twice the limit, so that it is seldom copied. */
+  /** The bytes from `#offset` to `#end` of the stream. The buffer has up to twice the limit, so that it is seldom copied. */
   #buffer = new Uint8Array(0)
   #offset = 0
   #end = 0
@@ -11,22 +11,22 @@ export class ByteTail {
     this.#limit = limit
   }
 
-  /** The position in the stream of the first byte that is kept, which is the number of bytes dropped. */
+  /** The position in the stream of the first byte that is kept. All bytes before it were dropped. */
   get start(): number {
     return Math.max(this.#offset, this.#end - this.#limit)
   }
 
-  /** The number of bytes appended. */
+  /** The number of bytes appended so far. */
   get end(): number {
     return this.#end
   }
 
-  /** The bytes that are kept. Valid until the next append. */
+  /** The bytes that are kept. The array is valid until the next append. */
   get bytes(): Uint8Array {
     return this.#buffer.subarray(this.start - this.#offset, this.#end - this.#offset)
   }
 
-  /** Copies a chunk, so that the caller may reuse its memory. */
+  /** Appends a copy of the chunk. The caller may reuse the memory of the chunk. */
   append(chunk: Uint8Array): void {
     const skipped = Math.max(0, chunk.length - this.#limit)
     if (skipped > 0) {
@@ -39,7 +39,7 @@ export class ByteTail {
     this.#end += rest.length
   }
 
-  /** Notes that bytes of the stream are missing. Everything before them is dropped as well. */
+  /** Counts bytes of the stream that nobody can append. All bytes before them are dropped, so that the kept bytes have no gap. */
   skip(bytes: number): void {
     this.#end += bytes
     this.#offset = this.#end

@@ -1,42 +1,44 @@
-/** The tasks that a run launches. */
+/** The tasks that the run of another task launches. */
 import type { AsyncTaskInfo, SettledTaskInfo } from '../../machines/records.js'
 import type { CancelOptions, LaunchTaskInput } from '../protocol/async-tasks.js'
 
-/** The input of `launch` in a run's context. The run is the owner. */
+/** The input of `context.launch`. The owner of the new task is the run. */
 export type ChildTaskInput = Omit<LaunchTaskInput, 'owner' | 'parentId'>
 
-/** Options of `waitFor`. */
+/** Options of a wait for tasks (`waitFor`). */
 export interface WaitOptions {
-  /** `all` (default) waits until all tasks have ended; `any` waits for the first. */
+  /** `all` (default): waits until all tasks have ended. `any`: waits until one of them has ended. */
   readonly mode?: 'all' | 'any'
   /** The maximum wait in ms. Default: no limit. */
   readonly timeoutMs?: number
-  /** Ends the wait early. The promise rejects with the signal's reason, and no result is acknowledged. */
+  /** Ends the wait when it aborts. The promise then rejects with the signal's reason, and the results of the tasks are still owed. */
   readonly signal?: AbortSignal
 }
 
-/** The state of the tasks when a wait ends. */
+/** What a wait for tasks returns. */
 export interface WaitResult {
-  /** The requested tasks that have ended. */
+  /** The tasks that have ended. */
   readonly settled: readonly SettledTaskInfo[]
-  /** The requested tasks that have not ended. */
+  /** The tasks that have not ended. */
   readonly pending: readonly AsyncTaskInfo[]
-  /** The requested ids that no kept task has. */
+  /** The ids for which no task is kept. */
   readonly unknown: readonly string[]
-  /** With a store: the id of this delivery, for `confirm` and `wasDelivered`. Absent if no result is delivered. */
+  /** The id of this delivery of results, for `confirm` and `wasDelivered`. Absent without a store, and if no result is delivered. */
   readonly deliveryId?: string
 }
 
-/** The tasks that a run launched and owns, until they have ended and the run has taken their results. */
+/** The tasks that a run has launched and whose results it has not taken yet. */
 export interface RunChildren {
-  /** Their ids. Tasks with undelivered results come first, then those that have not ended. */
+  /** Returns the ids of these tasks. Tasks that have ended come first. */
   ids(): string[]
   /**
-   * Waits for tasks to end and takes their results. The run's own signal and the end of its task also end the wait.
-   * @param ids default: all of them
-   * @throws the signal's reason when aborted, InvalidInputError
+   * Waits for tasks to end and takes their results. The wait also ends when the run is aborted or its task ends.
+   * @param ids the tasks to wait for. Default: all tasks of the run
+   * @throws the signal's reason when it aborts
+   * @throws InvalidInputError for an invalid argument
+   * @throws FamilyError `DEADLOCK` if the tasks wait for this run themselves
    */
   waitFor(ids?: readonly string[], options?: WaitOptions): Promise<WaitResult>
-  /** Cancels a task of this run, and the tasks that it has launched. Returns false if it has ended or does not belong to this run. */
+  /** Cancels a task of this run, and the tasks that it has launched. Returns false if the task has ended or is not a task of this run. */
   cancel(id: string, options?: CancelOptions | string): boolean
 }

@@ -1,4 +1,4 @@
-/** The schema of the context that a subagent takes: a launch checks it once, before its task is registered. */
+/** Validates `params.context` with the schema of the subagent. A launch does this once, before the task is registered. */
 import type { z } from 'zod'
 import { InvalidInputError } from '../errors.js'
 import { MAX_LEVELS, toWholePlainData } from '../json/plain-data.js'
@@ -9,10 +9,10 @@ import { flatRunner } from './definition.js'
 type Params = RunInput['params']
 
 /**
- * Checks `params.context` by the schema of the runner. Without a context, an empty object is checked.
- * @param field what errors call the params
- * @returns the params, with what the schema returns as `context`
- * @throws InvalidInputError for the first field that does not match
+ * Validates `params.context` with the schema of the runner. If there is no context, the schema validates an empty object.
+ * @param field the name of the params in errors
+ * @returns the params. Their `context` is what the schema has returned
+ * @throws InvalidInputError for the first field that does not match the schema
  */
 export function checkedParams(
   { contextSchema }: { readonly contextSchema?: z.ZodType },
@@ -27,7 +27,7 @@ export function checkedParams(
   throw new InvalidInputError(`${field}.context`, given, `a value of at most ${MAX_LEVELS} levels`)
 }
 
-/** The runner for a launch whose context was already checked. */
+/** Returns the runner without its schema, for a launch whose context was already validated. */
 export function withoutContextSchema(runner: Runner): FlatRunner {
   const { contextSchema: _, ...rest } = flatRunner(runner)
   return rest

@@ -1,4 +1,4 @@
-/** Checks the runners that users pass (a function, a definition, or nested definitions) and turns each into a single definition. */
+/** Validates the runners that users pass: a function, a definition, or nested definitions. Converts each of them to a single definition. */
 import type { z } from 'zod'
 import type { StartRate } from '../../machines/records.js'
 import { deprecate } from '../deprecation.js'
@@ -21,14 +21,14 @@ import { MAX_RATE_LIMIT } from '../protocol/async-tasks.js'
 import { aRetryPolicy } from '../protocol/retry-policy.js'
 import type { FlatRunner, RunFunction, Runner, RunnerDefinition, RunResult } from './runner.js'
 
-/** The additional fields of a subagent. */
+/** The fields that a subagent has in addition to those of a runner. */
 interface Named {
   readonly name?: string
   readonly description?: string
   readonly contextSchema?: z.ZodType
 }
 
-/** The maximum depth of nested definitions. A deeper one probably contains itself. */
+/** The maximum depth of nested definitions. Definitions that are nested more deeply probably contain themselves. */
 const MAX_LEVELS = 10
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
@@ -43,7 +43,11 @@ export const aRunnable: OptionType = {
     const at = [...path]
     for (let level = value; typeof level !== 'function'; level = (level as RunnerDefinition).run) {
       if (at.length === path.length + MAX_LEVELS) {
-        throw new InvalidInputError(at.join('.'), level, `a function, because ${MAX_LEVELS} definitions surround it`)
+        throw new InvalidInputError(
+          at.join('.'),
+          level,
+          `a function, because definitions may be nested at most ${MAX_LEVELS} levels deep`,
+        )
       }
       checkEntry(level as object, fieldTypes, at)
       at.push('run')
@@ -81,11 +85,11 @@ const fieldTypes: OptionTypes<RunnerDefinition & Named> = {
 
 const FIELDS = Object.keys(fieldTypes) as (keyof typeof fieldTypes)[]
 
-/** Flags that could be set on functions before a runner was an object. */
+/** These flags used to be properties of functions, before a runner could be an object. */
 const FUNCTION_FLAGS = ['survivesHost', 'canResume', 'isBound', 'foundAs', 'isUnique', 'takesMessages'] as const
 
 /**
- * Turns a runner into a single definition. In nested definitions the outer fields take precedence, unless they are undefined.
+ * Converts a runner to a single definition. If definitions are nested, the outer fields take precedence, unless they are undefined.
  * @returns a plain object with own fields only, so that a wrapper can spread it
  */
 export function flatRunner<Input, Result extends RunResult>(
@@ -95,7 +99,7 @@ export function flatRunner<Input, Result extends RunResult>(
   const { run } = runner
   const merged: Record<string, unknown> = { ...flatRunner(run) }
   for (const field of FIELDS) {
-    // A definition may be an instance of a class, with inherited fields and functions that use `this`.
+    // A definition may be an instance of a class. Then fields may be inherited, and functions may use `this`.
     const value: unknown = (runner as { readonly [Field in typeof field]?: unknown })[field]
     if (value === undefined || (field === 'run' && !isFunction(run))) continue
     merged[field] = typeof value === 'function' ? (value.bind(runner) as unknown) : value
@@ -121,8 +125,8 @@ function flagsOf(run: object): FunctionFlags | undefined {
 }
 
 /**
- * Does the same for an unchecked value.
- * @param name what errors call it
+ * Validates a value and converts it to a single definition.
+ * @param name the name of the value in errors
  * @throws InvalidInputError for a value that is not a runner
  */
 export function toFlatRunner(value: unknown, name: string): FlatRunner & Named {
@@ -131,7 +135,7 @@ export function toFlatRunner(value: unknown, name: string): FlatRunner & Named {
   return flatRunner(value as Runner)
 }
 
-/** @throws InvalidInputError for a durable run that cannot have steps */
+/** @throws InvalidInputError for a durable runner in another process, and for `releasesSlot` of a runner that is not durable */
 function checkDurable(value: unknown, path: readonly string[]): void {
   const { durable, releasesSlot, survivesHost, runsElsewhere } = flatRunner(value as Runner)
   if (durable === true && (survivesHost === true || runsElsewhere === true)) {

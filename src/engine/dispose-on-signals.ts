@@ -1,24 +1,27 @@
 /**
- * Disposes a host that runs programs when a signal ends it. Programs lead their own process groups, so neither Ctrl-C in a terminal nor a signal to
- * the host reaches them. Node emits no `exit` event on a signal, so they would outlive the host.
+ * Disposes a host that runs programs when a signal ends the host. Otherwise its programs would outlive it: each leads its own process group, so
+ * neither Ctrl-C in a terminal nor a signal to the host reaches it, and Node emits no `exit` event on a signal.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
 import { isNode } from '../node-builtins.js'
 import { checkOptions, integerFrom, limitFrom, objectWith, type OptionTypes } from '../protocol/option-checks.js'
 
-/** The signals that end a host. Their numbers are the same on every platform. */
+/** The signals that end a host, with their numbers, which are the same on every platform. */
 const SIGNALS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const
 type EndingSignal = keyof typeof SIGNALS
 const signalNames = Object.keys(SIGNALS) as EndingSignal[]
 
-/** Less than the 10 s that Docker waits before it kills a container. */
+/** The default time limit of the disposal, in ms. It is shorter than the 10 s that Docker waits before it kills a container. */
 const DEFAULT_LIMIT_MS = 8000
 
-/** npm passes Ctrl-C on to its script, which also receives it from the terminal. */
+/**
+ * If the same signal comes again within this time, in ms, it is ignored. With Ctrl-C, a script of npm receives SIGINT twice: from the terminal and
+ * from npm.
+ */
 const REPEAT_MS = 500
 
-/** An object for `await using`, or a function. */
+/** What can be disposed: an object for `await using`, or a function. */
 export type DisposeTarget = { [Symbol.asyncDispose](): PromiseLike<unknown> } | (() => unknown)
 
 /** Options of `disposeOnSignals`. */
@@ -30,7 +33,7 @@ export interface DisposeOnSignalsOptions {
   readonly input?: NodeJS.ReadableStream
   /** The exit code after a complete disposal. Default: 128 plus the signal number, or 0 at the end of `input`. */
   readonly exitCode?: number
-  /** The time limit of the disposal in ms. After it, the process exits with 1. Infinity for no limit. Default 8000. */
+  /** The time limit of the disposal, in ms. When it has passed, the process exits with code 1. Infinity for no limit. Default 8000. */
   readonly limitMs?: number
 }
 
@@ -40,15 +43,15 @@ const optionTypes: OptionTypes<DisposeOnSignalsOptions> = {
   limitMs: limitFrom(0),
 }
 
-/** Disposals in progress. With several calls, the process exits after the last. */
+/** The number of disposals in progress. The process exits when the last of them has ended. */
 let underWay = 0
 let hasFailed = false
 
-/** The codes of the errors with which a disposal ends what waits for a task. */
+/** The codes of the errors that a disposal causes in code that waits for a task. */
 const DISPOSAL_CODES: readonly unknown[] = ['TASK_CANCELLED', 'DISPOSED']
 const MAX_CAUSES = 10
 
-/** Whether a disposal caused this error, or one that is its cause. */
+/** Whether a disposal has caused this error. The errors in its chain of causes are examined too. */
 function isOfDisposal(error: unknown): boolean {
   let at = error
   for (let level = 0; at instanceof Error && level < MAX_CAUSES; level += 1) {
@@ -59,8 +62,8 @@ function isOfDisposal(error: unknown): boolean {
 }
 
 /**
- * Keeps an error from ending the process before the disposal. Node raises unhandled rejections as uncaught exceptions, such as that of `await result`
- * at the top level of a module. If the host has a listener too, that decides about other errors.
+ * Prevents an uncaught error from ending the process before the disposal has ended. Node also reports unhandled rejections here, such as that of
+ * `await result` at the top level of a module. If the host has a listener of its own, that listener handles errors that no disposal has caused.
  */
 function onUncaught(error: unknown): void {
   if (isOfDisposal(error) || process.listenerCount('uncaughtException') > 1) return
@@ -69,16 +72,17 @@ function onUncaught(error: unknown): void {
 }
 
 /**
- * Disposes and then exits the process on SIGINT, SIGTERM or SIGHUP. All programs that `processRunner` and `mcpInstance` started have ended by then. A
- * second signal kills them and exits at once; the same signal within half a second counts once.
+ * On SIGINT, SIGTERM or SIGHUP, disposes `target` and then exits the process. When it exits, all programs that `processRunner` and `mcpInstance` have
+ * started have ended. A second signal kills these programs and exits at once. The same signal within half a second counts as one.
  *
- * Until it exits, an uncaught TaskCancelledError or DisposedError is ignored. Any other uncaught error is printed, and the exit code is 1, unless you
- * listen to `uncaughtException`.
+ * During the disposal, an uncaught TaskCancelledError or DisposedError is ignored. Any other uncaught error is printed, and the exit code is 1. You
+ * can handle such errors yourself with a listener for `uncaughtException`.
  *
- * May be called several times. Has no effect outside Node.
+ * You may call this function several times. It has no effect outside Node.
  * @param target what to dispose: the result of `createAgentTasks`, a manager, a server, or a function
  * @returns an unsubscribe function
- * @throws InvalidInputError, InvalidSettingError for an invalid argument
+ * @throws InvalidInputError for an invalid target or option
+ * @throws InvalidSettingError for a number out of range
  */
 export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignalsOptions = {}): () => void {
   const dispose = disposerOf(target)
@@ -91,7 +95,7 @@ export function disposeOnSignals(target: DisposeTarget, options: DisposeOnSignal
     first = { cause, at: elapsedMs(systemClock) }
     underWay += 1
     if (underWay === 1) process.on('uncaughtException', onUncaught)
-    // The timer alone must not keep the process alive.
+    // Without `unref`, the timer would keep the process alive after the disposal.
     const timer = setLongTimeout(systemClock, () => process.exit(1), limitMs)
     ;(timer.current as NodeJS.Timeout | undefined)?.unref()
     new Promise((resolve) => resolve(dispose()))

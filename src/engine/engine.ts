@@ -1,38 +1,38 @@
 /**
- * The interface through which all work starts. Only this folder starts, aborts or awaits runs, so that a durable or distributed engine can be used
- * instead.
+ * The interface through which all work starts. Other folders never start, abort or await work themselves, so that a durable or distributed engine can
+ * replace the default one.
  */
 
 /** How a run ended. */
 export type Outcome =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly reason: unknown }
-  /** Aborted before it started. */
+  /** The run was aborted before it had started. */
   | { readonly type: 'skipped' }
-  /** Aborted, and did not end within its grace period. It may still be running. */
+  /** The run was aborted and did not end within its grace period. It may still be running. */
   | { readonly type: 'abandoned' }
 
 /** Passed to the work that an engine runs. */
 export interface WorkContext {
-  /** Aborts when the work should stop. An engine may create it on first read. */
+  /** Aborts when the work should stop. An engine may create the signal when it is first read. */
   readonly signal: AbortSignal
-  /** Whether `signal` has aborted, without creating it. Default: read the signal. */
+  /** Whether `signal` has aborted. Reading this field does not create the signal. If it is undefined, read the signal. */
   readonly aborted?: boolean
 }
 
-/** Work for an engine. */
+/** Work that an engine can start. */
 export interface Work {
-  /** The name of the work in reports. Need not be unique. */
+  /** The id of the work in reports. Need not be unique. */
   readonly id: string
   /** Does the work. It should stop when `signal` aborts. */
   readonly run: (context: WorkContext) => unknown
   /** How long an aborted run may take to end before it is abandoned, in ms. */
   readonly graceMs: number
-  /** Called with the outcome if an abandoned run ends later. */
+  /** Called with the outcome if an abandoned run ends after all. */
   readonly onLate?: (outcome: Outcome) => void
 }
 
-/** Started work. */
+/** Work that an engine has started. */
 export interface Run {
   /** Resolves once, when the work has ended or was abandoned. Never rejects. */
   readonly settled: Promise<Outcome>
@@ -40,8 +40,8 @@ export interface Run {
   abort(reason?: unknown): void
 }
 
-/** Starts work. */
+/** Starts work and reports how it ends. */
 export interface Engine {
-  /** Accepts work. It begins in a later microtask, or never if it is aborted before. */
+  /** Accepts work. The work begins in a later microtask. If it is aborted before that, it never begins. */
   start(work: Work): Run
 }

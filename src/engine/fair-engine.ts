@@ -1,19 +1,20 @@
 /**
- * An engine that yields to the event loop. Otherwise a series of short runs would delay requests, such as a cancellation, until all of them have run.
+ * An engine that lets the event loop turn between short runs. Otherwise requests, such as a cancellation, would have to wait until all of these runs
+ * have ended.
  */
 import { elapsedMs, systemClock, type Clock } from '../clock.js'
 import { isNode, nodeBuiltin } from '../node-builtins.js'
 import type { Engine } from './engine.js'
 
-/** How long work may run before the event loop gets a turn, in ms. */
+/** How long runs may start one after another until the event loop gets a turn, in ms. */
 const TURN_MS = 10
 
 /** Resolves after one turn of the event loop. */
 const nextTurn: () => Promise<unknown> = isNode ? nodeBuiltin('node:timers/promises').setImmediate : nextMessage
 
 /**
- * Wraps an engine for a process that does more than run tasks. `startTaskServer` uses it. Use it yourself for a `TaskManager` next to a server of
- * your own.
+ * Wraps an engine for a process that does more than run tasks. `startTaskServer` already uses it. Use it yourself if you run a `TaskManager` beside a
+ * server of your own.
  * @param engine starts the work
  * @param clock measures how long work has run without a pause
  * @returns an engine that lets the event loop turn after each 10 ms of work
@@ -23,7 +24,7 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
   const presentTurn = () =>
     (turn ??= {
       began: elapsedMs(clock),
-      // A timer would not do: due timers run one after another, without polling sockets in between.
+      // A timer is no substitute for `setImmediate`: Node runs all due timers one after another, without polling sockets between them.
       over: nextTurn().then(() => {
         turn = undefined
       }),
@@ -44,7 +45,7 @@ export function createFairEngine(engine: Engine, clock: Clock = systemClock): En
   }
 }
 
-/** A browser has no `setImmediate` and throttles timers of hidden pages. Messages arrive at once. */
+/** Browsers have no `setImmediate`, and delay the timers of hidden pages. They deliver messages at once. */
 function nextMessage(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel()

@@ -1,4 +1,4 @@
-/** Lists the processes of a process group, with proc(5) on Linux and ps(1) elsewhere. */
+/** Lists the processes of a process group: with proc(5) on Linux, and with ps(1) on other systems. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 
 /** Returns how many processes of a group are running. */
@@ -6,7 +6,7 @@ export function countMembers(group: number): number {
   try {
     process.kill(-group, 0)
   } catch (error) {
-    // ESRCH: no process is left. EPERM: the remaining ones run as another user.
+    // ESRCH: the group has no process. EPERM: its processes run as another user, so they are counted below.
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return 0
   }
   return membersOf(group).length
@@ -30,11 +30,11 @@ function listProcesses(): ListedProcess[] {
     if (!/^\d+$/.test(name)) return []
     try {
       const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
-      // The name of the program, in parentheses, may contain any character.
+      // `stat` contains the name of the program in parentheses, which may contain any character. So the fields are read after the last parenthesis.
       const [state = '', , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return [{ pid: Number(name), state, group: Number(group) }]
     } catch {
-      // The process has ended in the meantime.
+      // The process has ended since the folder was listed.
       return []
     }
   })

@@ -6,17 +6,17 @@ import type { Engine, Outcome, Run, Work } from './engine.js'
 
 /** Options of `createInProcessEngine`. */
 export interface InProcessEngineOptions {
-  /** Measures the grace period of aborted work. Default: the platform's clock. */
+  /** Measures the grace period of aborted work. Default: the clock of the platform. */
   readonly clock?: Clock
-  /** Called with exceptions of abort listeners. */
+  /** Called with an exception of a listener for the abort signal, and the work to which the signal belongs. */
   readonly onError?: (error: unknown, work: Work) => void
 }
 
 const optionTypes: OptionTypes<InProcessEngineOptions> = { clock: aClock, onError: aFunction }
 
 /**
- * Creates an engine whose runs are plain function calls.
- * @throws InvalidInputError for an unknown or wrong option
+ * Creates an engine that calls the functions of runs in this process.
+ * @throws InvalidInputError for an unknown option, or one of the wrong type
  */
 export function createInProcessEngine(options: InProcessEngineOptions = {}): Engine {
   checkOptions(options, optionTypes)
@@ -40,7 +40,7 @@ class InProcessRun implements Run {
     queueMicrotask(() => this.#begin())
   }
 
-  /** A field, so that a wrapping engine may spread the run. */
+  /** A field rather than a method, so that an engine that wraps this one can spread the run. */
   readonly abort = (reason?: unknown): void => {
     if (this.#resolve === undefined || this.#abort.aborted) return
     const { id, graceMs } = this.#work
@@ -55,7 +55,7 @@ class InProcessRun implements Run {
       this.#settle({ type: 'skipped' })
       return
     }
-    // The promise constructor turns a synchronous exception or a faulty thenable into a rejection.
+    // The promise constructor converts a synchronous exception, or a thenable that throws, to a rejection.
     new Promise((done) => done(this.#work.run(this.#abort))).then(
       (value) => this.#settle({ type: 'returned', value }),
       (reason: unknown) => this.#settle({ type: 'threw', reason }),

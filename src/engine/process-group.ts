@@ -1,8 +1,8 @@
 /**
- * Process groups. Each program leads its own group, which is signalled as a whole and does not outlive this process.
+ * Process groups. Each program leads its own group. Signals go to the whole group, and it is killed when this process exits.
  *
- * Ctrl-C in a terminal does not reach such a group, and Node emits no `exit` event when a signal ends the process; `dispose-on-signals.ts` handles
- * this. Windows has no process groups: only the program itself is signalled, and the processes that it started may stay.
+ * Ctrl-C in a terminal does not reach such a group. Node emits no `exit` event when a signal ends this process, so `dispose-on-signals.ts` handles
+ * signals. Windows has no process groups: only the program itself receives signals, and processes that it has started may stay.
  */
 import type { ChildProcess } from 'node:child_process'
 import { countMembers } from './group-members.js'
@@ -10,16 +10,16 @@ import { nodePlatform } from '../node-builtins.js'
 
 export const hasGroups = nodePlatform !== 'win32'
 
-/** Whether Unix sockets are files on this platform. */
+/** Whether the platform has Unix sockets, which are files. */
 export const hasUnixSockets = nodePlatform !== 'win32'
 
 /** The group of a program that was started with `detached: hasGroups`. */
 export interface ProcessGroup {
-  /** Signals every member. Has no effect if none is left. */
+  /** Sends a signal to every process of the group. Has no effect if the group has no process any more. */
   signal(name: NodeJS.Signals): void
-  /** The number of remaining members; 0 without process groups. */
+  /** Returns the number of processes in the group; 0 on a platform without process groups. */
   count(): number
-  /** Kills the remaining members. Call it once, when the program's run is over. */
+  /** Kills the processes of the group. Call it once, when the run of the program is over. */
   end(): void
 }
 
@@ -34,7 +34,7 @@ export function leadGroup(child: ChildProcess): ProcessGroup {
       try {
         process.kill(-child.pid, name)
       } catch {
-        // ESRCH: no member is left. EPERM: the remaining ones run as another user and cannot be signalled.
+        // ESRCH: the group has no process. EPERM: its processes run as another user and cannot receive signals.
       }
     },
     count: () => (!hasGroups || child.pid === undefined ? 0 : countMembers(child.pid)),

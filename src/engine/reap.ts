@@ -1,51 +1,57 @@
-/** Ends the processes that a program of a dead host has left. Only processes that verifiably belong to the program are signalled. */
+/** Ends the processes that a program of a dead host has left. Signals go only to processes that certainly belong to the program. */
 import { nodeBuiltin, nodePlatform } from '../node-builtins.js'
 import { stateOf, type ProgramIdentity } from '../process-identity.js'
 import { membersOf } from './group-members.js'
 
-/** The environment variable that marks the processes of one run. */
+/** The environment variable with the token of a run. The processes of the run inherit it and are identified by it. */
 export const RUN_TOKEN = 'AGENT_TASKS_RUN'
 
 /** A program that was started as the leader of a process group, with `RUN_TOKEN` in its environment. */
 export interface StartedProgram {
-  /** The leader of its group. */
+  /** The identity of the program, which is the leader of its process group. */
   readonly identity: ProgramIdentity
-  /** The value of `RUN_TOKEN`. */
+  /** The value of `RUN_TOKEN` for this run. */
   readonly token: string
 }
 
 /**
- * Whether the leader of a program is running: the process has the stored start time and boot id and, on Linux, the token in its environment. A
- * manipulated store can therefore not name a foreign process.
+ * Whether the program itself is running: the process has the stored start time and boot id and, on Linux, the token in its environment. So a
+ * manipulated store cannot make this process kill a foreign process.
  */
 export function leads({ identity, token }: StartedProgram): boolean {
-  // A signal to the group of pid 1 would go to every process.
+  // With pid 1, a signal to the group (pid -1) would go to every process of the system.
   if (identity.pid <= 1 || stateOf(identity) !== 'alive') return false
   return nodePlatform !== 'linux' || hasToken(identity.pid, token)
 }
 
-/** Signals the group of a program if its leader is running. Returns whether it did. */
+/** Sends a signal to the process group of a program if the program is running. Returns whether the signal was sent. */
 export function signalProgram(program: StartedProgram, name: NodeJS.Signals): boolean {
   return leads(program) && signal(-program.identity.pid, name)
 }
 
 /**
- * Kills the group of a program: as a whole while its leader is running, otherwise member by member, identified by the token in their environment.
- * @returns how many groups and processes were signalled
+ * Kills the processes of a program. While the program itself is running, its whole group is killed. After that, only those processes of the group are
+ * killed that have the token in their environment.
+ * @returns how many signals were sent, to a group or a process
  */
 export function reapProgram(program: StartedProgram): number {
   if (signalProgram(program, 'SIGKILL')) return 1
   return markedMembers(program).filter((pid) => signal(pid, 'SIGKILL')).length
 }
 
-/** Whether any process of a program is left. */
+/** Whether the program or any process of its group with its token is running. */
 export const isLeft = (program: StartedProgram): boolean => leads(program) || markedMembers(program).length > 0
 
-/** The processes of the group that have the token. Without /proc they cannot be distinguished from those of another group. */
+/**
+ * Returns the ids of the processes in the group that have the token. Returns none without /proc (Linux): the group may be that of another program by
+ * now.
+ */
 const markedMembers = ({ identity, token }: StartedProgram): number[] =>
   nodePlatform === 'linux' ? membersOf(identity.pid).filter((pid) => hasToken(pid, token)) : []
 
-/** Reads the environment with which a process was started, see proc(5). The environment of another user's process cannot be read. */
+/**
+ * Checks the environment with which a process was started, see proc(5). Returns false for a process of another user, whose environment cannot be read.
+ */
 function hasToken(pid: number, token: string): boolean {
   if (token === '') return false
   try {
@@ -61,12 +67,12 @@ function signal(target: number, name: NodeJS.Signals): boolean {
     process.kill(target, name)
     return true
   } catch {
-    // ESRCH: the process has just ended. EPERM: it runs as another user.
+    // ESRCH: the process has just ended. EPERM: the process runs as another user.
     return false
   }
 }
 
-/** Reads a program that `RunDurability.saveProgram` stored; undefined for any other value. */
+/** Converts what `RunDurability.saveProgram` has stored; undefined for any other value. */
 export function toStartedProgram(saved: unknown): StartedProgram | undefined {
   const { identity, token } = (saved ?? {}) as {
     readonly identity?: Partial<ProgramIdentity>

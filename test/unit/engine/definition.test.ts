@@ -48,7 +48,9 @@ describe('a runner', () => {
   it('is refused when it contains itself', () => {
     const circle: { run: unknown } = { run: undefined }
     circle.run = circle
-    expect(() => toFlatRunner(circle, 'runner')).toThrow(/^runner(\.run){10}: .* because 10 definitions surround it/)
+    expect(() => toFlatRunner(circle, 'runner')).toThrow(
+      /^runner(\.run){10}: .* because definitions may be nested at most 10 levels deep/,
+    )
   })
 
   it('may be an instance of a class with more, whose fields are inherited and whose functions use this', async () => {
