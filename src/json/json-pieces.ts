@@ -1,16 +1,16 @@
-/** Writes JSON in pieces, so that the text of a large value is never in memory as a whole. */
+/** Writes JSON in pieces, so that the whole text of a large value is never in memory. */
 import { partsOf } from '../text/cut-text.js'
 
-/** The maximum slice of a text that is written at once, in UTF-16 units. */
+/** The maximum length of a slice of a long text, in UTF-16 units. */
 const SLICE = 64 * 1024
 
-/** The minimum work for a piece: its length in UTF-16 units, or its steps. Only the last piece and those next to a long text may be smaller. */
+/** A piece is complete after this many UTF-16 units, or after this many steps. Only the last piece and those next to a long text may be smaller. */
 export const PIECE_WORK = 4096
 
-/** An array or object in progress. */
+/** An array or object whose text is being written. */
 interface Level {
   readonly value: Readonly<Record<string | number, unknown>>
-  /** Of an object. */
+  /** The keys of an object; undefined for an array. */
   readonly keys: readonly string[] | undefined
   readonly length: number
   readonly end: string
@@ -19,8 +19,8 @@ interface Level {
 }
 
 /**
- * Yields the text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). Shared parts may expand to an enormous text, and fields
- * without a JSON form to an empty one. A reader that stops early only pays for the pieces that it took.
+ * Yields the text of `JSON.stringify(value)` in pieces, for plain data (`toPlainData`). The text may be enormous if an object occurs many times in the
+ * value. A reader that stops early pays only for the pieces that it has taken.
  */
 export function* jsonPieces(value: unknown): Generator<string, void> {
   const levels: Level[] = [{ ...levelOf([value]), end: '' }]
@@ -68,11 +68,11 @@ function levelOf(value: object): Level {
   return { value: value as Level['value'], keys, length, end: keys === undefined ? ']' : '}', at: 0, separator: '' }
 }
 
-/** The number of keys up to which the list is not cached. */
+/** Lists with at most this many keys are not cached. */
 const FEW_KEYS = 10_000
 const listed = new WeakMap<object, readonly string[]>()
 
-/** The keys of an object of plain data, which does not change. Long lists are cached, because listing a million keys takes half a second. */
+/** Returns the keys of an object of plain data, which never changes. Long lists are cached, because listing a million keys takes half a second. */
 export function keysOf(value: object): readonly string[] {
   const known = listed.get(value)
   if (known !== undefined) return known
@@ -87,7 +87,7 @@ function* longText(before: string, text: string): Generator<string, void> {
   yield '"'
 }
 
-/** The pieces as a stream. Each one is written after the reader took the previous one. */
+/** Returns the JSON text of a value as a stream. It writes a part only when the reader has taken the part before. */
 export function jsonStream(value: unknown): ReadableStream<Uint8Array> {
   const pieces = jsonPieces(value)
   const encoder = new TextEncoder()

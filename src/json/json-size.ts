@@ -1,14 +1,14 @@
-/** The size of a value as JSON, without writing it. */
+/** Computes the size of a value as JSON without writing the text. */
 
 /**
- * The size of `JSON.stringify(value)` in bytes of UTF-8, for plain data (`toPlainData`).
- * @param most counting stops above it; the result is then any larger number
+ * Returns the size of `JSON.stringify(value)` in bytes of UTF-8, for plain data (`toPlainData`).
+ * @param most where counting stops. If the size is greater, the result is some number greater than `most`
  */
 export function jsonBytes(value: unknown, most = Infinity): number {
   return bytesOf(value, most, new Map())
 }
 
-/** The sizes of completely counted objects, so that shared parts are counted once. */
+/** The sizes of objects that were counted to their end, so that an object that occurs several times is counted once. */
 type Sizes = Map<object, number>
 
 function bytesOf(value: unknown, most: number, sizes: Sizes): number {
@@ -37,10 +37,10 @@ function objectBytes(value: object, most: number, sizes: Sizes): number {
 }
 
 function itemsBytes(items: readonly unknown[], most: number, sizes: Sizes): number {
-  // The brackets, and the commas between the items.
+  // The two brackets, and the commas between the items.
   let bytes = 2 + Math.max(0, items.length - 1)
   for (const item of items) {
-    // An item without a JSON form is written as null.
+    // JSON has no undefined: as an item it is written as null.
     bytes += bytesOf(item, most - bytes, sizes) || NULL_BYTES
     if (bytes > most) break
   }
@@ -51,7 +51,7 @@ function fieldsBytes(fields: object, most: number, sizes: Sizes): number {
   let bytes = 1
   for (const [key, value] of Object.entries(fields)) {
     const size = bytesOf(value, most - bytes, sizes)
-    // A field without a JSON form is left out. The 2 bytes are a colon, and a comma or the closing brace.
+    // A field that is undefined is left out. The 2 bytes are the colon, and a comma or the closing brace.
     if (size > 0) bytes += textBytes(key, most - bytes) + size + 2
     if (bytes > most) break
   }
@@ -65,7 +65,7 @@ function textBytes(text: string, most: number): number {
   return bytes
 }
 
-/** The bytes of one UTF-16 unit. Each half of a surrogate pair counts two bytes, and a lone surrogate is escaped. */
+/** Returns the bytes of one UTF-16 unit in JSON. Each half of a surrogate pair counts as two bytes. A lone surrogate is written as an escape. */
 function unitBytes(text: string, at: number): number {
   const unit = text.charCodeAt(at)
   if (unit < 0x20) return SHORT_ESCAPES.has(unit) ? 2 : 6
@@ -79,5 +79,5 @@ function unitBytes(text: string, at: number): number {
 }
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c]
-/** \b \t \n \f \r */
+/** The codes of \b \t \n \f \r, which JSON escapes with two characters. */
 const SHORT_ESCAPES: ReadonlySet<number> = new Set([8, 9, 10, 12, 13])

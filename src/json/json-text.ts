@@ -1,35 +1,35 @@
 /**
- * Writes plain data as JSON text of limited length. Shared strings can expand to more text than a string can hold. Omitted parts are
- * described in words, and the text remains valid JSON.
+ * Writes plain data as JSON text of limited length. The whole text could be longer than a string may be, because objects may occur many times in the
+ * value. Words take the place of parts that are left out, and the text is still valid JSON.
  */
 import { cutText, lastChars } from '../text/cut-text.js'
 
-/** The default maximum for a text that is read in parts, in characters before escaping. */
+/** The default of `maxChars`. */
 const MAX_JSON_CHARS = 10_000_000
 
-/** The characters around a value: quotes, a comma and a line break. */
+/** An estimate of the characters around a value: quotes, a comma and a line break. */
 const AROUND = 4
 
-/** How a JSON text is written. */
+/** How to write a JSON text. */
 export interface JsonTextOptions {
-  /** The number of spaces for each level; 0 (default) for no line breaks. */
+  /** The number of spaces for each level of nesting. 0 (the default) for no line breaks. */
   readonly indent?: number
-  /** Values after this many characters are left out. Default 10,000,000. */
+  /** The maximum length, in characters before escaping. What does not fit is left out. Default 10,000,000. */
   readonly maxChars?: number
-  /** Whether each value leaves half of the room for later ones, and a long text is shown by its beginning and end. Default false. */
+  /** Whether each value leaves half of the remaining length for the values after it, and long texts show their beginning and end. Default false. */
   readonly isPreview?: boolean
 }
 
-/** The JSON text of plain data (`toPlainData`). Never throws for it. */
+/** Returns the JSON text of plain data (`toPlainData`). Never throws for plain data. */
 export function toJsonText(value: unknown, options: JsonTextOptions = {}): string {
   const { indent = 0, maxChars = MAX_JSON_CHARS, isPreview = false } = options
   const shortened = shorten(value, { left: maxChars, indent, isPreview, depth: 1 })
-  // The result for undefined is undefined, despite its type.
+  // `JSON.stringify` returns undefined for undefined, although its type says `string`.
   const text = JSON.stringify(shortened, null, indent) as string | undefined
   return text ?? ''
 }
 
-/** Estimates the length of the JSON text of plain data, in characters. It does not read texts. */
+/** Estimates the length of the JSON text of plain data, in characters. It is fast, because it does not look into texts. */
 export function estimateJsonChars(value: unknown, sizes = new Map<object, number>()): number {
   if (typeof value === 'string') return AROUND + value.length
   if (typeof value !== 'object' || value === null) return AROUND
@@ -42,7 +42,7 @@ export function estimateJsonChars(value: unknown, sizes = new Map<object, number
   return size
 }
 
-/** The remaining room for a text. */
+/** The length that is left for the text. */
 interface Room {
   left: number
   readonly indent: number
@@ -70,7 +70,7 @@ function shortenText(text: string, room: Room): string {
   return kept.length === text.length ? text : `${kept}... [${text.length - kept.length} characters left out]`
 }
 
-/** A text, or its beginning and end. Half of the room is left for later values. */
+/** Returns a text, or its beginning and end if it is longer than half of the room. The other half is left for the values after it. */
 function previewText(text: string, room: Room): string {
   const size = Math.max(0, Math.floor(room.left / 2))
   if (text.length <= size) {
@@ -103,6 +103,6 @@ function shortenFields(fields: object, room: Room): object {
     room.left -= name.length + AROUND
     shown.push([name, shorten(field, room)])
   }
-  // Defines the fields: assigning to `__proto__` would not.
+  // `Object.fromEntries` can define a field `__proto__`. An assignment would change the prototype instead.
   return Object.fromEntries(shown)
 }

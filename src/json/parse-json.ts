@@ -1,10 +1,10 @@
-/** Parses JSON of limited depth, because deeper values cannot be validated or serialized. */
+/** Parses JSON of limited depth. Values that are nested more deeply could not be validated or serialized. */
 
 export type ParsedJson =
   | { readonly value: unknown }
   | { readonly error: string; readonly code: 'MALFORMED_JSON' | 'TOO_DEEP'; readonly message: string }
 
-/** Parses JSON that is nested at most `nesting` levels deep. Never throws. */
+/** Parses JSON with at most `nesting` levels. Never throws. */
 export function parseJson(text: string, nesting: number): ParsedJson {
   if (isDeeper(text, nesting)) {
     return {
@@ -20,7 +20,7 @@ export function parseJson(text: string, nesting: number): ParsedJson {
   }
 }
 
-/** Counts brackets outside strings, so that a value that is too deep is refused before it is built. */
+/** Counts the brackets outside strings. So JSON that is nested too deeply is refused before its value is built. */
 function isDeeper(text: string, nesting: number): boolean {
   let depth = 0
   let isInString = false

@@ -1,16 +1,16 @@
 /**
- * Makes frozen copies of values from outside. JSON data is copied unchanged; values that JSON cannot represent become readable text. So a record can
- * always be shown and serialized, and does not change with the original.
+ * Makes frozen copies of values from outside. JSON data is copied unchanged. Values that JSON cannot represent become readable text. So a record can
+ * always be shown and serialized, and does not change when the original changes.
  */
 
 import { defined } from '../defined.js'
 
-/** How many levels are copied; deeper values are replaced by a note. */
+/** How many levels are copied. A text such as `[too deep]` takes the place of deeper values. */
 export const MAX_LEVELS = 100
 
 /**
- * The maximum number of copied objects: in all, and below the given level. Getters and proxies may create new objects on each read, and nest them
- * deeply. Further objects are replaced by a note.
+ * The maximum number of copied objects: in all, and below the first `levels` levels. The limits are needed because getters and proxies may create new
+ * objects at each read. A text takes the place of further objects.
  */
 const MAX_OBJECTS = { inAll: 1_000_000, deep: 100_000, levels: 12 } as const
 
@@ -19,7 +19,7 @@ export function toPlainData(value: unknown): unknown {
   return copy(value, { copies: new Map(), deep: 0, isCut: false }, 0)
 }
 
-/** As `toPlainData`, but undefined for a value above the limits, for input that must not change. */
+/** Copies and freezes a value as `toPlainData` does. Returns undefined if the value exceeds a limit. For input that must not be shortened. */
 export function toWholePlainData<T>(value: T): T | undefined {
   const seen: Seen = { copies: new Map(), deep: 0, isCut: false }
   const copied = copy(value, seen, 0)
@@ -27,11 +27,14 @@ export function toWholePlainData<T>(value: T): T | undefined {
 }
 
 interface Seen {
-  /** Finished copies by original, so that shared parts are copied once. `UNDER_WAY` marks the ancestors of the current object. */
+  /**
+   * The finished copies by their originals, so that an object that occurs several times is copied once. `UNDER_WAY` marks objects that are being
+   * copied.
+   */
   readonly copies: Map<object, unknown>
-  /** The number of objects below the first levels. */
+  /** The number of copied objects below the first `MAX_OBJECTS.levels` levels. */
   deep: number
-  /** Whether a value was replaced by a note. */
+  /** Whether a text has taken the place of a value that exceeds a limit. */
   isCut: boolean
 }
 
@@ -81,7 +84,7 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
     const { name, message, cause } = value
     return copyFields(Object.entries({ name, message, ...defined({ cause }) }), seen, depth)
   }
-  // With the built-in methods, because an object may override them with endless ones.
+  // The methods of `Map.prototype` and `Set.prototype` are called, because the object may have own methods that never end.
   if (value instanceof Map) {
     const entries: (readonly [string, unknown])[] = []
     Map.prototype.forEach.call(value, (field, key) => entries.push([String(key), field]))
@@ -100,10 +103,10 @@ function copyObject(value: object, seen: Seen, depth: number): unknown {
   return Object.freeze(fields)
 }
 
-/** Longer arrays are checked for holes, because one item with a large index makes an array of billions. */
+/** A longer array is checked for holes first: one item with a large index makes an array of billions of items. */
 const MAX_UNSEEN_ITEMS = 100_000
 
-/** Copies a long array with holes as an object of its items. */
+/** Copies an array. A long array with holes becomes an object with the items. */
 function copyItems(items: readonly unknown[], seen: Seen, depth: number): object {
   if (items.length > MAX_UNSEEN_ITEMS) {
     const entries = Object.entries(items)
@@ -120,13 +123,13 @@ function read(from: object, key: string): unknown {
   }
 }
 
-/** Reading a thrown value may throw as well. */
+/** Describes an exception of a getter or method. The thrown value may throw as well when it is read. */
 function unreadable(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : undefined
     if (typeof message === 'string') return `[unreadable: ${message}]`
   } catch {
-    // No message then.
+    // The message of the error cannot be read, so it is left out.
   }
   return '[unreadable: it threw]'
 }
@@ -137,7 +140,7 @@ function copyFields(given: readonly (readonly [string, unknown])[], seen: Seen, 
   return Object.freeze(fields)
 }
 
-/** Defines the field, because assigning to `__proto__` would not create one. */
+/** Defines the field. An assignment to `__proto__` would change the prototype instead. */
 function setField(fields: Record<string, unknown>, key: string, value: unknown): void {
   if (!(key in fields)) fields[key] = value
   else Object.defineProperty(fields, key, { value, enumerable: true, configurable: true, writable: true })

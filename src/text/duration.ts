@@ -1,6 +1,6 @@
 /** Formats durations for people. */
 
-/** `42s`, `3m 5s` or `2h 7m`; `0s` if the clock went back. */
+/** Formats a duration, such as `42s`, `3m 5s` or `2h 7m`. Returns `0s` if the end is before the start. */
 export function formatDuration(startMs: number, endMs: number): string {
   const seconds = Math.max(0, Math.floor((endMs - startMs) / 1000))
   if (seconds < 60) return `${seconds}s`
@@ -9,7 +9,7 @@ export function formatDuration(startMs: number, endMs: number): string {
   return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
 }
 
-/** A time in ISO 8601. A restored record may have a time outside the range of `Date`. */
+/** Formats a time in ISO 8601. A restored record may have a time outside the range of `Date`, which is then shown as a number. */
 export function isoTime(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()

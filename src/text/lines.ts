@@ -1,16 +1,16 @@
 /** Splits a stream of text into lines. */
 
-/** The maximum length of an unfinished line, in UTF-16 units; the rest of it is dropped. */
+/** How much of an unfinished line is kept until its end arrives, in UTF-16 units. What exceeds that is dropped. */
 const MAX_LINE_CHARS = 65_536
 
 /** Splits text that arrives in pieces. */
 export interface LineSplitter {
   push(text: string): void
-  /** Emits what follows the last line break as a line. */
+  /** Passes the text after the last line break to `onLine`, because no more text follows. */
   end(): void
 }
 
-/** @param onLine called with each line, without its line break (`\n` or `\r\n`) */
+/** @param onLine called with each line, without the line break at its end (`\n` or `\r\n`) */
 export function createLineSplitter(onLine: (line: string) => void): LineSplitter {
   let partial = ''
   const emit = (line: string): void => onLine(line.endsWith('\r') ? line.slice(0, -1) : line)

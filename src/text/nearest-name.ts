@@ -1,18 +1,18 @@
-/** Suggests the known name that an unknown one was probably meant to be. */
+/** Suggests which known name was probably meant by an unknown name. */
 
 /**
- * The shortest name that contains `name` or is abbreviated by it (`cmd` for `command`), or else the name with the fewest edits.
- * Undefined when there is no such name, or it needs more edits than 2 and a third of its length.
+ * Returns the shortest known name that contains `name`, or that `name` abbreviates (`cmd` for `command`). If there is none, returns the known name
+ * that needs the fewest edits: at most 2, or a third of its length if that is more. Otherwise returns undefined.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const written = name.toLowerCase()
   return longerName(written, known) ?? leastEdited(written, known)
 }
 
-/** The minimum length of a part that suggests a name, in characters. */
+/** A part of a name suggests the name only if it has at least this many characters. */
 const LEAST_PART = 3
 
-/** How a text may stand for a longer name, the most certain way first. */
+/** The ways in which a text may stand for a longer name. The most certain way comes first. */
 const LONGER = [
   (name: string, part: string): boolean => name.startsWith(part),
   (name: string, part: string): boolean => name.includes(part),
@@ -29,7 +29,7 @@ function longerName(part: string, known: readonly string[]): string | undefined 
   return undefined
 }
 
-/** Whether the letters of the short form occur in the name in the same order, with the same first letter. */
+/** Whether the name contains the letters of `short` in the same order, and begins with the same letter. */
 function isAbbreviation(name: string, short: string): boolean {
   if (short.length >= name.length || name[0] !== short[0]) return false
   let found = 0
@@ -42,7 +42,7 @@ function leastEdited(name: string, known: readonly string[]): string | undefined
   let fewest = Infinity
   for (const candidate of known) {
     const most = Math.max(2, Math.floor(candidate.length / 3))
-    // Skips names whose length alone requires too many edits, so that a very long one costs no time.
+    // If the lengths differ by more than `most`, more edits are needed. So a very long name costs no time.
     if (Math.abs(candidate.length - name.length) > most) continue
     const edits = editsBetween(name, candidate.toLowerCase())
     if (edits <= most && edits < fewest) [nearest, fewest] = [candidate, edits]
@@ -50,14 +50,14 @@ function leastEdited(name: string, known: readonly string[]): string | undefined
   return nearest
 }
 
-/** The suggestion for an unknown name: the nearest known one, or else all of them. */
+/** Describes the expected name in an error: the nearest known name, or else all known names. */
 export function expectedName(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known)
   if (nearest !== undefined) return `a known name; the nearest is ${nearest}`
   return known.length === 0 ? 'a known name; there are none' : `one of the names ${known.join(', ')}`
 }
 
-/** The Levenshtein distance: how many letters to insert, remove or replace. */
+/** Returns the Levenshtein distance: how many letters must be inserted, removed or replaced. */
 function editsBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let line = 1; line <= from.length; line += 1) {

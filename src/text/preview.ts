@@ -1,6 +1,6 @@
 import { cutText } from './cut-text.js'
 
-/** A short text for any value, for error messages. Never throws; at most 80 characters. */
+/** Describes any value in a short text of at most 80 characters, for error messages. Never throws. */
 export function preview(value: unknown): string {
   const text = describe(value)
   return text.length > 80 ? `${cutText(text, 77)}...` : text
@@ -32,16 +32,22 @@ function describeObject(value: object): string {
   }
 }
 
-/** The maximum number of characters to write, slightly more than are shown. Shared parts can expand to more text than a string can hold. */
+/**
+ * Writing stops after about this many characters, slightly more than are shown. A value in which objects occur many times could otherwise become
+ * longer than a string may be.
+ */
 const MAX_CHARS = 100
 
 interface Written {
   text: string
-  /** The ancestors of the current object. */
+  /** The objects that contain the current object. */
   readonly around: Set<object>
 }
 
-/** Writes as `JSON.stringify` does, and stops soon after MAX_CHARS. @returns false for a value that JSON leaves out */
+/**
+ * Writes a value as `JSON.stringify` does, but stops soon after MAX_CHARS.
+ * @returns false for a value that JSON leaves out
+ */
 function writeJson(given: unknown, key: string, to: Written): boolean {
   if (to.text.length > MAX_CHARS) return true
   const { toJSON } = Object(given) as { toJSON?: unknown }
