@@ -1,36 +1,36 @@
-/** The clock option. XState's delays, the streams and all timestamps use it. */
+/** The clock of a manager (option `clock`). The delays of XState, the streams and all timestamps use it. */
 
-/** The purpose of a timer. Test clocks show it; the platform's clock ignores it. */
+/** What a timer is for. The clock of a test can show it. The clock of the platform ignores it. */
 export interface TimerLabel {
-  /** For example `deadline of gold`. */
+  /** What the timer does, such as `deadline of gold`. */
   readonly name: string
   /**
-   * `deadline`: it limits how long something may take. `poll`: it checks repeatedly for a change. Omitted for other timers, such as the one that
-   * collects results before a delivery.
+   * `deadline`: limits how long something may take. `poll`: checks repeatedly for a change. Absent for other timers, such as that which waits for
+   * further results before a delivery.
    */
   readonly kind?: 'deadline' | 'poll'
 }
 
 /** Provides the time and timers. Tests supply their own. */
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns the time in ms since the epoch. */
   now(): number
-  /** Milliseconds since a fixed moment, on a clock that is never set. Deadlines use it. Default: `now`. */
+  /** Returns the time in ms since a fixed moment, on a clock that nobody can set. Used for deadlines. Default: `now`. */
   monotonic?(): number
-  /** Calls `run` once after `ms` milliseconds. `label` gives the purpose of the timer; most clocks ignore it. */
+  /** Calls `run` once after `ms` milliseconds. `label` says what the timer is for. Most clocks ignore it. */
   setTimeout(run: () => void, ms: number, label?: TimerLabel): unknown
-  /** Clears a timer. Has no effect on a timer that has run or is unknown. */
+  /** Clears a timer. Has no effect if the timer has run or is unknown. */
   clearTimeout(timer: unknown): void
 }
 
-/** Backward steps below this many ms come from time synchronisation. Larger ones mean that a person has set the clock. */
+/** If the time is set back by less than this (in ms), it was synchronised. If by more, a person has set the clock. */
 const CLOCK_STEP_MS = 1000
 
 let latest = -Infinity
 
 /**
- * The platform's clock. It looks up the globals on each call, so that fake timers installed later work. When the platform's time is set back by less
- * than a second, this clock stands still until the platform has caught up. Later events therefore never get earlier timestamps.
+ * The clock of the platform. If the platform's time is set back by less than a second, this clock stands still until the platform has caught up. So a
+ * later event never gets an earlier timestamp. The clock looks up global functions at each call, so that fake timers can be installed later.
  */
 export const systemClock: Clock = {
   now: () => {
@@ -50,7 +50,7 @@ export const systemClock: Clock = {
 /** Browsers have no `setImmediate`. */
 const hasImmediates = (): boolean => 'setImmediate' in globalThis
 
-/** A timer of 0 ms in Node. `setTimeout` would take at least one millisecond. */
+/** A timer of 0 ms in Node. `setTimeout` would wait for at least one millisecond. */
 class NextTurn {
   readonly #immediate: NodeJS.Immediate
 
@@ -67,15 +67,15 @@ class NextTurn {
   }
 }
 
-/** The longest delay of a platform timer. Longer delays fire at once. */
+/** The maximum delay of a platform timer, in ms. A timer with a longer delay would fire at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** A timer that may exceed the platform's maximum. */
+/** A timer whose delay may be longer than the maximum of the platform. */
 export interface LongTimer {
   current: unknown
 }
 
-/** Sets a timer of any length by splitting long delays. A delay of Infinity never fires. */
+/** Sets a timer of any length. A long delay is split into several timers. A delay of Infinity never ends. */
 export function setLongTimeout(clock: Clock, run: () => void, ms: number, label?: TimerLabel): LongTimer {
   const timer: LongTimer = { current: undefined }
   const wait = (left: number): void => {
@@ -89,21 +89,21 @@ export function setLongTimeout(clock: Clock, run: () => void, ms: number, label?
   return timer
 }
 
-/** Clears a timer of `setLongTimeout`. */
+/** Clears a timer that `setLongTimeout` has set. */
 export function clearLongTimeout(clock: Clock, timer: LongTimer | undefined): void {
   if (timer?.current !== undefined) clock.clearTimeout(timer.current)
 }
 
 export interface TimeLimit<Late> {
   readonly clock: Clock
-  /** In ms; Infinity for no limit. */
+  /** The time limit in ms; Infinity for no limit. */
   readonly ms: number
-  /** Called when the time is up. Its result or exception settles the promise. */
+  /** Called when the time is up. The returned promise settles with its result or exception. */
   readonly late: () => Late
   readonly label?: TimerLabel
 }
 
-/** Settles like the promise, or with `late` when the promise takes too long. Leaves no timer behind. */
+/** Returns a promise that settles like `promise`, or with the result of `late` if `promise` takes too long. Leaves no timer behind. */
 export function withTimeLimit<T, Late>(promise: Promise<T>, limit: TimeLimit<Late>): Promise<T | Late> {
   const { clock, ms, late, label } = limit
   return new Promise((resolve, reject) => {
@@ -113,20 +113,21 @@ export function withTimeLimit<T, Late>(promise: Promise<T>, limit: TimeLimit<Lat
   })
 }
 
-/** Allows the process to exit while this timer is set. */
+/** Allows the process to exit although this timer is set. */
 export function unrefTimer(timer: unknown): void {
   const { unref } = (timer ?? {}) as { unref?: () => void }
   unref?.call(timer)
 }
 
-/** Milliseconds for measuring durations. See `Clock.monotonic`. */
+/** Returns a time in ms for measuring durations, on a clock that nobody can set if there is one. See `Clock.monotonic`. */
 export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()
 }
 
 /**
- * A clock for XState's delays. `change` runs each timer's callback as a change of the actor's host.
- * @param labelOf called when a timer is set
+ * Creates a clock for the delays of XState.
+ * @param change runs the callback of each timer as a change of the manager
+ * @param labelOf returns the label of a timer that is being set
  */
 export function actorClock(
   clock: Clock,

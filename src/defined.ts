@@ -1,6 +1,6 @@
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 
-/** Removes undefined fields, because an optional field must be absent rather than undefined. */
+/** Removes fields that are undefined, because in this package an optional field is absent rather than undefined. */
 export function defined<T extends object>(fields: T): Defined<T> {
   const present: Defined<T> = {}
   for (const key in fields) {

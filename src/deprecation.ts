@@ -1,10 +1,10 @@
-/** Warns about features that the next version removes. */
+/** Warns about features that the next version will remove. */
 import { isNode } from './node-builtins.js'
 
 const warned = new Set<string>()
 
 /**
- * Warns once per process: in Node with a `DeprecationWarning`, which `--no-deprecation` silences, otherwise on the console.
+ * Warns once per process: in Node with a `DeprecationWarning`, which `--no-deprecation` silences, in a browser on the console.
  * @param code identifies the warning, for `process.on('warning')`
  */
 export function deprecate(code: string, message: string): void {
@@ -14,7 +14,7 @@ export function deprecate(code: string, message: string): void {
   else console.error(`${code}: ${message}`)
 }
 
-/** Warns of the former name of `backgroundAfterSeconds`. */
+/** Warns that `maxBlockingSeconds` is the former name of `backgroundAfterSeconds`. */
 export function deprecateMaxBlocking(): void {
   deprecate(
     'AGENT_TASKS_MAX_BLOCKING_SECONDS',

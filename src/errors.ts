@@ -1,11 +1,13 @@
-/** The errors that this package throws. Each has a stable `code`. Errors that callers are likely to catch have a class. */
+/**
+ * The errors that this package throws. Each has a `code` that does not change between versions. Errors that callers are likely to catch have a class.
+ */
 import { preview } from './text/preview.js'
 
-/** The base class of the errors that this package throws. */
+/** The base class of the errors of this package. */
 export class AgentTasksError extends Error {
   /** The name of the class. */
   override readonly name: string = 'AgentTasksError'
-  /** Identifies the kind of error. It is the same in all versions; the message is not. */
+  /** Identifies the kind of error. The code is the same in all versions, while the message may change. */
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
@@ -14,10 +16,10 @@ export class AgentTasksError extends Error {
   }
 }
 
-/** The id is in use by a task in memory or in the store's history. No change was made. */
+/** Another task has the same id, in memory or in the history of the store. No task was registered. */
 export class TaskIdInUseError extends AgentTasksError {
   override readonly name = 'TaskIdInUseError'
-  /** The id in use. */
+  /** The id that is in use. */
   readonly taskId: string
 
   constructor(taskId: string) {
@@ -29,14 +31,14 @@ export class TaskIdInUseError extends AgentTasksError {
   }
 }
 
-/** All slots are taken or reserved. No change was made. */
+/** All slots are taken or reserved, and the task may not wait or the queue is full. No task was registered. */
 export class TaskLimitError extends AgentTasksError {
   override readonly name = 'TaskLimitError'
-  /** The limit that was reached. */
+  /** The maximum number of tasks that was reached. */
   readonly maxAsyncTasks: number
 
   /**
-   * @param queued if the queue is full as well: the number of waiting tasks, or the bytes held for them
+   * @param queued given if the queue is full too: the number of waiting tasks, or what their goals and parameters take
    * @param remedy what the caller can do about it, as a sentence
    */
   constructor(maxAsyncTasks: number, queued?: number | QueueBytes, pool: LimitedPool = 'task', remedy?: string) {
@@ -53,19 +55,19 @@ const LIMITED = {
   foreground: 'foreground tasks',
 } as const
 
-/** A queue without room for the bytes of one more task. */
+/** A queue that has no room for the goal and parameters of one more task. */
 export interface QueueBytes {
-  /** Held for the waiting tasks. */
+  /** The bytes that are held for the waiting tasks. */
   readonly bytes: number
-  /** Needed by the new task. */
+  /** The bytes that the new task needs. */
   readonly asked: number
-  /** The maximum that may be held. */
+  /** The maximum number of bytes that may be held. */
   readonly maxBytes: number
 }
 
 type LimitedPool = keyof typeof LIMITED
 
-/** Explains why there is no free slot. Models and hosts know this text. */
+/** Explains why no slot is free. Do not change the text, because hosts and models may rely on it. */
 export function limitReason(max: number, queued?: number | QueueBytes, pool: LimitedPool = 'task'): string {
   const reason = `Max ${LIMITED[pool]} (${max}) reached`
   if (queued === undefined) return reason
@@ -74,7 +76,7 @@ export function limitReason(max: number, queued?: number | QueueBytes, pool: Lim
   return `${reason}, and the queue has no room for ${asked} bytes (${bytes} of ${maxBytes} bytes are in use)`
 }
 
-/** The reservation does not exist: it was used, was cancelled, or has expired. No change was made. */
+/** The reservation does not exist: it was used, was cancelled, or has expired. No task was registered. */
 export class ReservationError extends AgentTasksError {
   override readonly name = 'ReservationError'
   /** The id of the reservation. */
@@ -89,7 +91,7 @@ export class ReservationError extends AgentTasksError {
   }
 }
 
-/** A setting or option is out of range. It keeps its previous value. */
+/** The value of a setting or option is out of range. The previous value stays in force. */
 export class InvalidSettingError extends AgentTasksError {
   override readonly name = 'InvalidSettingError'
   /** The name of the setting or option. */
@@ -97,7 +99,7 @@ export class InvalidSettingError extends AgentTasksError {
   /** The value that was given. */
   readonly received: unknown
 
-  /** @param message default: the setting, the received value and the expected one */
+  /** @param message default: the setting, the received value and the expected value */
   constructor(
     setting: string,
     received: unknown,
@@ -110,7 +112,7 @@ export class InvalidSettingError extends AgentTasksError {
   }
 }
 
-/** An argument is invalid. No change was made. */
+/** An argument is invalid. Nothing was changed. */
 export class InvalidInputError extends AgentTasksError {
   override readonly name = 'InvalidInputError'
   /** The path of the invalid field, such as `input.goalPrompt`. */
@@ -123,13 +125,13 @@ export class InvalidInputError extends AgentTasksError {
 }
 
 /**
- * A run may not launch this task. The code gives the reason: its family has reached the maximum size (`FAMILY_LIMIT`), the run's own task has ended
- * (`PARENT_ENDED`), the new task needs a slot that a task above it holds (`HELD_BY_PARENT`), or the run would wait for tasks that wait for it
- * (`DEADLOCK`).
+ * A run may not launch this task or wait for these tasks. The code says why. `FAMILY_LIMIT`: its family has reached the maximum size. `PARENT_ENDED`:
+ * its own task has ended. `HELD_BY_PARENT`: the new task needs a slot that a task above it holds. `DEADLOCK`: the run would wait for tasks that wait
+ * for it.
  */
 export class FamilyError extends AgentTasksError {
   override readonly name = 'FamilyError'
-  /** The task whose run tried to launch another one. */
+  /** The id of the task whose run tried to launch or wait. */
   readonly parentId: string
 
   constructor(
@@ -142,7 +144,7 @@ export class FamilyError extends AgentTasksError {
   }
 }
 
-/** The tasks of the owner, or all tasks, are paused, and no foreground task may start (`PAUSED`). No change was made. */
+/** The tasks of this owner, or all tasks, are paused, so no foreground task may start (`PAUSED`). No task was registered. */
 export class PausedError extends AgentTasksError {
   override readonly name = 'PausedError'
   /** The paused owner. */
@@ -157,7 +159,7 @@ export class PausedError extends AgentTasksError {
   }
 }
 
-/** The manager was disposed: it can still be read but takes no new tasks. Also thrown after `createTurns` was disposed. */
+/** The manager was disposed: you can still read from it, but it takes no new tasks. Functions of a disposed `createTurns` throw this error too. */
 export class DisposedError extends AgentTasksError {
   override readonly name = 'DisposedError'
 
@@ -178,10 +180,10 @@ export class ConfigFileError extends AgentTasksError {
   }
 }
 
-/** A question was withdrawn by its run, or because the task ended or its deadline passed. */
+/** A question will not be answered: its run has withdrawn it, the task has ended, or the deadline has passed. */
 export class QuestionWithdrawnError extends AgentTasksError {
   override readonly name = 'QuestionWithdrawnError'
-  /** The task that asked. */
+  /** The id of the task that has asked. */
   readonly taskId: string
 
   constructor(taskId: string) {
@@ -194,8 +196,8 @@ export class QuestionWithdrawnError extends AgentTasksError {
 }
 
 /**
- * An instance cannot be used: it did not start (`INSTANCE_START_FAILED`), has disconnected (`INSTANCE_DISCONNECTED`), does not exist
- * (`INSTANCE_UNKNOWN`), or its id is in use (`INSTANCE_ID_IN_USE`).
+ * An instance cannot be used. The code says why. `INSTANCE_START_FAILED`: it did not start. `INSTANCE_DISCONNECTED`: its connection was lost.
+ * `INSTANCE_UNKNOWN`: it does not exist. `INSTANCE_ID_IN_USE`: another instance has the same id.
  */
 export class InstanceError extends AgentTasksError {
   override readonly name = 'InstanceError'
@@ -212,10 +214,10 @@ export class InstanceError extends AgentTasksError {
 export type InstanceErrorCode =
   'INSTANCE_START_FAILED' | 'INSTANCE_DISCONNECTED' | 'INSTANCE_UNKNOWN' | 'INSTANCE_ID_IN_USE'
 
-/** A tool returned an error. Code and message come from the tool. */
+/** A tool has returned an error. The code and the message come from the tool. */
 export class ToolCallError extends AgentTasksError {
   override readonly name = 'ToolCallError'
-  /** The numeric code, as in JSON-RPC, if the tool sent one. */
+  /** The numeric code of the error, as in JSON-RPC, if the tool has sent one. */
   readonly number: number | undefined
   /** Further data about the error, if the tool sent any. */
   readonly data: unknown

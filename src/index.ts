@@ -1,6 +1,6 @@
 /** `agent-tasks`: background tasks for one agent host. */
 
-// Everything wired for one host
+// Everything for one host, ready to use
 export { createAgentTasks } from './host/agent-tasks.js'
 export type { AgentTasks, AgentTasksWithCommands } from './host/agent-tasks.js'
 export type { AgentTasksOptions } from './host/agent-tasks-options.js'

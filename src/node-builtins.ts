@@ -1,6 +1,6 @@
 /**
- * Access to Node: its process and its modules, which are loaded on demand. An `import` of a module would keep the whole core from loading in a
- * browser.
+ * Access to Node: its process object and its modules. Modules are loaded when they are needed, because the core of this package could not be loaded
+ * in a browser if it imported them.
  */
 import type * as asyncHooks from 'node:async_hooks'
 import type * as childProcess from 'node:child_process'
@@ -12,13 +12,13 @@ import type * as os from 'node:os'
 import type * as path from 'node:path'
 import type * as timers from 'node:timers/promises'
 
-/** Node's process. A bundler may provide a partial one. */
+/** The process object of Node. A bundler may provide one with fewer fields. */
 const nodeProcess = (globalThis as { readonly process?: Partial<NodeJS.Process> }).process
 
 /** Whether this is Node or a compatible platform. */
 export const isNode = typeof nodeProcess?.getBuiltinModule === 'function'
 
-/** Node's name of the operating system; undefined outside of Node. */
+/** The name of the operating system in Node, such as `linux`; undefined outside of Node. */
 export const nodePlatform = nodeProcess?.platform
 
 /** Returns a module of Node, for code that only runs if `isNode` is true. */

@@ -1,15 +1,16 @@
 /**
- * Reads and writes files with a secret. Only the owner may be able to read such a file, symbolic links are not followed, and a reader never sees a
- * part of it.
+ * Reads and writes files that contain a secret. Only the owner of such a file may be able to read it. Symbolic links are not followed. A file is
+ * written as a whole, so that a reader never sees a part of it.
  */
 import { InvalidInputError } from './errors.js'
 import { nodeBuiltin } from './node-builtins.js'
 import { openAtOnce } from './regular-file.js'
 
 /**
- * Returns the text of a file, at most `maxBytes + 1` bytes of it; undefined if the file does not exist.
- * @param field the name of the setting, for errors
- * @throws InvalidInputError for a file that others can read, and for one that cannot be read or is not a regular file
+ * Returns the text of a file; undefined if the file does not exist. Reads at most `maxBytes + 1` bytes, so that the caller can detect a file that is
+ * too long.
+ * @param field the name of the setting with the path, for errors
+ * @throws InvalidInputError for a file that other users can read, that cannot be read, or that is not a regular file
  */
 export function readPrivate(file: string, field: string, maxBytes: number): string | undefined {
   const { closeSync, fstatSync, readSync } = nodeBuiltin('node:fs')
@@ -43,8 +44,9 @@ export function readPrivate(file: string, field: string, maxBytes: number): stri
 }
 
 /**
- * Writes a file for its owner alone, and its folder if that does not exist: a temporary file first, which then gets the name.
- * @param replaces whether a file that exists is replaced. Otherwise the error `EEXIST` of the file system is thrown
+ * Writes a file that only its owner can read. Creates the folder of the file if it does not exist. The text is written to a temporary file, which
+ * then gets the name.
+ * @param replaces whether an existing file is replaced. If not, the error `EEXIST` of the file system is thrown for it
  * @throws errors of the file system
  */
 export function writePrivate(file: string, text: string, { replaces }: { readonly replaces: boolean }): void {
@@ -52,7 +54,7 @@ export function writePrivate(file: string, text: string, { replaces }: { readonl
   mkdirSync(nodeBuiltin('node:path').dirname(file), { recursive: true, mode: 0o700 })
   const draft = `${file}.${process.pid}.${nodeBuiltin('node:crypto').randomBytes(6).toString('hex')}`
   try {
-    // Flushed, because after a power failure the name could lead to an empty file.
+    // Flushed to the disk before the file gets its name. Otherwise the file could be empty after a power failure.
     writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true })
     if (replaces) renameSync(draft, file)
     else linkSync(draft, file)

@@ -1,29 +1,26 @@
 /**
- * Identifies a process beyond its pid, which may be reused: by its start time and by the boot of the system. Linux uses proc(5); other systems use
- * ps(1) and `kern.boottime`, with a resolution of one second.
+ * Identifies a process by its pid, its start time and the boot of the system. A pid alone is not enough, because the system reuses pids. Linux
+ * provides the start time with proc(5). Other systems provide it with ps(1) and `kern.boottime`, with a resolution of one second.
  */
 import { nodeBuiltin, nodePlatform } from './node-builtins.js'
 
-/** The unit of start times in /proc, in ms. The ABI of Linux has 100 per second. */
+/** The unit of start times in /proc on Linux, in ms. */
 const TICK_MS = 10
 
-/** The stored identity of a process. */
+/** What identifies a process. It is kept in a store. */
 export interface ProgramIdentity {
-  /** Its pid, which is also the number of the process group that it leads. */
+  /** The process id. The process leads the process group with the same number. */
   readonly pid: number
-  /** When it started, in the format of the system. */
+  /** The start time of the process, in the format of the system. */
   readonly start: string
-  /** The boot of the system in which it started. */
+  /** The id of the boot during which the process was started. */
   readonly boot: string
 }
 
-/**
- * The state of a process. `alive`: it is running. `gone`: no process has its pid. `other`: another process has its pid, or the system was booted
- * again.
- */
+/** The state of a process. `alive`: it is running. `gone`: no process has its pid. `other`: another process has its pid, or the system was restarted. */
 export type ProgramState = 'alive' | 'gone' | 'other'
 
-/** Returns the state of a process, without sending a signal. */
+/** Returns the state of a process. Sends no signal to it. */
 export function stateOf({ pid, start, boot }: ProgramIdentity): ProgramState {
   if (boot !== bootId()) return 'other'
   const found = startOf(pid)
@@ -31,16 +28,16 @@ export function stateOf({ pid, start, boot }: ProgramIdentity): ProgramState {
   return found === start ? 'alive' : 'other'
 }
 
-/** Returns the identity of a running process; undefined if there is none. */
+/** Returns the identity of the process with this pid; undefined if no process has it. */
 export function identityOf(pid: number): ProgramIdentity | undefined {
   const start = startOf(pid)
   return start === undefined ? undefined : { pid, start, boot: bootId() }
 }
 
 /**
- * Returns how long ago a process started, in ms. It uses the time since boot, which nobody can set. The process may have ended.
- * @param untilMs the system uptime at the end of the measured period, in ms. Default: now
- * @returns undefined without such a clock, after another boot, or for an impossible value
+ * Returns how long ago a process started, in ms. The process may have ended. Uses the time since the boot, which nobody can set.
+ * @param untilMs the uptime of the system at the end of the measured period, in ms. Default: now
+ * @returns undefined if the system has no such clock or was restarted, and for an impossible value
  */
 export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): number | undefined {
   if (nodePlatform !== 'linux' || boot !== bootId()) return undefined
@@ -48,18 +45,21 @@ export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): numbe
   return age >= 0 ? age : undefined
 }
 
-/** Containers may report their own uptime as that of the system. The system uptime is at least the uptime of this process. */
+/**
+ * Returns the uptime of the system, in ms. A container may report its own uptime as that of the system, which would be less than the uptime of this
+ * process.
+ */
 function uptimeMs(): number {
   const own = Number(startOf(process.pid)) * TICK_MS + process.uptime() * 1000
   return Math.max(nodeBuiltin('node:os').uptime() * 1000, own)
 }
 
-/** Returns when a process started; undefined if no process has this pid, or it is a zombie. */
+/** Returns the start time of a process; undefined if no process has this pid, or if it is a zombie. */
 function startOf(pid: number): string | undefined {
   if (nodePlatform === 'linux') {
     try {
       const stat = nodeBuiltin('node:fs').readFileSync(`/proc/${pid}/stat`, 'latin1')
-      // The name of the program, in parentheses, may contain any character.
+      // `stat` contains the name of the program in parentheses, which may contain any character. So the fields are read after the last parenthesis.
       const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return state === 'Z' || state === 'X' ? undefined : fields[18]
     } catch {

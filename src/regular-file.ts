@@ -1,21 +1,21 @@
 /**
- * Reads files in folders that programs can write to. A program may have replaced a file: opening a FIFO would block this process, a device may have
- * no end, and a link may lead anywhere.
+ * Reads files in folders to which programs can write. A program may have replaced a file: opening a FIFO would block this process, a device may never
+ * end, and a link may lead to any file.
  */
 import { nodeBuiltin } from './node-builtins.js'
 
 /**
- * Opens a file for reading, without waiting for a writer of a FIFO. The caller closes it.
+ * Opens a file for reading. Returns at once, even if the file is a FIFO without a writer. The caller must close the descriptor.
  * @throws the error of the file system
  */
 export function openAtOnce(file: string, { followsLinks }: { readonly followsLinks: boolean }): number {
   const { constants, openSync } = nodeBuiltin('node:fs')
-  // Windows only has the first constant. The others are undefined there and count as 0.
+  // Windows has only the first of these constants. The others are undefined there and count as 0 below.
   const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants
   return openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW))
 }
 
-/** Opens a regular file for reading. Returns undefined if it does not exist or cannot be opened. The caller closes it. */
+/** Opens a regular file for reading. Returns undefined if it does not exist or cannot be opened. The caller must close the descriptor. */
 export function openRegular(file: string): number | undefined {
   const { closeSync, fstatSync } = nodeBuiltin('node:fs')
   let descriptor: number
@@ -30,8 +30,8 @@ export function openRegular(file: string): number | undefined {
 }
 
 /**
- * Returns the first or last bytes of a regular file as text; undefined if it does not exist.
- * @param maxBytes how much to read at most
+ * Returns the first or last bytes of a regular file as text; undefined if the file does not exist.
+ * @param maxBytes the maximum number of bytes to read
  */
 export function readRegular(file: string, maxBytes: number, from: 'start' | 'end' = 'start'): string | undefined {
   const { closeSync, fstatSync, readSync } = nodeBuiltin('node:fs')
