@@ -112,7 +112,7 @@ export class Launcher implements RunHost {
     const { params: given, whenFull, priority, retry, budget, onFailedDependency = 'fail' } = input
     const copied = given && toWholePlainData(given)
     if (given !== undefined && copied === undefined) {
-      throw new InvalidInputError('input.params', given, `a value of at most ${MAX_LEVELS} levels`)
+      throw new InvalidInputError('input.params', given, `a value nested at most ${MAX_LEVELS} levels deep`)
     }
     if (retry !== undefined) checkOptions({ retry }, { retry: aRetryPolicy }, ['input'])
     const after = afterOf(input)
@@ -241,7 +241,7 @@ export class Launcher implements RunHost {
   }
 
   #runnerOf({ subagentName }: ChildTaskInput): Runner {
-    return this.knownRunner(subagentName, 'input.subagentName', ', or a runner beside the input')
+    return this.knownRunner(subagentName, 'input.subagentName', ', or a runner as the second argument of launch()')
   }
 
   #toAdmission(

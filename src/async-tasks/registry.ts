@@ -200,7 +200,7 @@ export class TaskRegistry {
       elapsed: () => elapsedMs(clock),
       describeError: failureOf,
       expiry: {
-        error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, which is the limit.`,
+        error: `The task waited for a slot for more than ${queue.maxWaitMs} ms, which is the limit (queue.maxWaitMs).`,
         errorCode: 'QUEUE_TIMEOUT',
       },
       onEnded: (entry, apply) => this.#features.run('ending', entry, apply),

@@ -23,7 +23,7 @@ export const settingDefinitions = {
     max: 100,
   },
   'task-default-timeout-seconds': {
-    description: 'The deadline of a task that sets none, in seconds; -1 for none.',
+    description: 'The deadline of a task that does not set one, in seconds; -1 for no deadline.',
     default: 900,
     min: -1,
     max: 2 ** 31,

@@ -40,7 +40,7 @@ export type JobData = z.output<ReturnType<typeof jobDataSchema>>
 export function toJobData(input: RunInput, data: Omit<JobData, 'input'>): JobData {
   const plain = toWholePlainData(input)
   if (plain === undefined) {
-    throw new InvalidInputError('input.params', input.params, `a value of at most ${MAX_LEVELS} levels`)
+    throw new InvalidInputError('input.params', input.params, `a value nested at most ${MAX_LEVELS} levels deep`)
   }
   if (jsonBytes(plain, MAX_INPUT_BYTES) > MAX_INPUT_BYTES) {
     throw new InvalidInputError('input', '(too large to be shown)', `at most ${MAX_INPUT_BYTES} bytes of JSON`)

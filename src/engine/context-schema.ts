@@ -24,7 +24,7 @@ export function checkedParams(
   const context: unknown = parseInput(contextSchema, given, `${field}.context`)
   const checked = toWholePlainData({ ...params, context })
   if (checked !== undefined) return checked
-  throw new InvalidInputError(`${field}.context`, given, `a value of at most ${MAX_LEVELS} levels`)
+  throw new InvalidInputError(`${field}.context`, given, `a value nested at most ${MAX_LEVELS} levels deep`)
 }
 
 /** Returns the runner without its schema, for a launch whose context was already validated. */

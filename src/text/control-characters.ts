@@ -4,7 +4,8 @@
  */
 
 // The control characters C0, DEL and C1, the line separators, and the marks, embeddings, overrides and isolates of
-// https://www.unicode.org/reports/tr9/ eslint-disable-next-line no-control-regex
+// https://www.unicode.org/reports/tr9/
+// eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 // eslint-disable-next-line no-control-regex
 const RUNS_OF_CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g
@@ -25,7 +26,8 @@ export function escapeControls(text: string): string {
 }
 
 // The escape sequences of terminals (control sequences, system commands and two-character escapes):
-// https://www.ecma-international.org/publications-and-standards/standards/ecma-48/ eslint-disable-next-line no-control-regex
+// https://www.ecma-international.org/publications-and-standards/standards/ecma-48/
+// eslint-disable-next-line no-control-regex
 const ANSI = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-Z\\^-~])/g
 
 /** Removes codes for a terminal, such as those of colours. */

@@ -149,7 +149,7 @@ async function lookUp(resolve: ResolveSubagent, params: SubagentParams): Promise
     if (found === undefined || found === null) return undefined
     const runner = toFlatRunner(found, `resolveSubagent('${params.subagent_name}')`)
     if (furtherInput(params) === undefined) {
-      throw new InvalidInputError('params.context', params.context, `a value of at most ${MAX_LEVELS} levels`)
+      throw new InvalidInputError('params.context', params.context, `a value nested at most ${MAX_LEVELS} levels deep`)
     }
     return takingRequests(runner)
   } catch (error) {

@@ -119,7 +119,7 @@ export const limitText = (max: number, queued?: number): string =>
   `Max async tasks (${max}) reached${queued === undefined ? '' : `, and the queue is full (${queued} waiting)`}`
 
 export const waitedText = (maxWaitMs: number): string =>
-  `The task waited for a slot for more than ${maxWaitMs} ms, which is the limit.`
+  `The task waited for a slot for more than ${maxWaitMs} ms, which is the limit (queue.maxWaitMs).`
 
 export const budgetText = (steps: number, spent: number): string =>
   `Budget exceeded: its limit is ${steps} steps. Spent: ${spent} steps.`

@@ -29,5 +29,5 @@ export function matcherOf(match: StoredMonitor['input']['match']): (line: string
       `a regular expression without look-arounds and back-references (RE2 syntax): ${describeFailure(error)}`,
     )
   }
-  return refuse(`a regular expression of at most ${MAX_PROGRAM} instructions, with fewer or smaller repetitions`)
+  return refuse(`a regular expression of at most ${MAX_PROGRAM} instructions (use fewer or smaller repetitions)`)
 }

@@ -49,7 +49,7 @@ export function checkAbove(
     throw new FamilyError(
       'HELD_BY_PARENT',
       parent.record.id,
-      `The new task needs ${slotText(slot)}, which task ${holder.record.id} holds. That task's run launches the new one, which would wait for it to end. Do this part in the run itself, or without that limit.`,
+      `The new task needs ${slotText(slot)}, which task ${holder.record.id} holds. The run of that task, or of a task below it, launches the new task, so the new task would wait forever. Do this work in the run itself, or without that limit.`,
     )
   }
   if (isForeground === true) registry.use(runWaits).checkInPlace(parent, needs)

@@ -38,7 +38,7 @@ export function sendMessage(registry: TaskRegistry, taskId: string, text: string
     case 'full':
       return {
         sent: false,
-        reason: `${name} has not read its earlier messages: at most ${MAX_WAITING_MESSAGES} may wait, of ${MAX_WAITING_BYTES} bytes together.`,
+        reason: `${name} has not read its earlier messages: at most ${MAX_WAITING_MESSAGES} messages with ${MAX_WAITING_BYTES} bytes in total may wait.`,
       }
     case undefined:
       registry.send({ type: 'task.note', entry, fields: { messagesSent: (entry.record.messagesSent ?? 0) + 1 } })

@@ -166,6 +166,6 @@ function describeInterruption({ attempt, run = {}, record }: StoredTask, output:
     fruitless >= MAX_FRUITLESS
       ? ` It was interrupted ${fruitless} times in a row without having saved anything new.`
       : '',
-    output === '' ? '' : ` The end of what it had written:\n${output}`,
+    output === '' ? '' : ` The end of its output:\n${output}`,
   ].join('')
 }

@@ -10,7 +10,7 @@ const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
 
-const UNSTORABLE = 'The store could not hold the output.'
+const UNSTORABLE = 'The output was lost, because the store could not hold it.'
 
 /**
  * Returns what is stored of the run of an ended task: its program, which the next process may have to end, and the params, so that a person can

@@ -42,6 +42,9 @@ export function findSchedule(listed: readonly ScheduleInfo[], named = ''): strin
   return listed.find(({ id }) => id === named)?.id ?? (second === undefined ? first?.id : undefined)
 }
 
-export const noSchedule = (named = ''): string => toOneLine(`No schedule, or several, with the ID '${oneLine(named)}'.`)
+export const noSchedule = (named = ''): string =>
+  toOneLine(
+    `Expected the ID of one schedule. No schedule, or more than one, has an ID that begins with '${oneLine(named)}'.`,
+  )
 
 const oneLine = (text: string): string => previewText(text.trim().replace(/\s+/g, ' '), 60)

@@ -321,7 +321,7 @@ export class StepsOfRun implements StepRun {
       throw new AgentTasksError('STEP_NESTED', `${name} was called inside a step. Steps cannot be nested.`)
     }
     const isOpen = [...this.#open.keys()].some((key) => key === name || key.startsWith(`${name}#`))
-    if (isOpen) throw new InvalidInputError('name', name, 'a name that no open step has')
+    if (isOpen) throw new InvalidInputError('name', name, 'a name other than that of a step that is still open')
     const count = (this.#counts.get(name) ?? 0) + 1
     this.#counts.set(name, count)
     return count === 1 ? name : `${name}#${count}`

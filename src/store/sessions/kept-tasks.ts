@@ -9,10 +9,10 @@ export function withoutOld(
   isKept: (task: StoredTask) => boolean,
 ): { readonly kept: StoreContents; readonly dropped: readonly StoredTask[] } {
   const carried = new Set(all.deliveries.flatMap(({ taskIds }) => taskIds))
-  const isLeft = (task: StoredTask): boolean => !hasEnded(task.status) || carried.has(task.id) || isKept(task)
+  const isTakenOver = (task: StoredTask): boolean => !hasEnded(task.status) || carried.has(task.id) || isKept(task)
   return {
-    kept: { ...all, tasks: all.tasks.filter(isLeft) },
-    dropped: all.tasks.filter((task) => !isLeft(task)),
+    kept: { ...all, tasks: all.tasks.filter(isTakenOver) },
+    dropped: all.tasks.filter((task) => !isTakenOver(task)),
   }
 }
 

@@ -192,7 +192,9 @@ describe('what cannot be continued', () => {
     expect(why('runs')).toBe('Task "runs" cannot be continued: it has not ended: it is running.')
     expect(why('told')).toBe('Task "told" cannot be continued: told has no session.')
     expect(why('own')).toBe('Task "own" cannot be continued: no subagent "nobody" is known.')
-    expect(why('program')).toBe('Task "program" cannot be continued: no subagent has run it.')
+    expect(why('program')).toBe(
+      'Task "program" cannot be continued: it is a command or a note, so no subagent has run it.',
+    )
     expect(why('none')).toBe('task: got "none", expected the id of a task that is kept, or a record of the history.')
     expect(refusal(() => manager.continueTask('a', '')).message).toContain('message')
     expect(refusal(() => manager.continueTask(7 as never, 'm')).message).toContain('task')

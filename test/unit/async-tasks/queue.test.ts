@@ -168,7 +168,7 @@ describe('a launch for which no slot is free', () => {
     expect(manager.getTask('b')).toMatchObject({
       status: 'failed',
       errorCode: 'QUEUE_TIMEOUT',
-      error: 'The task waited for a slot for more than 500 ms, which is the limit.',
+      error: 'The task waited for a slot for more than 500 ms, which is the limit (queue.maxWaitMs).',
     })
     expect(started()).toEqual(['a'])
   })

@@ -64,7 +64,7 @@ describe('a row that the store cannot hold', () => {
         subagentName: 'agent',
         goalPrompt: 'goal',
         timeoutMs: 60_000,
-        output: { final_message: 'The store could not hold the output.' },
+        output: { final_message: 'The output was lost, because the store could not hold it.' },
       },
       { id: 'c', status: 'failed', error: 'no luck' },
     ])

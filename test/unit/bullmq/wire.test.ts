@@ -21,7 +21,7 @@ describe('the data of a job', () => {
 
   it('is refused when it is too large or too deep, and named', () => {
     const deep = Array.from({ length: 200 }).reduce<unknown>((inner) => [inner], 'x')
-    expect(() => toJobData({ ...input, params: { deep } }, sent)).toThrow(/^input\.params: .*at most 100 levels/)
+    expect(() => toJobData({ ...input, params: { deep } }, sent)).toThrow(/^input\.params: .*at most 100 levels deep/)
     const big = { text: 'x'.repeat(1024 * 1024) }
     expect(() => toJobData({ ...input, params: big }, sent)).toThrow(
       'input: got "(too large to be shown)", expected at most 1048576 bytes of JSON.',

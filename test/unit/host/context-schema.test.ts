@@ -92,7 +92,9 @@ describe('tasks.launch', () => {
     for (let level = 0; level < 120; level += 1) deep = { deep }
     const contextSchema = z.object({}).transform(() => ({ deep }))
     const { tasks, manager } = setUp({ subagents: { area: { contextSchema, run: () => 'done' } } })
-    expect(() => tasks.launch('area' as never, 'x')).toThrow(/^params\.context: .* a value of at most 100 levels/)
+    expect(() => tasks.launch('area' as never, 'x')).toThrow(
+      /^params\.context: .* a value nested at most 100 levels deep/,
+    )
     expect(manager.getAllTasks()).toEqual([])
   })
 })

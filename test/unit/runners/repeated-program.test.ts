@@ -154,7 +154,7 @@ it('K7: a program whose script was killed fails its task with the end of its out
   const manager = nextHost({ findRunner: () => run })
   expect(await manager.recovered).toMatchObject({ adopted: [], interrupted: ['a'] })
   expect(manager.getTask('a')).toMatchObject({ status: 'failed', errorCode: 'INTERRUPTED' })
-  expect(manager.getTask('a')?.error).toMatch(/Launch it again.* The end of what it had written:\nbegin$/)
+  expect(manager.getTask('a')?.error).toMatch(/Launch it again.* The end of its output:\nbegin$/)
   await until(() => !isLeft(program))
   expect(existsSync(runFolder)).toBe(false)
 })

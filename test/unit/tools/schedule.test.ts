@@ -81,7 +81,10 @@ describe('schedule', () => {
     )
     for (const schedule_id of ['schedule', 'no', foreign.id]) {
       expect(await schedule.execute({ action: 'cancel', schedule_id })).toMatchObject({
-        error: { type: 'parameter_validation', message: `No schedule, or several, with the ID '${schedule_id}'.` },
+        error: {
+          type: 'parameter_validation',
+          message: `Expected the ID of one schedule. No schedule, or more than one, has an ID that begins with '${schedule_id}'.`,
+        },
       })
     }
     expect(await schedule.execute({ action: 'cancel' })).toHaveProperty('error')
@@ -152,7 +155,10 @@ describe('/schedules and /schedule', () => {
     })
     const usage = { type: 'error', text: 'Usage: /schedule cancel <schedule_id>' }
     expect([run('/schedule'), run('/schedule cancel')]).toEqual([usage, usage])
-    expect(run('/schedule cancel x')).toEqual({ type: 'error', text: "No schedule, or several, with the ID 'x'." })
+    expect(run('/schedule cancel x')).toEqual({
+      type: 'error',
+      text: "Expected the ID of one schedule. No schedule, or more than one, has an ID that begins with 'x'.",
+    })
     expect(completeCommandLine(tasks.commands, '/schedule cancel schedule-1')).toEqual(['schedule-1'])
     expect(run('/schedule cancel schedule-1')).toEqual({ type: 'info', text: 'Cancelled schedule-1.' })
     expect(tasks.schedules().map(({ id }) => id)).toEqual(['schedule-2'])

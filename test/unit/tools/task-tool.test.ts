@@ -297,7 +297,7 @@ describe('a subagent that cannot be found', () => {
   it('fails the task when its context is nested too deep to arrive as it is', async () => {
     const { call } = setUp(returning({}))
     expect((await call({ context: nested(101) })).error?.message).toMatch(
-      /^params\.context: got .+, expected a value of at most 100 levels\.$/,
+      /^params\.context: got .+, expected a value nested at most 100 levels deep\.$/,
     )
   })
 
