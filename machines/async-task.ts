@@ -4,8 +4,8 @@
  * T1  A task ends in exactly one of completed, failed, cancelled. Later events have no effect.
  * T2  The event that ends a task determines its status, output and error.
  * T3  After its deadline a task can only fail or be retried, unless it is cancelled first.
- * T4  An overdue task fails when its run reports its end, or when its grace period has passed. The error names the limit. If the run returned
- *     something, it is kept as late output.
+ * T4  An overdue task fails when its run reports its end, or when its grace period has passed. The error names the limit. A returned output is kept
+ *     as late output.
  * T5  A task that waits for an answer is still running. It can end in any way, and its deadline continues.
  * T6  A question stays open until it is answered once or withdrawn. Question ids are never reused. Only a run within its limits can ask. The
  *     questions of a durable task stay open while the task waits for its next run.

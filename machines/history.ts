@@ -3,8 +3,8 @@ import { BinaryHeap } from './binary-heap.js'
 import { byEnd, isOutstanding, isTerminal, type TaskEntry } from './task-entry.js'
 
 /**
- * A record is kept longer if its text was shortened in a message and nobody has read the rest. This is the maximum of such records and of their
- * texts. The oldest of them are dropped first.
+ * A record is kept longer if its text was shortened in a message and nobody has read the rest. These are the maximum number of such records and the
+ * maximum size of their texts. The oldest of them are dropped first.
  */
 const MAX_UNREAD = { records: 100, bytes: 64 * 1024 * 1024 } as const
 

@@ -78,7 +78,7 @@ export class Ledger {
   readonly #accounts = new Map<string, OwnerAccount>()
   readonly #leases = new Map<string, Lease>()
   readonly #totals: Record<AccountPart, number> = { queued: 0, running: 0, owed: 0, leased: 0 }
-  /** An empty account for the next owner. Accounts are often opened and closed one after the other, and reuse saves memory. */
+  /** An empty account that the next owner reuses. That saves memory, because accounts are often opened and closed in turn. */
   #spare: OwnerAccount | undefined
 
   constructor(options: LedgerOptions) {

@@ -7,7 +7,7 @@ export class RateWindows {
   readonly #starts = new Map<string, readonly number[]>()
   readonly #ends = new DueTimes<string>()
 
-  /** Returns when runs of a subagent have started, as far as that still counts. */
+  /** Returns the times of those starts of a subagent that still count. */
   startsOf(name: string): readonly number[] {
     return this.#starts.get(name) ?? []
   }

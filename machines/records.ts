@@ -65,7 +65,7 @@ export interface CommandFields {
   readonly exitCode?: number
   /** The signal that ended the program. */
   readonly signal?: string
-  /** How many processes of its process group were left when the program ended, and were then ended too. Absent if there were none. */
+  /** How many other processes of its process group were still running when the program ended. They were ended too. Absent if there were none. */
   readonly endedProcesses?: number
 }
 
@@ -214,7 +214,7 @@ export interface CompletedTaskInfo extends TaskFields {
   readonly completedAt: number
   /** The output of its run. */
   readonly output: OutputObject
-  /** The ids of child tasks that were still active when the task ended. They now belong to its owner. */
+  /** The ids of child tasks that were still active when the task ended. The owner of the task now owns them. */
   readonly runningChildren?: readonly string[]
   /** Never set: the task did not fail. */
   readonly error?: never
@@ -240,7 +240,7 @@ export interface FailedTaskInfo extends TaskFields {
   readonly errorCode?: string
   /** The value that the run threw, with its stack and cause. Not enumerable, so copies, JSON and restored records lack it. */
   readonly cause?: unknown
-  /** The ids of child tasks that were still active when the task ended. They now belong to its owner. */
+  /** The ids of child tasks that were still active when the task ended. The owner of the task now owns them. */
   readonly runningChildren?: readonly string[]
   /** What the run returned too late: after its deadline, but within the grace period. */
   readonly lateOutput?: OutputObject
@@ -282,7 +282,7 @@ export type Settlement =
   | ({ readonly status: 'failed'; readonly lateOutput?: OutputObject } & TaskFailure)
   | { readonly status: 'cancelled'; readonly cancelReason?: string }
 
-/** The pool of slots that a task uses: that of the host's tasks, of tasks launched by runs, or of commands. */
+/** The pool of slots that a task uses. `task`: for tasks of the host. `child`: for tasks launched by runs. `command`: for commands. */
 export type SlotPool = 'task' | 'child' | 'command'
 
 /** How often the runs of a subagent may start: at most `limit` times in any `perMs` milliseconds. */
@@ -293,7 +293,7 @@ export interface StartRate {
   readonly perMs: number
 }
 
-/** A slot other than that of the pool: one of a concurrency key or of a subagent. */
+/** A slot of a concurrency key or of a subagent, which a task may need in addition to a slot of its pool. */
 export interface NamedSlot {
   /** Whether the slot belongs to a `concurrencyKey`, or to a subagent with `maxConcurrent`. */
   readonly kind: 'key' | 'subagent'
@@ -317,7 +317,7 @@ export interface QueueTicket {
   readonly priority: number
   /** The size of the goal and params that are held for the task, in bytes. */
   readonly bytes: number
-  /** When the priority began to rise, in ms on the monotonic clock of deadlines. Default 0. */
+  /** When the priority began to rise, in ms on the monotonic clock that deadlines use. Default 0. */
   readonly since?: number
   /** What the task needs in addition to a slot of its pool. */
   readonly needs?: TaskNeeds

@@ -26,7 +26,7 @@ export type Admission = { readonly entry: TaskEntry } | { readonly refusal: Admi
 /** The outcome of a move to the background. `background`: the task was in the background before. */
 export type Detachment = 'detached' | 'no-room' | 'background' | 'ended'
 
-/** The answer to each event that has one, by the type of the event. */
+/** The types of the answers, by the type of the event. Other events have no answer. */
 export interface RegistryAnswers {
   readonly 'task.register': Admission
   readonly 'task.resume': TaskEntry
@@ -174,7 +174,7 @@ export interface DurableBefore {
 export type WaitEvent =
   /** The task waits for the tasks with these ids. If there are none, it needs only a slot. */
   | { readonly type: 'task.waits'; readonly entry: TaskEntry; readonly ids: readonly string[] }
-  /** A task that this task waits for has not completed. This task fails for that reason, unless it has ended by the end of this change. */
+  /** A task that this task waits for has not completed. So this task fails, unless it ends in another way within this change. */
   | { readonly type: 'task.unmet'; readonly entry: TaskEntry; readonly failure: TaskFailure }
 
 /** What the actor of a task reports about the task (`AsyncTaskHost`). */

@@ -1,7 +1,7 @@
 /** What an observer of the registry sees: its phase and counts. */
 import type { Snapshot } from 'xstate'
 
-/** The phase of the registry. `full`: no slot is free. `draining`: more tasks run than the maximum allows, because it was lowered. */
+/** The phase of the registry. `full`: no slot is free. `draining`: more tasks run than the maximum allows, because the maximum was lowered. */
 export type RegistryPhase = 'available' | 'full' | 'draining' | 'disposed'
 
 export type RegistrySnapshot = Snapshot<undefined> & {

@@ -3,9 +3,9 @@
  * F18).
  *
  * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. While a task waits for named slots, it takes
- * no slot. All such tasks are in one list, in queue order. The first one that can have everything starts. A task that has waited for ten ageing
- * periods (of `agingMs`) reserves its named slots: later tasks cannot take them. The exception is a later task for which the reserving task waits
- * itself.
+ * no slot. All such tasks are in one list, in queue order. The first task in the list that can have all its slots starts. A task that has waited for
+ * ten ageing periods (of `agingMs`) reserves its named slots: later tasks cannot take them. The exception is a later task for which the reserving
+ * task waits itself.
  */
 import { RateWindows } from './rate-windows.js'
 import type { NamedSlot, TaskNeeds } from './records.js'

@@ -8,7 +8,7 @@
  * R4  An entry is in at most one lease, and an owner has at most one exclusive lease (ledger.ts).
  * R5  A record is pruned only if its result is not owed and the handlers of its end have run. Such records are pruned in the order in which the tasks
  *     ended.
- * R6  Every change is numbered and queued for the host in that order. No host code runs inside a transition.
+ * R6  Every change gets a number, and the host is notified in the order of the numbers. No host code runs inside a transition.
  * R7  A disposed registry no longer changes.
  * R8  A free slot goes to the next waiting task in the transition that frees it. New tasks cannot overtake a waiting task.
  *
@@ -110,7 +110,7 @@ export interface RegistryCore {
   readonly logic: RegistryLogic
   /** The effects to run after a transition, in order. Remove each effect before you run it. */
   readonly effects: RegistryEffect[]
-  /** Returns the answer to the last event that has one, and removes it. */
+  /** Returns and removes the answer to the last event. Undefined if that event has no answer. */
   readonly takeAnswer: () => unknown
 }
 
@@ -335,10 +335,10 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     scope.defer(() => ref?.send({ type: 'task.start' }))
   }
 
-  /** Continues a run whose wait is over, and its time limits. */
+  /** Continues a run whose wait is over. Its time limits continue too. */
   const work = (entry: TaskEntry): void => {
     const { graceMs, record } = entry
-    // The run may already be working: the wait that has ended may be that of an earlier run.
+    // The run may already be working, because an earlier run may have begun the wait that is over now.
     if (graceMs !== undefined && !active.isWorking(entry)) {
       const now = elapsed()
       const ranMs = active.begin(entry, now)
@@ -603,7 +603,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
       ...running.map((entry) => {
         const { ref, graceMs } = entry
         budgets.conclude(entry)
-        // The timer for the grace period is always a new one. So even with a grace period of 0 ms, the run is asked to stop first.
+        // Even a grace period of 0 ms ends only when the timer fires again, so the run is asked to stop first.
         if (graceMs !== undefined) deadlines.set(entry, now + graceMs)
         entry.graceMs = undefined
         return () => ref?.send({ type: graceMs === undefined ? 'grace.passed' : 'deadline.passed' })

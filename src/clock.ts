@@ -5,7 +5,7 @@ export interface TimerLabel {
   /** What the timer does, such as `deadline of gold`. */
   readonly name: string
   /**
-   * `deadline`: limits how long something may take. `poll`: checks repeatedly for a change. Absent for other timers, such as that which waits for
+   * `deadline`: limits how long something may take. `poll`: checks repeatedly for a change. Absent for other timers, such as the timer that waits for
    * further results before a delivery.
    */
   readonly kind?: 'deadline' | 'poll'
@@ -119,7 +119,7 @@ export function unrefTimer(timer: unknown): void {
   unref?.call(timer)
 }
 
-/** Returns a time in ms for measuring durations, on a clock that nobody can set if there is one. See `Clock.monotonic`. */
+/** Returns a time in ms for measuring durations. Uses a clock that nobody can set, if there is one. See `Clock.monotonic`. */
 export function elapsedMs(clock: Clock): number {
   return clock.monotonic?.() ?? clock.now()
 }

@@ -46,8 +46,8 @@ export function ageOf({ start, boot }: ProgramIdentity, untilMs?: number): numbe
 }
 
 /**
- * Returns the uptime of the system, in ms. A container may report its own uptime as that of the system, which would be less than the uptime of this
- * process.
+ * Returns the uptime of the system, in ms. A container may report its own, shorter uptime as that of the system. So the result is at least the uptime
+ * of this process.
  */
 function uptimeMs(): number {
   const own = Number(startOf(process.pid)) * TICK_MS + process.uptime() * 1000

@@ -75,7 +75,7 @@ const hasSameSession = (one: AsyncTaskInfo, other: AsyncTaskInfo): boolean =>
 function find(registry: TaskRegistry, task: string | SettledTaskInfo): { record: AsyncTaskInfo; kept?: TaskEntry } {
   const past = typeof task === 'string' ? undefined : parseInput(restorableRecordSchema(), task, 'task')
   const kept = registry.history.get(past?.id ?? (task as string))
-  // The store may hold a past task with the same id as a kept one. Their launch times distinguish them.
+  // A task in the history may have the same id as a kept task. Their launch times distinguish them.
   if (kept !== undefined && (past?.launchedAt ?? kept.record.launchedAt) === kept.record.launchedAt) {
     return { record: kept.record, kept }
   }

@@ -31,7 +31,7 @@ import type { WasDelivered } from './delivery/unknown-deliveries.js'
 /** The default of `graceMs`. */
 export const DEFAULT_GRACE_MS = 5000
 
-/** Options of `AsyncTaskManager`. A number is short for `maxAsyncTasks`. */
+/** Options of `AsyncTaskManager`. A number instead of an object sets `maxAsyncTasks`. */
 export interface AsyncTaskManagerOptions {
   /** How many tasks may run at once: an integer >= 0, or -1 for no limit. Default 5. */
   readonly maxAsyncTasks?: number
@@ -58,7 +58,7 @@ export interface AsyncTaskManagerOptions {
   readonly maxChildrenPerTask?: number
   /** How much of each task's output is kept, in bytes. Default 65536. */
   readonly outputBytes?: number
-  /** What happens to a launch when no slot is free: it is refused with `TaskLimitError`, or it waits. Default `refuse`. */
+  /** What happens to a launch when no slot is free. `refuse` (the default): it throws `TaskLimitError`. `queue`: the task waits. */
   readonly whenFull?: WhenFull
   /** Limits of the queue for slots. */
   readonly queue?: QueueOptions

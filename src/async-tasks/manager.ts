@@ -375,7 +375,7 @@ export class AsyncTaskManager {
    * Cancels a task and the tasks that its run has launched. The status changes first, then the run is aborted, then the event is emitted. With a
    * store, the run is aborted only after the attempt to store the cancellation. Returns false if the task has ended.
    * @param options the reason in words, or an object with `reason`. It becomes `cancelReason` of the record and the message of the abort reason,
-   * shortened to 1000 characters
+   *   shortened to 1000 characters
    * @throws InvalidInputError for a reason that is not text; the task was not cancelled then
    */
   cancelTask(id: string, options: CancelOptions | string = {}): boolean {
@@ -492,7 +492,7 @@ export class AsyncTaskManager {
   /**
    * Leases owed results. No other message contains them until the lease ends.
    * @param request `owner`: whose results (default: those of all owners); `exclusive`: refuse while the owner has another exclusive lease; `taskIds`:
-   * only these tasks; `questions`: also these open questions, if they are owed
+   *   only these tasks; `questions`: also these open questions, if they are owed
    * @returns undefined if nothing is owed, or if an exclusive lease was refused
    * @throws InvalidInputError for an invalid request
    */
@@ -516,17 +516,17 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Confirms that the message with this id is in the host's transcript, so that its results are not delivered again after a crash. When the owner
-   * accepts its next message, that confirms this message too.
-   * @returns false if there is no unconfirmed message with this id. Without a store there never is one
+   * Confirms that the message with this id is in the host's transcript, so that its results are not delivered again after a crash. This message is
+   * also confirmed when the owner accepts the next message.
+   * @returns false if there is no unconfirmed message with this id. Without a store it always returns false
    */
   confirm(deliveryId: string): boolean {
     return this.registry.batch(() => this.registry.persistence?.confirmDelivery(deliveryId) === true)
   }
 
   /**
-   * Delivers the content of a message again, for example because the message was removed from the agent's context. The next message contains those of
-   * its results whose records are kept, and those of its questions that are open. It marks them as repeats.
+   * Delivers the content of a message again, for example because the message was removed from the agent's context. The next message contains its
+   * results (if their records are kept) and its open questions, marked as repeats.
    * @returns false if nothing of the content is left, or if the message was not accepted
    */
   redeliver(deliveryId: string): boolean {
@@ -599,7 +599,7 @@ export class AsyncTaskManager {
   /**
    * Answers a question of a task's run (`questions` of its record).
    * @param answer `{ action, content? }`, or the short form for models: a text, number or boolean for a question with one field, or an object with
-   * the fields (without a field `action`)
+   *   the fields (without a field `action`)
    * @returns false if that question is not open. The run of a durable task continues when the answer is stored (`stored`)
    * @throws InvalidInputError for an answer that does not match the question's schema or is too large for a step; the question stays open
    */
@@ -692,9 +692,9 @@ export class AsyncTaskManager {
   }
 
   /**
-   * Sends an event to an owner when lines match in the output of a task (including the output so far that is kept), or in a file (from its last 64
-   * KiB on). Matching lines within 200 ms are one event. The end of the monitor is an event too. Events are delivered like results, and start a turn.
-   * If this method throws, no monitor was started.
+   * Sends an event to an owner when lines match in the output of a task, or in a file. The output so far and the last 64 KiB of the file are searched
+   * too. Matching lines within 200 ms are one event. The end of the monitor is an event too. Events are delivered like results, and start a turn. If
+   * this method throws, no monitor was started.
    * @throws InvalidInputError for an invalid source or option
    * @throws AgentTasksError `MONITOR_LIMIT` if the owner has reached its maximum of monitors
    * @throws AgentTasksError `PACKAGES_MISSING` if a regular expression needs the package `re2js`

@@ -443,14 +443,14 @@ export class TaskRegistry {
     }
   }
 
-  /** Runs `start` when the start is stored, so that the attempt counts even if the process dies. */
+  /** Calls `start` after the store has recorded that the run starts, so that the attempt counts even if the process dies. */
   #afterStart(start: () => void): void {
     if (this.persistence === undefined) start()
     else this.persistence.after({ onStored: start })
   }
 
   /**
-   * Runs `abort` after the first attempt to store a cancellation, even if the attempt fails. So the cancellation usually counts even if the process
+   * Calls `abort` after the first attempt to store a cancellation, even if the attempt fails. So the cancellation usually counts even if the process
    * dies.
    */
   #afterWrite(abort: () => void): void {

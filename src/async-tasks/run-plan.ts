@@ -44,7 +44,7 @@ export const plans = new PerTask<RunPlan>()
 export const launches = new PerTask<LaunchedTask>()
 
 export class Runs implements Feature {
-  /** Runs that have not settled. It may contain runs of cancelled tasks. */
+  /** The runs that have not settled, including those of cancelled tasks. */
   readonly unsettled = new Set<Run>()
   readonly #report: TaskRegistry['report']
 

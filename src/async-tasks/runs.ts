@@ -71,7 +71,7 @@ export function startRun(host: RunHost, entry: TaskEntry, start: RunStart): void
   if (operation?.trace !== undefined) runTraces.set(entry, operation.trace)
   let own: StepsOfRun | undefined
   const stepsWith = (abort: { readonly signal: AbortSignal }): StepsOfRun => {
-    // An earlier run must have no steps, because it would take events or messages of the current run.
+    // An earlier run of the task must have no more steps, because its steps would take events of the current run.
     if (own === undefined && (!isCurrent(entry, attempt) || entry.ref === undefined)) throw overError(entry)
     return (own ??= new StepsOfRun(registry, entry, {
       signal: abort.signal,

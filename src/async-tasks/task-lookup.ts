@@ -57,7 +57,7 @@ export function meantOf<Item>(
   return meant.length === 0 ? items : meant
 }
 
-/** Whether a task can be ended or sent a message. */
+/** Whether a task can still be cancelled or receive a message. */
 export const hasNotEnded = (task: AsyncTaskInfo): boolean => !isTerminal(task)
 
 /** Whether a wait for a task is useful: the task has not ended, or its result was not delivered yet. */
@@ -71,8 +71,8 @@ export function lookUpPrefix<Item extends { readonly id: string }>(items: readon
 }
 
 /**
- * Returns the tasks of an owner and those that their runs have launched, or all tasks, in the order of registration. Only tasks whose records are
- * kept.
+ * Returns the tasks of an owner and those that their runs have launched, or all tasks, in the order of registration. The result contains only kept
+ * tasks.
  */
 export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo[] {
   const all = manager.getAllTasks()
@@ -80,8 +80,8 @@ export function visibleTasks(manager: TaskSource, owner?: string): AsyncTaskInfo
 }
 
 /**
- * Returns a function from tasks to short ids that are unique among all kept tasks. Once displayed, the short id of a task stays the same. The one
- * exception is a later task whose whole id is equal to it.
+ * Returns a function from tasks to short ids that are unique among all kept tasks. Once displayed, the short id of a task stays the same, unless a
+ * later task gets exactly that text as its whole id.
  */
 export function shortTaskIds(manager: TaskSource): (task: Pick<AsyncTaskInfo, 'id'>) => string {
   const listed = manager.registry.use(listedIds)

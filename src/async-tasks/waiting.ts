@@ -140,7 +140,7 @@ async function endsStored(persistence: Persistence, found: readonly TaskEntry[])
   while (found.some(isUnstored)) await persistence.stored()
 }
 
-// The entry of a pruned task still has its last record.
+// Also works for a pruned task, because its entry keeps the last record.
 const isEnded = (entry: TaskEntry): boolean => isTerminal(entry.record)
 
 const isAsking = (entry: TaskEntry): boolean => entry.record.questions !== undefined

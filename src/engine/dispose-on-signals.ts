@@ -1,6 +1,6 @@
 /**
- * Disposes a host that runs programs when a signal ends the host. Otherwise its programs would outlive it: each leads its own process group, so
- * neither Ctrl-C in a terminal nor a signal to the host reaches it, and Node emits no `exit` event on a signal.
+ * Disposes a host that runs programs when a signal ends the host. Otherwise its programs would outlive it. Each program leads its own process group,
+ * so neither Ctrl-C in a terminal nor a signal to the host reaches the program. Nor does Node emit an `exit` event on a signal.
  */
 import { clearLongTimeout, elapsedMs, setLongTimeout, systemClock } from '../clock.js'
 import { InvalidInputError } from '../errors.js'
@@ -27,11 +27,11 @@ export type DisposeTarget = { [Symbol.asyncDispose](): PromiseLike<unknown> } | 
 /** Options of `disposeOnSignals`. */
 export interface DisposeOnSignalsOptions {
   /**
-   * A stream whose end counts as the first signal. Use it for a program that a client starts over stdio: the client closes its stdin, then sends
-   * SIGTERM and later SIGKILL if the program does not exit.
+   * A stream whose end counts as the first signal. Use it for a program that a client starts over stdio: the client closes the stdin of the program,
+   * then sends SIGTERM and later SIGKILL if the program does not exit.
    */
   readonly input?: NodeJS.ReadableStream
-  /** The exit code after a complete disposal. Default: 128 plus the signal number, or 0 at the end of `input`. */
+  /** The exit code if the disposal succeeds. Default: 128 plus the signal number, or 0 at the end of `input`. */
   readonly exitCode?: number
   /** The time limit of the disposal, in ms. When it has passed, the process exits with code 1. Infinity for no limit. Default 8000. */
   readonly limitMs?: number
@@ -51,7 +51,7 @@ let hasFailed = false
 const DISPOSAL_CODES: readonly unknown[] = ['TASK_CANCELLED', 'DISPOSED']
 const MAX_CAUSES = 10
 
-/** Whether a disposal has caused this error. The errors in its chain of causes are examined too. */
+/** Whether a disposal has caused this error. Follows the chain of `cause`. */
 function isOfDisposal(error: unknown): boolean {
   let at = error
   for (let level = 0; at instanceof Error && level < MAX_CAUSES; level += 1) {
@@ -62,8 +62,9 @@ function isOfDisposal(error: unknown): boolean {
 }
 
 /**
- * Prevents an uncaught error from ending the process before the disposal has ended. Node also reports unhandled rejections here, such as that of
- * `await result` at the top level of a module. If the host has a listener of its own, that listener handles errors that no disposal has caused.
+ * Prevents an uncaught error from ending the process before the disposal has ended. Node also reports unhandled rejections as uncaught errors, for
+ * example if `await result` rejects at the top level of a module. If the host has a listener of its own, that listener handles errors that no
+ * disposal has caused.
  */
 function onUncaught(error: unknown): void {
   if (isOfDisposal(error) || process.listenerCount('uncaughtException') > 1) return

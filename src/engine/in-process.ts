@@ -40,7 +40,7 @@ class InProcessRun implements Run {
     queueMicrotask(() => this.#begin())
   }
 
-  /** A field rather than a method, so that an engine that wraps this one can spread the run. */
+  /** A field rather than a method, so that a wrapping engine can copy it with `{ ...run }`. */
   readonly abort = (reason?: unknown): void => {
     if (this.#resolve === undefined || this.#abort.aborted) return
     const { id, graceMs } = this.#work

@@ -1,5 +1,5 @@
 /**
- * Process groups. Each program leads its own group. Signals go to the whole group, and it is killed when this process exits.
+ * Process groups. Each program leads its own group. Signals go to the whole group. When this process exits, the group is killed.
  *
  * Ctrl-C in a terminal does not reach such a group. Node emits no `exit` event when a signal ends this process, so `dispose-on-signals.ts` handles
  * signals. Windows has no process groups: only the program itself receives signals, and processes that it has started may stay.

@@ -43,8 +43,8 @@ export function reapProgram(program: StartedProgram): number {
 export const isLeft = (program: StartedProgram): boolean => leads(program) || markedMembers(program).length > 0
 
 /**
- * Returns the ids of the processes in the group that have the token. Returns none without /proc (Linux): the group may be that of another program by
- * now.
+ * Returns the ids of the processes in the group that have the token. Without /proc, which only Linux has, it returns none: the group may belong to
+ * another program by now.
  */
 const markedMembers = ({ identity, token }: StartedProgram): number[] =>
   nodePlatform === 'linux' ? membersOf(identity.pid).filter((pid) => hasToken(pid, token)) : []

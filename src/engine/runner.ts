@@ -41,14 +41,14 @@ export interface RunContext extends RunSteps {
   /**
    * Asks the owner of the task a question and waits for the answer. The task stays `running`, and its deadline continues.
    *
-   * In a durable task the question is a step. It stays open if the process restarts, and a later run receives the answer. The time of the wait counts
-   * as that of `sleep`. If the question is withdrawn, the step has failed.
+   * In a durable task the question is a step. It stays open if the process restarts, and a later run receives the answer. As with `sleep`, the time
+   * of the wait does not count toward the deadline and budget. If the question is withdrawn, the step has failed.
    * @param question text, `{ message, schema? }` with the JSON Schema of the answer's content, or `{ message, choices }` with the accepted texts.
-   * Without a schema the content is `{ answer: string }`
+   *   Without a schema the content is `{ answer: string }`
    * @param options `signal`: withdraws the question when it aborts; `name`: distinguishes questions that a durable task asks at the same time
-   * @returns the answer. If its action is `accept`, its content matches the schema; otherwise it has no content
+   * @returns the answer. If `action` is `accept`, `content` matches the schema. Otherwise there is no content
    * @throws QuestionWithdrawnError when the task ends or is overdue, or the signal aborts. A durable task receives an error with the same name and
-   * code
+   *   code
    * @throws InvalidInputError for a malformed question
    * @throws in a durable task also the errors of `step`
    */
@@ -88,7 +88,7 @@ export interface RunContext extends RunSteps {
    * @throws InvalidInputError for an amount that is not a finite number >= 0
    */
   spend(amount: SpentAmount): void
-  /** Aborts when the task has exceeded its budget. Return what you have so far, before `signal` aborts too. */
+  /** Aborts when the task has exceeded its budget. Return what you have so far, because `signal` aborts when the time to conclude is over. */
   readonly wrapUp: AbortSignal
   /** Records how the program of a command has started or ended. Present only for a command. */
   setProgram?(program: ProgramFacts): void
@@ -103,7 +103,7 @@ export interface RunDurability {
    * store has no folder.
    */
   readonly folder: string | undefined
-  /** Whether an earlier process has started this run, and it continues in this process. */
+  /** Whether an earlier process has started this run, so that this process only continues it. */
   readonly isResumed: boolean
   /** An id of the task that is unique in all stores. With `attempt` it identifies this run. Undefined for a runner without `survivesHost`. */
   readonly key: string | undefined
@@ -152,8 +152,8 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
    */
   readonly durable?: boolean | undefined
   /**
-   * Whether a durable run gives back its slot while it only waits, and its place in `maxConcurrent`. It keeps its concurrency key. To continue, it
-   * waits for a slot, even if the queue is full. Default false.
+   * Whether a durable run gives back its slot while it only waits, and its place in `maxConcurrent`. The task keeps the slot of its concurrency key.
+   * To continue, it waits for a slot, even if the queue is full. Default false.
    */
   readonly releasesSlot?: boolean | undefined
   /** Whether the runs are in another process, so that they cannot have steps. Default false. */

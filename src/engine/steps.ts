@@ -40,7 +40,7 @@ export interface RunSteps {
    *
    * All runs receive JSON copies of results. Errors are recreated with the same name, message, `code`, `status`, `exitCode` and `retryAfterMs`.
    * @param name the step's name in the store. A repeated name gets a number (`fetch#2`), in the order of the calls. Steps that are open at the same
-   * time need different names, and steps cannot be nested
+   *   time need different names, and steps cannot be nested
    * @param work does the work. Its result becomes JSON of at most 1 MiB. A task has at most 1000 steps and 64 MiB of results
    * @throws the exception of `work`
    * @throws AgentTasksError `STEPS_CHANGED` if an earlier run has requested a different step here

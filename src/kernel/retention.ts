@@ -96,7 +96,7 @@ export class Retention<Item extends object> {
 
   /**
    * Adds an item. The next `trim` may drop it.
-   * @param ageMs the age of the item; not greater than that of the items added before
+   * @param ageMs the age of the item. Not older than the items that were added before
    */
   add(item: Item, size = 0, count = 1, ageMs = 0): Retained {
     const { sweep } = this.#options

@@ -94,7 +94,7 @@ export const autoTriggerOptionTypes: OptionTypes<AutoTriggerOptions> = {
   machine: aMachine,
 }
 
-/** Delivers the results of one owner to its agent, one message at a time, while it is subscribed. */
+/** Delivers the results of one owner to its agent, one message at a time. Delivers nothing before `subscribe` is called. */
 export class AsyncTaskAutoTrigger {
   readonly #registry: TaskRegistry
   readonly #reminders: ReminderSource
@@ -113,8 +113,9 @@ export class AsyncTaskAutoTrigger {
 
   /**
    * @param isAgentBusy a function, called before each delivery (its promise is awaited), or an Observable
-   * @param triggerAgentTurn starts a turn with the message; its promise says whether the message was accepted
-   * @throws InvalidSettingError for a duration out of range; InvalidInputError for an unknown or wrong option or argument
+   * @param triggerAgentTurn starts a turn with the message; its promise resolves if the message was accepted, and rejects if not
+   * @throws InvalidSettingError for a duration out of range
+   * @throws InvalidInputError for an unknown option, or an option or argument of the wrong type
    */
   constructor(
     manager: AsyncTaskManager,
@@ -157,7 +158,7 @@ export class AsyncTaskAutoTrigger {
   /**
    * Starts to deliver results, including those that are already owed.
    * @returns an unsubscribe function. It does not interrupt a delivery in progress. If you subscribe several times, deliveries stop after the last
-   * unsubscribe
+   *   unsubscribe
    */
   subscribe(): () => void {
     let isHeld = true
@@ -226,7 +227,8 @@ export class AsyncTaskAutoTrigger {
       complete: () => {
         disposal.unsubscribe()
         standing.close()
-        // A callback may unsubscribe and subscribe again. The new subscription then uses the same delivery, so it needs a new one when that ends.
+        // A callback may unsubscribe and subscribe again. The new subscription then uses the old delivery. When that has ended, a new delivery is
+        // needed.
         if (this.#isSubscribed && this.#delivery === delivery) this.#start()
       },
     })

@@ -1,4 +1,4 @@
-/** Whether the agent is busy, from a function that is polled or from an Observable. */
+/** Finds out whether the agent is busy, by polling a function or from an Observable. */
 import {
   BehaviorSubject,
   catchError,

@@ -1,7 +1,7 @@
 /**
- * Finds labels for the timers of deliveries, for a clock that shows its timers, such as that of the race kit. XState calls `setTimeout` without saying
- * what the timer is for. But before that it reports an action with the same delay, in the same order. So a timer gets the label of the first reported
- * action with its delay.
+ * Finds labels for the timers of deliveries, for a clock that shows its timers, such as that of the race kit. XState calls `setTimeout` without
+ * saying what the timer is for. But before it sets timers, it reports one action for each of them, with the same delay and in the same order. So a
+ * timer gets the label of the first reported action that has its delay.
  */
 import type { InspectionEvent } from 'xstate'
 import type { TimerLabel } from '../../clock.js'
@@ -21,7 +21,7 @@ export class DeliveryTimerLabels {
   /** Returns the label for the timer that XState is setting. */
   take(ms: number): TimerLabel | undefined {
     const at = this.#raises.findIndex(({ params }) => params.delay === ms)
-    // Actions before this one belong to actors that have stopped, for which XState sets no timer. They are dropped too.
+    // Earlier actions are dropped too. They belong to actors that have stopped, and XState sets no timers for these.
     const [raise] = at === -1 ? [] : this.#raises.splice(0, at + 1).slice(-1)
     return raise && labelOf(raise.actorId, raise.params)
   }

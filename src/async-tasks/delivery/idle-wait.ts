@@ -46,7 +46,10 @@ export function waitUntilIdle(registry: TaskRegistry, owner: string | undefined)
   })
 }
 
-/** Returns the owners whose results nobody receives. Returns none while a task runs or a message is in flight, because those can still change that. */
+/**
+ * Returns the owners whose results nobody receives. Returns an empty array while a task runs or a message is in flight, because the wait is not stuck
+ * yet.
+ */
 function forgottenOwners(registry: TaskRegistry, owner: string | undefined): string[] {
   const { ledger } = registry
   const subscribers = registry.use(pushSubscribers)

@@ -28,8 +28,8 @@ export interface TaskLease {
    */
   readonly stored?: Promise<void>
   /**
-   * Reports that the message was accepted, so its tasks are delivered. You may also call it after `release`, if the message was accepted late: then
-   * those of its tasks that are still owed are delivered. Further calls have no effect.
+   * Reports that the message was accepted, so its tasks are delivered. You may also call it after `release`, if the message was accepted late. Tasks
+   * that are still owed are then delivered. Further calls have no effect.
    */
   readonly acknowledge: () => void
   /** Reports that the message was not accepted, so its tasks are owed again. Has no effect once the lease has ended. */

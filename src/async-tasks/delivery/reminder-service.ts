@@ -237,7 +237,7 @@ export class AsyncTaskReminderService {
   }
 }
 
-/** Counts the ended tasks and the notes. Names the statuses of the tasks unless all are the same. */
+/** Counts the ended tasks and the notes. If the tasks have different statuses, counts each status. */
 function heading(told: readonly SettledTaskInfo[]): string {
   const ended = told.filter(({ isNote }) => isNote !== true)
   const noteCount = told.length - ended.length

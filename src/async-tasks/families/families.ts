@@ -29,7 +29,7 @@ export function childFields({ record: { id, depth = 0 } }: TaskEntry, kind: 'com
   } as const satisfies Partial<TaskAdmission>
 }
 
-/** Returns the task whose run launches a new one, its parent, and so on, as far as their records are kept. */
+/** Returns `parent`, its own parent, and so on, as far as the records of these tasks are kept. */
 export function tasksAbove(history: TaskRegistry['history'], parent: TaskEntry | undefined): readonly TaskEntry[] {
   const above = new Set<TaskEntry>()
   for (let at = parent; at !== undefined && !above.has(at); at = history.get(at.record.parentId ?? '')) above.add(at)
@@ -58,7 +58,7 @@ export function parentOf(
 }
 
 /**
- * Refuses the run of a task that has ended or is unknown as owner, because it would never receive the results.
+ * Refuses an owner that is the run of an ended or unknown task, because such an owner would never receive results.
  * @throws InvalidInputError
  */
 export function checkOwner({ history }: TaskRegistry, owner: string, field: string): void {

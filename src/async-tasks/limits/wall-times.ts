@@ -31,7 +31,7 @@ export class WallTimes<Key> {
   }
 
   /**
-   * @param at in ms since the epoch
+   * @param at when the key is due, in ms since the epoch
    * @param withinMs due after this many ms at the latest, even if the system time is set back
    */
   set(key: Key, at: number, withinMs = Infinity): void {

@@ -8,7 +8,7 @@ import { nodeBuiltin, nodePlatform } from '../../node-builtins.js'
 import { isWithin, openRegular } from '../../regular-file.js'
 import type { Monitored, OnText, Position } from './monitor.js'
 
-/** How many bytes are read at once, how many bytes of an existing file are read, and how many are compared to detect that a file was rewritten. */
+/** How many bytes are read at once, how many of an existing file are read, and how many are compared to detect a rewritten file. */
 const [CHUNK, KEPT, COMPARED] = [16_384, 65_536, 64] as const
 
 /** How long one check may read, and how long the file may be missing before the monitor ends; in ms. */

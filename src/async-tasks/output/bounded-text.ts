@@ -13,7 +13,10 @@ export const messageLength = integerFrom(200)
 /** The reserve for the notice about cut text, in characters. The call that reads the rest is added to it. */
 const NOTICE_CHARS = 120
 
-/** The setting `maxMessageChars`, checked. Throws `InvalidSettingError` when it is not an integer >= 200. */
+/**
+ * Validates the setting `maxMessageChars` and returns it, or its default.
+ * @throws InvalidSettingError unless it is an integer >= 200
+ */
 export function checkMaxMessageChars(maxMessageChars: number = DEFAULT_MESSAGE_CHARS): number {
   if (!messageLength.accepts(maxMessageChars)) {
     throw new InvalidSettingError('maxMessageChars', maxMessageChars, messageLength.expected)

@@ -8,8 +8,8 @@ import type { OutputLog } from './output-log.js'
 const TAIL_CHARS = 1000
 
 /**
- * Returns the end of the output that the record of an ended task keeps. Only commands, and tasks that were cancelled or overdue, keep one. Returns
- * undefined if the result already ends with the same text.
+ * Returns the end of the output that the record of an ended task keeps. Only the records of commands, and of tasks that were cancelled or overdue,
+ * keep it. Returns undefined if the result already ends with the same text.
  */
 export function keptTail(entry: TaskEntry, settlement: Settlement, log: OutputLog | undefined): string | undefined {
   if (log === undefined) return undefined

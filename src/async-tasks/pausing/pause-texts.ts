@@ -14,7 +14,7 @@ export const pausedText = ({ pauses }: PauseReads, { status, owner }: AsyncTaskI
 /** How many pauses a list shows. */
 const MAX_NAMED = 10
 
-/** Describes, in one line each, the pauses that concern an owner. Without an owner, describes all pauses, at most ten of them. */
+/** Describes the pauses that concern an owner. Returns one line for each pause. Without an owner, describes all pauses, at most ten of them. */
 export function pauseLines({ pauses }: PauseReads, owner?: string): string[] {
   const shown = owner === undefined ? pauses.list() : pauses.of(owner)
   const more = shown.length - MAX_NAMED

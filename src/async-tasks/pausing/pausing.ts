@@ -91,7 +91,7 @@ export class Pausing implements Feature {
     registry.batch(() => {
       registry.send({ type: 'pause.end', owner })
       registry.persistence?.dropState(FEATURE, idOf(owner))
-      // Marks reminders of this pause as delivered, because they are no longer true.
+      // Marks reminders of this pause as delivered, so that they are not sent. They are no longer true.
       const stale = ledger.owed(owner).filter((entry) => isPauseNote(entry) && !pauses.concern(entry.record.owner))
       if (stale.length > 0) registry.send({ type: 'task.delivered', taskIds: stale.map(({ record }) => record.id) })
     })

@@ -65,7 +65,7 @@ export function expectedAnswer(question: TaskQuestion): string {
   return `${others.length === 0 ? 'a value, or ' : ''}an object that fits ${schema}`
 }
 
-/** Converts a value into an answer. An object contains all fields; any other value is that of the only field. */
+/** Converts a value into an answer. An object contains the values of all fields. Any other value is the value of the only field. */
 export function valueAnswer(question: TaskQuestion, value: unknown): TaskAnswer {
   const [only = 'answer'] = propertiesOf(question)
   return { action: 'accept', content: isObject(value) ? value : { [only]: value } }

@@ -359,7 +359,7 @@ export class Persistence implements DeliveryObserver {
     }
   }
 
-  /** Keeps messages whose outcome is unknown when the host shuts down. The next process asks about them, because they may have been accepted. */
+  /** Keeps messages whose outcome is unknown when the host shuts down. They may have been accepted, so the next process asks the host about them. */
   keepSent(): void {
     this.#keepsSent = true
   }

@@ -28,7 +28,10 @@ export class PrunedTasks implements Feature {
     this.#next = (this.#next + 1) % MAX_PRUNED
   }
 
-  /** Returns the pruned task whose id is this text, or else the only one whose id begins with it. With `owner`, only tasks of this owner are found. */
+  /**
+   * Returns the pruned task whose id is this text, or else the only pruned task whose id begins with this text. With `owner`, only tasks of this
+   * owner are found.
+   */
   find(idOrPrefix: string, owner?: string): PrunedTask | undefined {
     const isVisible = (task: PrunedTask): boolean => owner === undefined || task.owner === owner
     const exact = this.#tasks.get(idOrPrefix)

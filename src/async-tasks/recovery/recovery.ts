@@ -356,8 +356,7 @@ function ranFor(persistence: Persistence, task: StoredTask, now: number): number
 const priorityOf = ({ priority }: StoredJson): number => (typeof priority === 'number' ? priority : 0)
 
 /**
- * Returns how much of the wait for the next run is left, in ms. It is computed from the system time, so it is limited to the whole wait in case the
- * clock was set back.
+ * Returns how much of the wait for the next run is left, in ms. The system time may have been set back, so the result is at most the whole wait.
  */
 function waitLeft({ notBefore, delayMs }: StoredJson, now: number): number {
   return typeof notBefore === 'number' && typeof delayMs === 'number'

@@ -5,7 +5,7 @@ import { cutText } from '../../text/cut-text.js'
 import { jsonBytes } from '../../json/json-size.js'
 import type { StoredJson, StoredTask } from '../../store/store.js'
 
-/** The maximum size of a record, in bytes of JSON. A larger one is stored without its output. */
+/** The maximum size of a record, in bytes of JSON. A larger record is stored without its output. */
 const MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 const TOO_LARGE = `The output was too large to be stored: more than ${MAX_RECORD_BYTES} bytes.`
@@ -23,8 +23,8 @@ export function endedRun({ program, params }: StoredJson, isReduced: boolean): P
 }
 
 /**
- * Returns the record for the store. It lacks the parts that end with this process, such as the controller. It also lacks an output that is too large
- * or that JSON cannot represent, because the write would never succeed.
+ * Returns the record for the store. It lacks the parts that end with this process, such as the controller. If it is larger than `MAX_RECORD_BYTES`, a
+ * remark takes the place of the output, because the write would never succeed.
  */
 export function storedRecord({ abortController: _, isForeground: _place, ...record }: AsyncTaskInfo): StoredJson {
   if (jsonBytes(record, MAX_RECORD_BYTES) <= MAX_RECORD_BYTES) return record
@@ -35,7 +35,7 @@ export function storedRecord({ abortController: _, isForeground: _place, ...reco
 /** The maximum length of a text in a reduced record, in UTF-16 units. */
 const REDUCED_CHARS = 1000
 
-/** The fields by which other records refer to this one. They are not shortened. */
+/** The fields by which other records refer to a record. These fields are not shortened. */
 const NAMES: ReadonlySet<string> = new Set(['id', 'owner', 'parentId', 'subagentName'])
 
 /** Returns the numbers and short texts of a record that cannot be stored in full. A remark takes the place of the output. */
@@ -51,7 +51,7 @@ export function reducedRecord({ status, isForeground: _, ...record }: AsyncTaskI
   }
 }
 
-/** The maximum size of a task in the history, in bytes of JSON. If a task is larger, only this many UTF-16 units of its result are kept. */
+/** The maximum size of a task in the history, in bytes of JSON. Of a larger task, only `resultChars` UTF-16 units of the result are kept. */
 const PAST = { bytes: 256 * 1024, resultChars: 50_000 } as const
 
 /** Returns the params that the history keeps with a record; null if both together are too large. */

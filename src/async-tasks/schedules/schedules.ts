@@ -1,8 +1,8 @@
 /**
  * Schedules. They send a message to their owner, or launch a task for the owner (promise F16).
  *
- * Schedules follow the system time. Timers use a monotonic clock, so the system time is checked at least every 30 s. A firing, its message or task,
- * and the new state of the schedule are one change.
+ * Schedules follow the system time. Timers use a monotonic clock, so the system time is checked at least every 30 s. A firing and the new state of
+ * the schedule are stored in one change, with the message or task.
  */
 import { runOfOwner } from '../../../machines/families.js'
 import { PerTask } from '../../../machines/per-task.js'
@@ -184,7 +184,7 @@ export class Schedules implements Feature {
     }
   }
 
-  /** If the system time was set back, moves each next firing forward, so that no wait is longer than its rule says. */
+  /** If the system time was set back, makes each next firing earlier if its wait would be longer than the rule of the schedule says. */
   #shorten(now: number): void {
     const wasSetBack = now < this.#seenAt
     this.#seenAt = now
@@ -263,8 +263,8 @@ export class Schedules implements Feature {
 }
 
 /**
- * Returns the latest time at which the schedule may fire next, seen from `now`. For a cron expression there is no such time, except if the stored next
- * firing is more than an hour too late. That shows that the clock was set back.
+ * Returns the latest time at which the schedule may fire next, seen from `now`. Returns Infinity if there is no such time. A cron expression has one
+ * only if its stored next firing is more than an hour too late, which shows that the clock was set back.
  */
 function latestNext(schedule: ScheduleInfo, now: number): number {
   if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)

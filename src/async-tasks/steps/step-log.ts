@@ -153,7 +153,7 @@ export class StepLog {
     if (step !== undefined) this.#put({ ...step, questionId })
   }
 
-  /** Returns the step at a position in the order of beginnings; undefined after the last one. */
+  /** Returns the step at a position in the order of beginnings; undefined if there are fewer steps. */
   at(place: number): Step | undefined {
     return this.#steps.get(this.#keys[place] ?? '')
   }

@@ -303,7 +303,7 @@ export class StepsOfRun implements StepRun {
     }
   }
 
-  /** Checks that this step is the next one in the stored order of those steps that no other step overlapped. */
+  /** Checks the order of steps: among the stored steps that no other step overlapped, this step must be the next. */
   #checkOrder(step: NewStep): void {
     let next = this.#log.at(this.#place)
     while (next !== undefined && (next.overlaps || this.#requested.has(next.key))) {
@@ -313,8 +313,8 @@ export class StepsOfRun implements StepRun {
   }
 
   /**
-   * Returns the key of a step. Inside another step the call is refused and its name is not counted: a run that receives the stored result of the
-   * outer step does not make this call, and must get the same keys.
+   * Returns the key of a step. A call inside another step is refused, and its name is not counted. Otherwise the keys would differ in a later run,
+   * which receives the stored result of the outer step and does not make the call.
    */
   #keyOf(name: string): string {
     if (workOf?.getStore() === this) {
