@@ -34,7 +34,7 @@ export class ActiveTimes {
     return account === undefined || account.since !== undefined
   }
 
-  /** Starts to count. Returns how long the runs of the task have worked before, in ms; 0 for a task that is not durable. */
+  /** Starts counting. Returns how long the runs of the task have worked before, in ms; 0 for a task that is not durable. */
   begin(entry: TaskEntry, now: number): number {
     const account = this.#accounts.get(entry)
     if (account === undefined) return 0
@@ -43,7 +43,7 @@ export class ActiveTimes {
     return account.ranMs
   }
 
-  /** Stops to count, because the run waits or has ended. */
+  /** Stops counting, because the run waits or has ended. */
   stop(entry: TaskEntry, now: number): void {
     const account = this.#accounts.get(entry)
     if (account?.since === undefined) return

@@ -34,12 +34,12 @@ export class BudgetTimes {
     if (account.runMs !== undefined) this.#dues.set(entry, now + Math.max(account.runMs - account.ranMs, 0))
   }
 
-  /** Stops to count while the run only waits. */
+  /** Stops counting while the run only waits. */
   pause(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.stop(entry, now)
   }
 
-  /** Continues to count after the wait of a run. */
+  /** Continues counting after the wait of a run. */
   resume(entry: TaskEntry, now: number): void {
     if (this.#accounts.get(entry)?.isWrapping === false) this.start(entry, now)
   }
@@ -58,7 +58,7 @@ export class BudgetTimes {
   }
 
   /**
-   * Stops to count, because the run has ended or is being stopped. Returns the time of all runs in ms, or undefined if the budget does not limit time.
+   * Stops counting, because the run has ended or is being stopped. Returns the time of all runs in ms, or undefined if the budget does not limit time.
    */
   stop(entry: TaskEntry, now: number): number | undefined {
     const account = this.#accounts.get(entry)

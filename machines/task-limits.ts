@@ -4,8 +4,8 @@
  *
  * A task takes all of its slots in one change or no slot at all, and holds them until its run has ended. While a task waits for named slots, it takes
  * no slot. All such tasks are in one list, in queue order. The first task in the list that can have all its slots starts. A task that has waited for
- * ten ageing periods (of `agingMs`) reserves its named slots: later tasks cannot take them. The exception is a later task for which the reserving
- * task waits itself.
+ * ten ageing periods (of `agingMs`) reserves its named slots: later tasks cannot take them. But a later task may take them if the reserving task
+ * itself waits for that task to end.
  */
 import { RateWindows } from './rate-windows.js'
 import type { NamedSlot, TaskNeeds } from './records.js'

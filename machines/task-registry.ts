@@ -425,7 +425,7 @@ export function createRegistryLogic(parts: RegistryParts): RegistryCore {
     if (message !== undefined) scope.defer(() => ref?.send({ type: 'budget.exceeded', message }))
   }
 
-  /** Returns the effects of the actors of tasks. They send events to the registry, so that each report is a transition of its own. */
+  /** Returns the effects of the actors of tasks. Each effect sends an event to the registry, so that each report is a transition of its own. */
   const hostOf = (self: AnyActorRef): AsyncTaskHost => {
     const report = (event: TaskReport): void => self.send(event)
     return (host ??= {

@@ -17,7 +17,10 @@ export interface Note {
   /** What the note is about. It is stored as the goal. */
   readonly title: string
   readonly text: string
-  /** Whether the note is added even beyond the maximum. Only for the last note of a source, because no later note would report what is missing. */
+  /**
+   * Whether the note is added even if `MAX_OWED_NOTES` is reached. Only for the last note of a source, because no later note would report what is
+   * missing.
+   */
   readonly isFinal?: boolean
 }
 

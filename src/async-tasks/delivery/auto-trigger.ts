@@ -156,7 +156,7 @@ export class AsyncTaskAutoTrigger {
   }
 
   /**
-   * Starts to deliver results, including those that are already owed.
+   * Starts delivering results, including those that are already owed.
    * @returns an unsubscribe function. It does not interrupt a delivery in progress. If you subscribe several times, deliveries stop after the last
    *   unsubscribe
    */

@@ -1,6 +1,9 @@
 /** Puts the text of a program or run between fences of backticks that the text itself cannot close. */
 
-/** Backticks in the middle of a line cannot close a fence, but may confuse a model. So the fence is longer than those, too, up to this length. */
+/**
+ * Backticks in the middle of a line cannot close a fence, but may confuse a model. So the fence is made longer than these as well, but only up to
+ * this number of backticks.
+ */
 const MAX_INLINE = 20
 
 /**

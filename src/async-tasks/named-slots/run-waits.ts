@@ -7,7 +7,7 @@ import type { Feature } from '../feature.js'
 import type { TaskRegistry } from '../registry.js'
 import { plans } from '../run-plan.js'
 
-/** The tasks that a run waits for: for all of them, or for any one. */
+/** A wait of a run for tasks: for all of them, or for any one of them. */
 interface RunWait {
   readonly entries: readonly TaskEntry[]
   readonly mode: 'all' | 'any'

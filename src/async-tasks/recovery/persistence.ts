@@ -214,7 +214,7 @@ export class Persistence implements DeliveryObserver {
     this.#sync.remove('featureStates', `${feature}/${id}`)
   }
 
-  /** Adds a record to the next write although the change is not published. */
+  /** Adds a changed record to the next write. Also called for changes that are not published. */
   noteChange(entry: TaskEntry): void {
     if (!this.#withdrawn.has(entry)) this.#sync.put('tasks', entry.record.id, entry)
   }

@@ -263,8 +263,8 @@ export class Schedules implements Feature {
 }
 
 /**
- * Returns the latest time at which the schedule may fire next, seen from `now`. Returns Infinity if there is no such time. A cron expression has one
- * only if its stored next firing is more than an hour too late, which shows that the clock was set back.
+ * Returns the latest time at which the schedule may fire next, seen from `now`. Returns Infinity for a cron expression, unless its stored next firing
+ * is more than an hour too late. Such a firing shows that the clock was set back.
  */
 function latestNext(schedule: ScheduleInfo, now: number): number {
   if (schedule.cron === undefined) return now + (schedule.in ?? schedule.every ?? Infinity)
