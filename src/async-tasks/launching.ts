@@ -205,7 +205,7 @@ export class Launcher implements RunHost {
     else this.registry.persistence?.after({ onStored: () => startStored(this, entry, start) })
   }
 
-  /** Makes an abort of the controller of a task cancel the task. */
+  /** From now on, an abort of the controller of a task cancels the task. */
   link(entry: TaskEntry): void {
     const { abortController } = entry.record
     if (abortController !== undefined) listen(this.registry, abortController).link(entry)

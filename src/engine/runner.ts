@@ -152,8 +152,8 @@ export interface RunnerDefinition<Input = RunInput, Result extends RunResult = R
    */
   readonly durable?: boolean | undefined
   /**
-   * Whether a durable run gives back its slot while it only waits, and its place in `maxConcurrent`. The task keeps the slot of its concurrency key.
-   * To continue, it waits for a slot, even if the queue is full. Default false.
+   * Whether a durable run that only waits gives back its slot and its place in `maxConcurrent`. The task keeps the slot of its concurrency key. To
+   * continue, it waits for a slot, even if the queue is full. Default false.
    */
   readonly releasesSlot?: boolean | undefined
   /** Whether the runs are in another process, so that they cannot have steps. Default false. */

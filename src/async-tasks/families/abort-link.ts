@@ -1,4 +1,4 @@
-/** Makes an abort of the `AbortController` that a task was registered with cancel the task (promise A8). */
+/** Cancels a task when the `AbortController` with which it was registered aborts (promise A8). */
 import { PerTask } from '../../../machines/per-task.js'
 import type { TaskEntry } from '../../../machines/task-entry.js'
 import type { OnError } from '../../callbacks/error-report.js'

@@ -49,7 +49,7 @@ export interface RecoveryHost {
   readonly findRunner: FindRunner | undefined
   /** Continues the run of an earlier process, or starts the next run. */
   readonly goOn: (entry: TaskEntry, start: RunStart) => void
-  /** Makes an abort of a waiting task's controller cancel the task. */
+  /** From now on, an abort of the controller of a waiting task cancels the task. */
   readonly link: (entry: TaskEntry) => void
   readonly newController: (taskId: string) => AbortController
 }
