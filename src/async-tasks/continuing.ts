@@ -33,8 +33,9 @@ export function continueTask(launcher: Launcher, task: string | SettledTaskInfo,
     throw new AgentTasksError('NOT_CONTINUED', `Task ${preview(id)} cannot be continued: ${reason}.`)
   }
   if (!isTerminal(record)) return refuse(`it has not ended: it is ${record.status}`)
-  if (record.kind === 'command' || record.isNote === true)
+  if (record.kind === 'command' || record.isNote === true) {
     return refuse('it is a command or a note, so no subagent has run it')
+  }
   const { unsettled } = registry.use(runs)
   for (const entry of history.entries()) {
     const { record: other } = entry
