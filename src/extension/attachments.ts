@@ -1,4 +1,7 @@
-/** The debugger of each tab: attached once, used by all commands, and detached when the tab leaves control. */
+/**
+ * Attaches the browser's debugger to tabs. A tab is attached once, and all commands use that attachment. The tab is detached when it is no longer under
+ * control (control.ts).
+ */
 import { defined } from '../defined.js'
 import { BrowserError, ProtocolRefusal, type AttachedTab, type Debuggee, type DebuggeeEvent } from './debuggee.js'
 import { controlTaken, tabClosed } from './control.js'
@@ -10,32 +13,32 @@ import { pause } from './tools/waiting.js'
 /** The version of the DevTools protocol. */
 const PROTOCOL = '1.3'
 
-/** How long the browser may take to report why it has detached, in ms. */
+/** How long to wait for the event that says why the browser has detached a tab, in ms. */
 const REASON_MS = 1000
 
 interface Attachment extends AttachedTab {
-  /** Ends the attachment, once. */
+  /** Detaches the tab. Further calls have no effect. */
   end(reason: BrowserError): void
   emit(event: DebuggeeEvent): void
 }
 
 export interface Attachments {
   /**
-   * The attached tab; the same object until it is detached.
-   * @throws BrowserError `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `TAB_CLOSED`
+   * Attaches the debugger to a tab. Returns the same object until the tab is detached.
+   * @throws BrowserError `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY` or `TAB_CLOSED`
    */
   attach(tabId: number): Promise<AttachedTab>
-  /** Detaches a tab, if it is attached. Its commands fail with the reason. */
+  /** Detaches a tab, if it is attached. The commands that run in the tab fail with `reason`. */
   end(tabId: number, reason: BrowserError): void
-  /** Cleans up tabs that a previous run of the service worker left attached. */
+  /** Detaches the tabs that a previous run of the service worker left attached. If a command was running, also stops what they are loading. */
   cleanUp(): Promise<void>
 }
 
 export interface AttachmentsOptions {
   readonly remembered: () => Promise<Remembered>
-  /** The person closed the browser's bar about debugging. */
+  /** Called when the person clicks Cancel in the bar with which the browser reports debugging. */
   readonly onCancelled: (tabId: number) => void
-  /** A page of an attached tab opens a tab. */
+  /** Called when a page of an attached tab is about to open a tab. */
   readonly onOpening: () => void
 }
 
@@ -45,7 +48,7 @@ export function createAttachments({ remembered, onCancelled, onOpening }: Attach
 
   chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params = {}) => {
     const attachment = tabId === undefined ? undefined : present.get(tabId)
-    // Trusted, because the browser sends what the protocol specifies.
+    // The cast is safe: the browser sends only events of the DevTools protocol.
     const event = { method, params, sessionId } as DebuggeeEvent
     const refusal = refusalAfter(event)
     if (attachment !== undefined && opensTab(event)) onOpening()
@@ -86,7 +89,7 @@ export function createAttachments({ remembered, onCancelled, onOpening }: Attach
     return attachment
   }
 
-  /** The page may have changed before its events were received. */
+  /** Returns the attachment. Detaches the tab if it shows a page that commands may not use: the event of a new page may not have arrived yet. */
   async function reuse(tabId: number, known: Promise<Attachment>): Promise<Attachment> {
     const attachment = await known
     const refusal = refusalOf((await targetOf(tabId))?.url ?? '')
@@ -153,7 +156,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
         params === undefined ? undefined : { ...params },
       )
       try {
-        // Trusted, because the browser answers what the protocol specifies.
+        // The cast is safe: the browser answers as the DevTools protocol specifies.
         return await unlessAborted(answer as Promise<never>, given)
       } catch (error) {
         given.throwIfAborted()
@@ -181,7 +184,7 @@ function createAttachment(tabId: number, onEnd: () => void): Attachment {
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined
   const aborted = new Promise<never>((_resolve, reject) => {
-    // The caller chose the reason.
+    // The reason of the signal is passed on unchanged.
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors
     onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort)
@@ -193,22 +196,25 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** The browser detaches from pages of other extensions, but not from those of this extension, such as its options. */
+/**
+ * Returns why commands may not use the page that the tab has just loaded; undefined for any other event. The browser itself detaches from pages of other
+ * extensions, but not from those of this extension, such as its options page.
+ */
 function refusalAfter({ method, params, sessionId }: DebuggeeEvent): BrowserError | undefined {
   if (method !== 'Page.frameNavigated' || sessionId !== undefined || params.frame.parentId !== undefined) {
     return undefined
   }
-  // An error page has two addresses: its own, and the one that failed.
+  // The browser shows an error page when an address does not load. The tab stays attached, so that a command can go to another address.
   return params.frame.unreachableUrl === undefined ? refusalOf(params.frame.url) : undefined
 }
 
-/** A window that opens without a user gesture is blocked. */
+/** Whether a page opens a tab. The browser blocks a window that a page opens without a user gesture. */
 function opensTab({ method, params }: DebuggeeEvent): boolean {
   if (method === 'Page.windowOpen') return params.userGesture
   return method === 'Page.frameRequestedNavigation' && params.disposition === 'newTab'
 }
 
-/** The message in an error of `chrome.debugger`, which is JSON if the page refused. */
+/** Returns the message of an error of `chrome.debugger`. The text is JSON if the DevTools protocol refused the command. */
 function textOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error)
   try {
@@ -219,7 +225,7 @@ function textOf(error: unknown): string {
   }
 }
 
-/** The address of a tab, which needs no permission `tabs` this way. */
+/** Returns what the debugger knows of a tab, such as its address. `chrome.tabs` would need the permission `tabs` for that. */
 export async function targetOf(tabId: number): Promise<chrome.debugger.TargetInfo | undefined> {
   return (await chrome.debugger.getTargets()).find((target) => target.tabId === tabId)
 }
@@ -231,7 +237,7 @@ async function whyGone(tabId: number): Promise<BrowserError> {
     refusalOf((await targetOf(tabId))?.url ?? '') ??
     new BrowserError(
       'PAGE_NAVIGATED',
-      'The browser has let go of this tab, as it does when a frame of an extension comes into a page, such as that of the PDF viewer. Try again.',
+      'The browser has detached the debugger from this tab. It does so when a page loads a frame of an extension, such as the PDF viewer. Try again.',
     )
   )
 }
@@ -242,12 +248,12 @@ async function whyNot(tabId: number, error: unknown): Promise<BrowserError> {
   if ((await chrome.tabs.get(tabId).catch(() => undefined)) === undefined) return tabClosed()
   return new BrowserError(
     'PAGE_NOT_ALLOWED',
-    `The browser lets nobody act in this page, or in a page with a frame of another extension: ${message}`,
+    `The browser lets no extension act in this page. The page may belong to the browser, or have a frame of another extension. The browser says: ${message}`,
   )
 }
 
 const busy = (): BrowserError =>
   new BrowserError(
     'DEBUGGER_BUSY',
-    'Another debugger is attached to this tab, such as the developer tools. Ask the person to close it, or use another tab.',
+    'Another debugger is attached to this tab, such as the developer tools. Ask the person to close that debugger, or use another tab.',
   )

@@ -1,4 +1,7 @@
-/** The service worker of the extension. The browser may stop and restart it at any time, so listeners are added synchronously and state is stored. */
+/**
+ * The service worker of the extension. The browser may stop and restart it at any time. So it adds its listeners synchronously, and keeps its state in
+ * `chrome.storage`.
+ */
 import './no-code-from-text.js'
 import { createBrowserTools } from './tools/index.js'
 import { connectInstance } from '../client/connect-instance.js'
@@ -18,7 +21,7 @@ import { countRunning } from './working-tools.js'
 const ALARM = 'connect'
 const REFUSED_MS = 3000
 
-// Hides the token from content scripts.
+// Hides the server's token from content scripts.
 void chrome.storage.local.setAccessLevel({ accessLevel: 'TRUSTED_CONTEXTS' })
 
 const memory = recall(chrome.storage.session)
@@ -67,7 +70,7 @@ const connector = createConnector({
   onEnded: (settings) => void chrome.storage.local.set({ [SETTINGS_KEY]: { ...settings, isOn: false } }),
 })
 
-/** The previous run is cleaned up before the first command. */
+/** Resolves when the tabs of the previous run are detached and the connection is being made. All listeners wait for it. */
 const started = memory
   .then(({ facts }) => {
     refs.last = facts.lastRef
@@ -75,7 +78,7 @@ const started = memory
   })
   .then(async () => {
     const settings = readSettings((await chrome.storage.local.get(SETTINGS_KEY))[SETTINGS_KEY])
-    // Keeps showing why it was stopped.
+    // If the previous run ended with `stopped`, the person still sees why.
     const { [STATE_KEY]: left } = await chrome.storage.session.get(STATE_KEY)
     const earlier = readState(left)
     state = earlier.phase === 'stopped' ? earlier : STOPPED
@@ -86,7 +89,7 @@ const started = memory
 chrome.runtime.onInstalled.addListener(({ reason }) => {
   if (reason === 'install') void chrome.runtime.openOptionsPage()
 })
-// Without a listener, the browser would not start the worker.
+// Without this listener, the browser would not start the service worker when the browser itself starts.
 chrome.runtime.onStartup.addListener(() => undefined)
 chrome.alarms.onAlarm.addListener(() => void started.then(connector.wake))
 void chrome.alarms.get(ALARM).then(async (alarm) => {
@@ -103,13 +106,13 @@ chrome.storage.onChanged.addListener((changes, area) => {
 
 chrome.action.onClicked.addListener((tab) => void started.then(() => giveOrTake(tab)))
 
-/** Marks a tab that is in a group but not under control. */
+/** Shows `?` on the icon of a tab that is in a group of the extension but not under control (control.ts). */
 async function showStray(tabId: number, isStray: boolean): Promise<void> {
-  // A tab without its own badge shows the one of all tabs.
+  // Without `text`, the tab shows the badge that all tabs have.
   await chrome.action.setBadgeText({ tabId, ...(isStray && { text: '?' }) })
 }
 
-/** Puts a tab under control, or takes it back. */
+/** Puts a tab under control. Releases a tab that is already under control. */
 async function giveOrTake(tab: chrome.tabs.Tab): Promise<void> {
   const { id = chrome.tabs.TAB_ID_NONE } = tab
   if (await control.has(id)) {

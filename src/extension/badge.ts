@@ -1,11 +1,11 @@
-/** The icon and badge of the extension. */
+/** The badge and tooltip of the extension's icon. */
 import type { ConnectionState } from './connection-state.js'
 
 export interface Badge {
-  /** At most four characters. */
+  /** The text on the icon, at most four characters. */
   readonly text: string
   readonly colour: string
-  /** The tooltip. */
+  /** The tooltip of the icon. */
   readonly title: string
 }
 
@@ -13,7 +13,7 @@ export interface Badge {
 export function badgeOf({ phase, problem }: ConnectionState, running: number): Badge {
   if (phase === 'connected') {
     return running > 0
-      ? { text: 'busy', colour: '#b35900', title: 'agent-tasks: a command is at work' }
+      ? { text: 'busy', colour: '#b35900', title: 'agent-tasks: a command is running' }
       : { text: 'on', colour: '#1a7f37', title: 'agent-tasks: connected. Click to put this tab under control' }
   }
   const why = problem === undefined ? '' : `. ${problem.what}`

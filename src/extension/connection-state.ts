@@ -1,4 +1,4 @@
-/** The state of the connection, and advice for the person in case of an error. */
+/** The state of the connection to the server, and what the person can do after an error. */
 import { z } from 'zod'
 import { AgentTasksError } from '../errors.js'
 import type { Settings } from './settings.js'
@@ -9,7 +9,7 @@ const problemSchema = z.object({
   what: z.string(),
   /** What the person can do. */
   advice: z.string(),
-  /** Whether only the person can resolve it. Then the next attempt waits for the next alarm. */
+  /** Whether only the person can solve the problem. If so, the extension tries again only at the next alarm, which comes once a minute. */
   isLasting: z.boolean(),
 })
 
@@ -17,7 +17,7 @@ const problemSchema = z.object({
 export type Problem = z.output<typeof problemSchema>
 
 const connectionStateSchema = z.object({
-  /** `stopped`: ended by the person, or deliberately by the server. */
+  /** `stopped`: the person ended the connection, or the server ended it with one of `ENDING_CODES`. */
   phase: z.enum(['stopped', 'connecting', 'connected']),
   problem: problemSchema.optional(),
 })
@@ -26,10 +26,12 @@ export type ConnectionState = z.output<typeof connectionStateSchema>
 
 export const STOPPED: ConnectionState = { phase: 'stopped' }
 
-/** Reads the stored state. */
+/** Reads the stored state. Returns `STOPPED` if there is none, or if it is invalid. */
 export const readState = (stored: unknown): ConnectionState => connectionStateSchema.catch(STOPPED).parse(stored)
 
-/** The codes after which the extension reconnects only when the person asks for it. */
+/**
+ * The error codes with which a server ends a connection on purpose. After one of them, the extension connects again only when the person asks for it.
+ */
 export const ENDING_CODES: readonly string[] = ['TAKEN_OVER', 'INSTANCE_DISCONNECTED']
 
 export function problemOf(error: unknown, { url, token, name }: Settings): Problem {
@@ -60,7 +62,10 @@ function explain(
         'Start it with: npx agent-tasks serve. If it runs, compare the address with the one that it prints.',
       ]
     case 'CONNECTION_LOST':
-      return [`The connection to ${url} was lost.`, 'It is tried again by itself. If the server was stopped, start it.']
+      return [
+        `The connection to ${url} was lost.`,
+        'The extension connects again by itself. If the server was stopped, start it.',
+      ]
     case 'UNAUTHORIZED':
       return token === ''
         ? ['The server asks for a token.', 'Enter one of the tokens that the server was started with (AUTH_TOKENS).']
@@ -71,30 +76,30 @@ function explain(
     case 'FOREIGN_ORIGIN':
       return [
         'The server does not allow this extension.',
-        'It is an older version of agent-tasks: update it, and load this extension from the same version.',
+        'The server is an older version of agent-tasks. Update it, and load the extension of the same version.',
       ]
     case 'FOREIGN_HOST':
       return [
         `The server does not allow the name ${new URL(url).hostname}.`,
-        'Use 127.0.0.1 if it runs on this machine, or add the name to ALLOWED_HOSTS of the server.',
+        'Use 127.0.0.1 if the server runs on this machine, or add the name to the ALLOWED_HOSTS of the server.',
       ]
     case 'INSTANCE_ID_IN_USE':
       return [
         `The server has another instance with the name ${name}.`,
-        'Enter another name if another browser has this one. Otherwise wait: a lost connection keeps its name for 45 seconds.',
+        'If another browser uses this name, enter another name. Otherwise wait: the server keeps the name of a lost connection for 45 seconds.',
       ]
     case 'TAKEN_OVER':
       return [`Another program has connected as ${name}.`, 'Enter another name, then save.']
     case 'INSTANCE_DISCONNECTED':
-      return ['The server has disconnected this browser.', 'Save again to connect again.']
+      return ['The server has disconnected this browser.', 'Click "Connect now" to connect again.']
     case 'BAD_ANSWER':
       return notOurs(url)
     default:
-      return /^HTTP_[45]/.test(code) ? notOurs(url) : [message, 'It is tried again by itself.']
+      return /^HTTP_[45]/.test(code) ? notOurs(url) : [message, 'The extension tries again by itself.']
   }
 }
 
 const notOurs = (url: string): [string, string] => [
-  `What answers at ${url} is no agent-tasks server, or one of another version.`,
-  'Compare the address with the one that the server prints, and the versions: npx agent-tasks --version.',
+  `The program that answers at ${url} is not an agent-tasks server, or is another version of it.`,
+  'Compare the address with the one that the server prints, and the version of the extension with that of npx agent-tasks --version.',
 ]

@@ -1,10 +1,13 @@
-/** Keeps the browser connected to a server as an instance while the person wants it. */
+/** Keeps the browser connected to a server, as an instance, for as long as the person wants. */
 import type { connectInstance, ConnectedInstance, ConnectInstanceOptions } from '../client/connect-instance.js'
 import type { Clock } from '../clock.js'
 import { ENDING_CODES, problemOf, STOPPED, type ConnectionState, type Problem } from './connection-state.js'
 import type { Settings } from './settings.js'
 
-/** The silence after which the server is pinged, in ms. The connection is lost after twice that time. The server pings at the same interval. */
+/**
+ * After this time without a message, the extension pings the server, in ms. After twice this time, the connection counts as lost. The server pings at
+ * the same interval.
+ */
 const HEARTBEAT_MS = 15_000
 
 const FIRST_RETRY_MS = 500
@@ -15,20 +18,20 @@ export interface ConnectorOptions {
   readonly tools: ConnectInstanceOptions['tools']
   readonly clock: Clock
   readonly onState: (state: ConnectionState) => void
-  /** The server ended the connection permanently. It reconnects only when the person asks for it. */
+  /** Called when the server has ended the connection on purpose. The extension connects again only when the person asks for it. */
   readonly onEnded: (settings: Settings) => void
 }
 
 export interface Connector {
-  /** Connects with these settings, or ends the connection. */
+  /** Ends the present connection. Connects with the new settings if their `isOn` is true. */
   apply(settings: Settings): void
-  /** Tries at once, unless there is a connection or an attempt. */
+  /** Tries to connect at once, unless the browser is connected or an attempt is running. */
   readonly wake: () => void
 }
 
 export function createConnector({ connect, tools, clock, onState, onEnded }: ConnectorOptions): Connector {
   let settings: Settings | undefined
-  /** Identifies the current settings. Attempts with earlier ones end silently. */
+  /** Grows with each change of the settings. An attempt with earlier settings ends without a report. */
   let generation = 0
   let instance: ConnectedInstance | undefined
   let isTrying = false

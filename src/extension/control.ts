@@ -1,7 +1,9 @@
 /**
- * The tabs under control: those that the extension or a page under control opened, and those where the person clicked the icon, while
- * they are in the groups of the extension. Another extension can move a tab into a group, and the browser puts a new tab into the group of the tab
- * beside it. Such tabs are not under control until the person clicks the icon in them.
+ * The tabs under control, in which commands may act. The extension puts a tab under control if the extension itself or a page under control opened it,
+ * or if the person clicked the icon in it. The tab must also stay in a tab group of the extension.
+ *
+ * Being in such a group is not enough: another extension can move a tab into it, and the browser puts a new tab into the group of the tab beside it.
+ * Such a tab is not under control until the person clicks the icon in it.
  */
 import { BrowserError } from './debuggee.js'
 import { createOpenedTabs } from './opened-tabs.js'
@@ -10,24 +12,24 @@ import type { Remembered } from './remembered.js'
 const GROUP = { title: 'agent-tasks', color: 'blue' } as const
 
 export interface Control {
-  /** In the order of the browser. */
+  /** Returns the tabs under control, in the order in which the browser shows them. */
   list(): Promise<readonly chrome.tabs.Tab[]>
   has(tabId: number): Promise<boolean>
-  /** Puts a tab under control and into the group of its window, which is created if necessary. */
+  /** Puts a tab under control and into the extension's group of its window. Creates the group if the window has none. */
   add(tab: Pick<chrome.tabs.Tab, 'id' | 'windowId'>): Promise<void>
-  /** Releases a tab from control and its group. */
+  /** Ends the control of a tab, and removes the tab from its group. */
   remove(tabId: number): Promise<void>
-  /** A page under control is opening a tab. */
+  /** Announces that a page under control is about to open a tab, so that the new tab comes under control, too. */
   opening(): void
-  /** The window of the newest group. */
+  /** Returns the id of the window with the newest group; undefined if there is no group. */
   window(): Promise<number | undefined>
 }
 
 export interface ControlOptions {
   readonly remembered: () => Promise<Remembered>
-  /** Called with each tab that left control, and with some that never were under control. */
+  /** Called with each tab that is no longer under control. It is also called with some tabs that never were. */
   readonly onLost: (tabId: number, reason: BrowserError) => void
-  /** Called with true for each tab that is in a group but not under control, and with false when that ends. */
+  /** Called with `true` for a tab that is in a group but not under control, and with `false` when that ends. */
   readonly onStray: (tabId: number, isStray: boolean) => void
 }
 
@@ -35,11 +37,11 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
   const opened = createOpenedTabs()
 
   chrome.tabs.onCreated.addListener(({ id, groupId, openerTabId }) => {
-    // Tabs that extensions create have no opener.
+    // A tab that an extension creates has no opener. `add` puts the tabs of this extension under control.
     if (id === undefined || openerTabId === undefined) return
     const isOurs = opened.isAnnounced()
     void remembered().then(async ({ facts }) => {
-      // A window that a page opens is not in a group.
+      // A page may also open a window. The tab in it is in no group, and does not come under control.
       if (!facts.groups.includes(groupId)) return
       if (isOurs) await give(id)
       else onStray(id, true)
@@ -49,7 +51,7 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
     if (groupId === undefined && status === undefined) return
     void remembered().then(async ({ facts }) => {
       if (groupId === undefined) {
-        // The browser clears the badge of a tab that navigates.
+        // The browser removes the badge of a tab that loads another page, so it is shown again.
         if (facts.groups.includes(tab.groupId) && !facts.given.includes(tabId)) onStray(tabId, true)
         return
       }
@@ -58,7 +60,7 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
         return
       }
       await take(tabId)
-      // A tab that closes leaves its group first.
+      // A tab that is being closed leaves its group first. In that case the person has not taken the tab back.
       const isOpen = await chrome.tabs.get(tabId).then(
         () => true,
         () => false,
@@ -131,8 +133,8 @@ export function createControl({ remembered, onLost, onStray }: ControlOptions): 
 export const controlTaken = (): BrowserError =>
   new BrowserError(
     'CONTROL_TAKEN',
-    'The person has taken this tab back. Do not go on in it: choose another one with browser_tabs, or ask the person.',
+    'The person has taken this tab back. Do not use it: select another tab with browser_tabs, or ask the person.',
   )
 
 export const tabClosed = (): BrowserError =>
-  new BrowserError('TAB_CLOSED', 'The tab was closed. Choose another one with browser_tabs, or open one.')
+  new BrowserError('TAB_CLOSED', 'The tab was closed. Select another tab with browser_tabs, or open a new one.')

@@ -1,4 +1,4 @@
-/** The tabs under control, for the tools. */
+/** Implements `Tabs`: the tools see only the tabs under control (control.ts). */
 import { systemClock } from '../clock.js'
 import { defined } from '../defined.js'
 import type { Attachments } from './attachments.js'
@@ -7,13 +7,13 @@ import { BrowserError, type Tab, type Tabs } from './debuggee.js'
 import { refusalOf } from './page-access.js'
 import type { Remembered } from './remembered.js'
 
-/** How long the tool waits for a tab to close, in ms. Its page may ask the person first. */
+/** How long `close` waits for a tab to close, in ms. The page may ask the person whether to leave it. */
 const CLOSE_MS = 1000
 
 export interface ControlledTabs extends Tabs {
-  /** A tab left control. */
+  /** Call it when a tab is no longer under control. Detaches the tab, so that its commands fail with `reason`. */
   lost(tabId: number, reason: BrowserError): void
-  /** The person puts a tab under control. Commands act in it unless there is another current tab. */
+  /** Call it when the person has put a tab under control. The tab becomes the current one if there is none. */
   taken(tabId: number): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export function createControlledTabs(
   attachments: Attachments,
   remembered: () => Promise<Remembered>,
 ): ControlledTabs {
-  /** The tabs that the tools asked to close, each with the tab that becomes current next. */
+  /** The tabs that the tools have asked to close, each with the tab that becomes the current one afterwards. */
   const closing = new Map<number, number | undefined>()
 
   async function choose(current: number | undefined): Promise<void> {
@@ -63,7 +63,7 @@ export function createControlledTabs(
       const ids = (await control.list()).map((tab) => tab.id)
       const at = ids.indexOf(id)
       closing.set(id, ids[at + 1] ?? ids[at - 1])
-      // A page may ask the person first.
+      // The page may ask the person whether to leave it, and the answer may take long.
       const later = new Promise<void>((resolve) => void systemClock.setTimeout(resolve, CLOSE_MS))
       await Promise.race([chrome.tabs.remove(id), later])
     },
@@ -104,9 +104,10 @@ async function openTab(windowId: number | undefined): Promise<chrome.tabs.Tab> {
   try {
     return await chrome.tabs.create({ url, ...defined({ windowId }) })
   } catch {
-    // All windows are closed, but the browser is still running.
+    // The browser runs, but has no window.
     const tab = (await chrome.windows.create({ url }))?.tabs?.[0]
-    if (tab === undefined) throw new BrowserError('BROWSER_REFUSED', 'The browser opens no window.')
+    if (tab === undefined)
+      {throw new BrowserError('BROWSER_REFUSED', 'The browser did not open a window for the new tab.')}
     return tab
   }
 }

@@ -1,4 +1,7 @@
-/** The browser as the tools see it: its tabs, and the DevTools protocol of each. An adapter implements it with `chrome.tabs` and `chrome.debugger`. */
+/**
+ * The browser as the tools see it: its tabs, and the DevTools protocol of each tab. The extension implements these interfaces with `chrome.tabs` and
+ * `chrome.debugger`.
+ */
 import type { ProtocolMapping } from 'devtools-protocol/types/protocol-mapping.js'
 import { AgentTasksError } from '../errors.js'
 
@@ -10,7 +13,7 @@ export type DebuggeeEvent = {
   [Method in keyof Events]: {
     readonly method: Method
     readonly params: Events[Method][0]
-    /** The session of a frame in another process (flattened `Target.setAutoAttach`); undefined for the tab's own. */
+    /** The session of a frame that runs in another process (`Target.setAutoAttach` with `flatten`). Undefined for the session of the tab itself. */
     readonly sessionId: string | undefined
   }
 }[keyof Events]
@@ -19,30 +22,33 @@ export type DebuggeeEvent = {
 export type DebuggeeParams<Method extends keyof Commands> = Commands[Method]['paramsType'][0]
 
 export interface SendOptions {
-  /** The session of a frame in another process; undefined for the tab's own. */
+  /** The session of a frame that runs in another process. Undefined for the session of the tab itself. */
   readonly sessionId?: string | undefined
-  /** Rejects the promise with its reason; the command may still take effect. */
+  /** When it aborts, `send` rejects with its reason. The command may still take effect. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** A frame in another process that commands may not use. */
+/** A frame that runs in another process, and that commands may not use. */
 export interface RefusedFrame {
   readonly frameId: string
-  /** The session of the parent frame; undefined for the tab's own. */
+  /** The session of the parent frame. Undefined if that is the session of the tab itself. */
   readonly parentSessionId: string | undefined
 }
 
 export interface FrameSessions {
-  /** The sessions that may be used; undefined stands for the tab's own. */
+  /** The sessions that commands may use. Undefined stands for the session of the tab itself. */
   readonly allowed: readonly (string | undefined)[]
   readonly refused: readonly RefusedFrame[]
 }
 
-/** An attached tab. Attaching it again makes another object. */
+/** The debugger of an attached tab. When the tab is detached and attached again, it gets another object. */
 export interface Debuggee {
   /**
    * Sends a command of the DevTools protocol.
-   * @throws ProtocolRefusal when the browser answers with an error; the reason of `detached`; the reason of `options.signal`
+   * @throws ProtocolRefusal when the browser answers with an error
+   * @throws BrowserError with the reason of `detached` when the tab is no longer attached
+   * @throws BrowserError `PAGE_NOT_ALLOWED` or `REF_GONE` when `options.sessionId` may not be used
+   * @throws the reason of `options.signal` when that signal aborts
    */
   send<Method extends keyof Commands>(
     method: Method,
@@ -51,16 +57,19 @@ export interface Debuggee {
   ): Promise<Commands[Method]['returnType']>
   /** Calls the listener with each event, in order, until the returned function is called. */
   onEvent(listener: (event: DebuggeeEvent) => void): () => void
-  /** Aborts when the tab is no longer attached, with a BrowserError: `TAB_CLOSED`, `CONTROL_TAKEN`, `PAGE_NOT_ALLOWED`, `DEBUGGER_BUSY`, `PAGE_NAVIGATED`. */
+  /**
+   * Aborts when the tab is no longer attached. Its reason is a BrowserError with the code `TAB_CLOSED`, `CONTROL_TAKEN`, `PAGE_NOT_ALLOWED`,
+   * `PAGE_NAVIGATED` or `PAGE_HANGS`.
+   */
   readonly detached: AbortSignal
-  /** Detaches the tab; `detached` aborts with the reason. */
+  /** Detaches the tab. `detached` aborts with `reason`. */
   end(reason: BrowserError): void
-  /** Its sessions. A command for a refused session fails with `PAGE_NOT_ALLOWED`. */
+  /** The sessions of the tab and of its frames in other processes. A command for a refused session fails with `PAGE_NOT_ALLOWED`. */
   readonly sessions: FrameSessions
 }
 
 export interface Tab {
-  /** Constant while the tab is open. */
+  /** The id of the tab. It does not change while the tab is open. */
   readonly id: number
   readonly url: string
   readonly title: string
@@ -68,25 +77,25 @@ export interface Tab {
   readonly isCurrent: boolean
 }
 
-/** The tabs that the person lets the tools use, in the order of the browser. Other tabs are not listed, and their ids are unknown. */
+/** The tabs that the person lets the tools use, in the order in which the browser shows them. The tools cannot see any other tab. */
 export interface Tabs {
   list(signal: AbortSignal): Promise<readonly Tab[]>
-  /** Opens an empty tab (`about:blank`), which becomes the current one. */
+  /** Opens an empty tab (`about:blank`) and makes it the current one. */
   open(signal: AbortSignal): Promise<Tab>
-  /** Makes it the current tab. @throws BrowserError `TAB_CLOSED` for an unknown id */
+  /** Makes a tab the current one. @throws BrowserError `TAB_CLOSED` for an unknown id */
   select(id: number, signal: AbortSignal): Promise<void>
   /**
-   * Asks it to close, as the person would. A page with a `beforeunload` handler may ask first; this is not awaited. If the tab was current, the next
-   * one becomes current.
-   * @throws BrowserError `TAB_CLOSED`
+   * Closes a tab as the person would: its page may ask whether to leave it (`beforeunload`). Does not wait for the answer. If the tab was the current
+   * one, a tab beside it becomes the current one.
+   * @throws BrowserError `TAB_CLOSED` for an unknown id
    */
   close(id: number, signal: AbortSignal): Promise<void>
   /**
-   * The current tab, which is attached if necessary; the same object until it is detached.
-   * @throws BrowserError `NO_TAB`, `PAGE_NOT_ALLOWED`, `CONTROL_TAKEN`, `DEBUGGER_BUSY`
+   * Returns the current tab. Attaches it if necessary. Returns the same object until the tab is detached.
+   * @throws BrowserError `NO_TAB`, `TAB_CLOSED`, `PAGE_NOT_ALLOWED`, `CONTROL_TAKEN` or `DEBUGGER_BUSY`
    */
   current(signal: AbortSignal): Promise<AttachedTab>
-  /** Why this address (`chrome:`, the web store) is refused; undefined if it is allowed. */
+  /** Returns why commands may not use a page with this address, such as `chrome:` or the web store; undefined if they may. */
   readonly refusal: (url: string) => BrowserError | undefined
 }
 
@@ -103,7 +112,7 @@ export type BrowserErrorCode =
   | 'TAB_CLOSED'
   /** The person took the tab back. */
   | 'CONTROL_TAKEN'
-  /** A page of the browser itself, the web store, or a tab that is not under control. */
+  /** Commands may not use the page: it belongs to the browser or an extension, or is the web store. */
   | 'PAGE_NOT_ALLOWED'
   /** Another debugger, such as the developer tools, is attached. */
   | 'DEBUGGER_BUSY'
@@ -111,7 +120,7 @@ export type BrowserErrorCode =
   | 'DIALOG_OPEN'
   /** The page shows no dialog. */
   | 'NO_DIALOG'
-  /** The element belongs to an earlier snapshot, or is no longer in the page. */
+  /** The element of a ref is no longer in the page, or the tab shows another page. */
   | 'REF_GONE'
   /** No element matches. */
   | 'ELEMENT_NOT_FOUND'
@@ -122,27 +131,27 @@ export type BrowserErrorCode =
   /** The element is not visible on the screen. */
   | 'ELEMENT_INVISIBLE'
   | 'ELEMENT_DISABLED'
-  /** For example, text for an element that takes no text. */
+  /** The element does not fit the command. For example, it takes no text. */
   | 'WRONG_ELEMENT'
   | 'NAVIGATION_FAILED'
-  /** The tool's own time limit. */
+  /** What the tool waited for did not happen within its time limit. */
   | 'WAIT_TIMEOUT'
   /** The page was replaced during the command. */
   | 'PAGE_NAVIGATED'
   /** The page threw an exception. */
   | 'PAGE_ERROR'
-  /** The result is not JSON, or too large. */
+  /** The result is too large to be returned. */
   | 'RESULT_TOO_LARGE'
   | 'RESULT_NOT_JSON'
   /** The page's process has ended. */
   | 'PAGE_CRASHED'
-  /** The page does not answer. */
+  /** The page does not answer, or produces too many events. */
   | 'PAGE_HANGS'
   /** The browser refused a command. */
   | 'BROWSER_REFUSED'
   | 'INVALID_ARGUMENTS'
 
-/** An error that a model can act on. */
+/** The error of a browser command. Its message says what the model can do. */
 export class BrowserError extends AgentTasksError {
   override readonly name: string = 'BrowserError'
   override readonly code: BrowserErrorCode

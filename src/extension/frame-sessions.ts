@@ -1,15 +1,20 @@
-/** The sessions of a tab: its own, and those of its frames in other processes. Each frame is judged by its document. */
+/**
+ * The DevTools sessions of a tab: that of the tab itself, and those of its frames in other processes. Whether commands may use the session of a frame
+ * depends on the address that the frame shows.
+ */
 import { BrowserError, type DebuggeeEvent, type RefusedFrame } from './debuggee.js'
 
 interface Session extends RefusedFrame {
   url: string
 }
 
-/** @param refusal why a page with this address may not be used */
+/** @param refusal returns why commands may not use a page with this address; undefined if they may */
 export function createFrameSessions(refusal: (url: string) => BrowserError | undefined) {
   const sessions = new Map<string, Session>()
 
-  /** A frame inside a refused frame, such as an empty page, is refused too. */
+  /**
+   * Returns why commands may not use a session; undefined if they may. A frame inside a refused frame is refused, too, even if it shows an empty page.
+   */
   function refusalIn(sessionId: string | undefined): BrowserError | undefined {
     if (sessionId === undefined) return undefined
     const session = sessions.get(sessionId)
@@ -31,7 +36,6 @@ export function createFrameSessions(refusal: (url: string) => BrowserError | und
         if (session?.frameId === id) session.url = url
       }
     },
-    /** Why a session may not be used; undefined if it may. */
     refusalIn,
     get allowed(): readonly (string | undefined)[] {
       return [undefined, ...[...sessions.keys()].filter((id) => refusalIn(id) === undefined)]

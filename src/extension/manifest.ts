@@ -3,7 +3,7 @@ import { EXTENSION_KEY } from '../protocol/browser-extension.js'
 
 export const ICON_SIZES = [16, 32, 48, 128] as const
 
-/** Why each permission is needed; the README of the extension shows it. */
+/** Why the extension needs each permission. Its README shows these texts. */
 export const PERMISSIONS = {
   debugger:
     'clicks and types as a person would, reads pages and takes screenshots, in the tabs that you put under control',
@@ -12,17 +12,19 @@ export const PERMISSIONS = {
   alarms: 'wakes the extension once a minute, to connect again',
 } as const
 
-/** The origins whose error responses the extension may read, because another program may listen on the port. */
+/**
+ * The origins whose responses the extension may read. It reads the response of a refused connection, for example when another program listens on the
+ * port.
+ */
 export const HOSTS = ['http://127.0.0.1/*', 'http://localhost/*'] as const
 
-/** @param version the version of the package */
 export function createManifest(version: string) {
   const icons = Object.fromEntries(ICON_SIZES.map((size) => [size, `icons/${size}.png`]))
   return {
     manifest_version: 3,
     name: 'agent-tasks',
     description: 'Lets an agent-tasks server act in the tabs that you put under its control.',
-    // Chrome takes numbers only.
+    // Chrome accepts only numbers and dots here.
     version: /^\d+(?:\.\d+)*/.exec(version)?.[0] ?? '0',
     version_name: version,
     key: EXTENSION_KEY,
@@ -38,7 +40,7 @@ export function createManifest(version: string) {
   }
 }
 
-/** No script, style or picture but its own; the address of the server is the person's choice. */
+/** The pages of the extension load only its own scripts, styles and pictures. They may connect to any address, because the person chooses the server. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,4 @@
-/** The policy of the extension forbids zod to compile schemas. */
+/** Keeps zod from compiling schemas to code, which the content security policy of the extension forbids. */
 import { z } from 'zod'
 
 z.config({ jitless: true })

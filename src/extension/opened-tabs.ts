@@ -1,20 +1,23 @@
 /**
- * Which of the new tabs pages under control have opened. The browser names the tab that was active as the opener of each new one, so that it does
- * not say who opened it. But the debugger announces each tab that a page under control opens, before the browser opens it.
+ * Finds out which new tabs were opened by pages under control. The browser does not say so: it names the active tab as the opener of each new tab. But
+ * the debugger announces each tab that a page under control opens, before the browser opens the tab.
  */
 
-/** How long after its announcement a tab may be opened, in ms. */
+/** How long an announcement is valid, in ms. */
 const APART_MS = 2000
 
-/** @param now in ms */
+/** @param now returns the time, in ms */
 export function createOpenedTabs(now: () => number = () => performance.now()) {
   let announcements: readonly number[] = []
   return {
-    /** A page under control opens a tab. */
+    /** Announces that a page under control is about to open a tab. */
     announce: (): void => {
       announcements = [...announcements, now()]
     },
-    /** @returns whether the tab that the browser has opened just now was announced; each announcement is good for one */
+    /**
+     * Call it for each new tab. Each announcement counts for one tab.
+     * @returns whether the tab was announced
+     */
     isAnnounced: (): boolean => {
       const recent = announcements.filter((at) => now() - at <= APART_MS)
       announcements = recent.slice(1)

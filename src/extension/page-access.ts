@@ -1,15 +1,15 @@
-/** The pages that commands may use. */
+/** Decides by the address of a page whether commands may use the page. */
 import { BrowserError } from './debuggee.js'
 
-/** `about:blank` exactly: Chromium 156 ends in a failed CHECK when an extension takes a new tab to `about:blank#x`. */
+/** Only `about:blank` without a fragment: Chromium 156 crashes (a failed CHECK) when an extension navigates a new tab to `about:blank#x`. */
 const ALLOWED = /^(?:https?:|data:|blob:(?:https?:|null\/)|about:blank$|about:srcdoc$|$)/
 
-/** Why commands may not use a page with this address; undefined if they may. */
+/** Returns why commands may not use a page with this address; undefined if they may. */
 export function refusalOf(url: string): BrowserError | undefined {
-  if (isOfWebStore(url)) return refused('The Chrome Web Store')
+  if (isOfWebStore(url)) return refused('the Chrome Web Store')
   if (ALLOWED.test(url)) return undefined
   const scheme = /^[a-z][\w+.-]*:/i.exec(url)?.[0] ?? url.slice(0, 40)
-  return refused(`A page with an address of ${scheme}`)
+  return refused(`a page whose address begins with ${scheme}`)
 }
 
 function isOfWebStore(url: string): boolean {
@@ -22,5 +22,5 @@ function isOfWebStore(url: string): boolean {
 const refused = (page: string): BrowserError =>
   new BrowserError(
     'PAGE_NOT_ALLOWED',
-    `Commands may not use ${page}. Use a tab with an http: or https: page, or open one.`,
+    `Commands may not use ${page}. Use a tab with an http: or https: page, or open such a page.`,
   )

@@ -1,18 +1,18 @@
-/** State that survives the service worker while the browser runs: `chrome.storage.session`. */
+/** The state of the extension in `chrome.storage.session`. It survives a restart of the service worker, and is gone when the browser exits. */
 import { z } from 'zod'
 
 const rememberedSchema = z.object({
-  /** The groups whose tabs are under control. */
+  /** The ids of the tab groups that the extension created. */
   groups: z.array(z.number()),
-  /** The tabs that the extension, a page under control or the person has put under control. */
+  /** The ids of the tabs that the extension, a page under control or the person has put under control. */
   given: z.array(z.number()),
-  /** The tabs that the debugger was, or was about to be, attached to. */
+  /** The ids of the tabs to which the debugger is attached, or is being attached. */
   attached: z.array(z.number()),
-  /** The current tab. */
+  /** The id of the tab in which commands act. */
   current: z.number().optional(),
-  /** Why there is no current tab, until another one is chosen. */
+  /** Why the tab in which commands acted is gone. Removed when another tab becomes the current one. */
   lost: z.object({ code: z.enum(['CONTROL_TAKEN', 'TAB_CLOSED']), message: z.string() }).optional(),
-  /** The number of the last ref. */
+  /** The number of the last ref, which names an element in a snapshot. */
   lastRef: z.number().default(0),
   /** Whether a command is running. */
   isWorking: z.boolean(),
@@ -22,7 +22,7 @@ export type Facts = Readonly<z.output<typeof rememberedSchema>>
 
 export interface Remembered {
   readonly facts: Facts
-  /** Resolves when it is stored. */
+  /** Changes some facts at once. Resolves when they are stored. */
   readonly change: (changed: Partial<Facts>) => Promise<void>
 }
 

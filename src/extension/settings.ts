@@ -4,9 +4,9 @@ import { z } from 'zod'
 export interface Settings {
   /** The HTTP URL of the server. */
   readonly url: string
-  /** Empty for a server without a token. */
+  /** The token. Empty if the server asks for none. */
   readonly token: string
-  /** The id of the instance. */
+  /** The instance id under which tasks find this browser. */
   readonly name: string
   /** Whether the person wants the connection. */
   readonly isOn: boolean
@@ -26,19 +26,22 @@ const settingsSchema = z.object({
   isOn: z.boolean(),
 })
 
-/** Reads stored settings; the defaults if there are none, or if they cannot be read. */
+/** Reads stored settings. Returns the defaults if there are none, or if they are invalid. */
 export function readSettings(stored: unknown): Settings {
   return settingsSchema.catch(DEFAULT_SETTINGS).parse(stored)
 }
 
-/** @returns the settings to store, or their problems */
+/**
+ * Checks what the person entered.
+ * @returns the settings to store, or the problem of each invalid field
+ */
 export function checkSettings(entered: Omit<Settings, 'isOn'>): Settings | { readonly problems: FieldProblems } {
   const [url, token, name] = [entered.url.trim(), entered.token.trim(), entered.name.trim()]
   const problems: Partial<Record<Field, string>> = {}
   const urlProblem = problemOfUrl(url)
   if (urlProblem !== undefined) problems.url = urlProblem
-  // Other characters are not allowed in a header.
-  if (!/^[\x21-\x7e]*$/.test(token)) problems.token = 'A token has only visible characters of ASCII, and no spaces.'
+  // The token is sent in a header, which allows no other characters.
+  if (!/^[\x21-\x7e]*$/.test(token)) problems.token = 'Enter a token of visible ASCII characters, without spaces.'
   if (!/^[\w.:-]{1,256}$/.test(name)) {
     problems.name = 'Enter 1 to 256 letters, digits, dots, colons, dashes or underscores.'
   }
@@ -52,7 +55,7 @@ function problemOfUrl(text: string): string | undefined {
   }
   if (url.username !== '' || url.password !== '') return 'Enter the token in its own field, not in the address.'
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    return 'Use https:// for a server on another machine: over http:// anyone on the way can read the token.'
+    return 'Use https:// for a server on another machine: with http:// anyone on the network can read the token.'
   }
   return undefined
 }

@@ -1,4 +1,5 @@
-// `npm run build:extension`: builds the browser extension from src/extension into dist/extension, and packs it. The same sources give the same files.
+// `npm run build:extension`: builds the browser extension from src/extension into dist/extension, and packs it. The build is reproducible: the same
+// sources give the same files.
 import { defineConfig } from 'vite'
 import { extensionFiles } from '../../scripts/extension-files.js'
 

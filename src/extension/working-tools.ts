@@ -1,8 +1,8 @@
-/** Tools that report how many calls are running, and when the browser has stopped them. */
+/** Wraps tools. Reports how many calls are running, and gives a clear error to a call that the browser has interrupted. */
 import { ToolCallError } from '../errors.js'
 import type { InstanceTool } from '../protocol/instance-tools.js'
 
-/** @param onRunning called with the number of running calls at each change; a tool starts after its promise resolves */
+/** @param onRunning called with the number of running calls whenever it changes. A call starts its tool when the returned promise has resolved */
 export function countRunning(
   tools: readonly InstanceTool[],
   onRunning: (running: number) => Promise<void>,
@@ -27,11 +27,14 @@ export function countRunning(
   }))
 }
 
-/** The error of `chrome.*` while the browser stops the service worker, whose socket may still be open. */
+/**
+ * While the browser stops the service worker, `chrome.*` fails with this message. The socket to the server may still be open, and can still carry the
+ * error.
+ */
 const isOfEndedWorker = (error: unknown): boolean => error instanceof Error && error.message === 'No SW'
 
 const interrupted = (): ToolCallError =>
   new ToolCallError(
     'INTERRUPTED',
-    'The browser has ended the extension while the command was at work: it may have taken effect.',
+    'The browser stopped the extension while the command was running. The command may have taken effect.',
   )

@@ -20,7 +20,7 @@ describe('navigation', () => {
 
   it.each([
     ['http://127.0.0.1:1/', 'NAVIGATION_FAILED', 'net::ERR_'],
-    ['chrome://settings', 'PAGE_NOT_ALLOWED', 'an address of chrome:'],
+    ['chrome://settings', 'PAGE_NOT_ALLOWED', 'address begins with chrome:'],
     ['javascript:alert(1)', 'PAGE_NOT_ALLOWED', 'browser_evaluate'],
     ['http://', 'INVALID_ARGUMENTS', 'arguments.url'],
   ])('refuses %s', async (url, code, words) => {
@@ -60,7 +60,7 @@ describe('navigation', () => {
     await browser.show('<a id=s href=/slow>slow</a> <a id=e href=/endless>endless</a>')
     expect(await browser.use('browser_click', { target: '#s' })).toContain('Page Title: Slow')
     await browser.use('browser_navigate_back')
-    expect(await browser.use('browser_click', { target: '#e' })).toContain('- It is still loading.')
+    expect(await browser.use('browser_click', { target: '#e' })).toContain('- The page is still loading.')
   })
 
   it('waits for what a click fetches', async () => {
@@ -86,7 +86,7 @@ describe('navigation', () => {
     await browser.show('<a href=/file>file</a>')
     expect(await browser.use('browser_click', { target: 'a' })).toContain('### Downloads\n- report.csv')
     const text = await browser.use('browser_navigate', { url: browser.address('/file') })
-    expect(text).toContain('The page is the same')
+    expect(text).toContain('still shows the same page')
     expect(text).toContain('- report.csv')
   })
 
@@ -140,7 +140,7 @@ describe('dialogs', () => {
     expect(await browser.use('browser_console_messages')).toContain('No messages')
     expect(await browser.use('browser_handle_dialog', { accept: true })).toContain('(confirm): "Sure?"')
     expect(await browser.use('browser_handle_dialog', { accept: false })).toContain(
-      '(prompt): "Name". Its text is "Ann"',
+      '(prompt): "Name". The suggested answer is "Ann"',
     )
     const end = await browser.use('browser_handle_dialog', { accept: true, promptText: 'Bea' })
     expect(end).toContain('Page Title: ,false,Bea')

@@ -149,7 +149,7 @@ describe('the options page', () => {
     const problems = `return [...document.querySelectorAll('.problem')].map(({ innerText }) => innerText)`
     expect(await browser.inOptions(problems)).toEqual([
       expect.stringContaining('Use https://'),
-      expect.stringContaining('no spaces'),
+      expect.stringContaining('without spaces'),
       expect.stringContaining('Enter 1 to 256 letters'),
     ])
 
@@ -158,7 +158,7 @@ describe('the options page', () => {
     expect(await browser.inOptions(problems)).toEqual(['', '', ''])
 
     await browser.connect(`${pages.url}/other-server`)
-    await says(/no agent-tasks server/)
+    await says(/not an agent-tasks server/)
 
     const server = await startTaskServer({ ...settings, auth: { tokens: ['the-right-token'] } })
     onTestFinished(() => server.close({ drainMs: 0 }))

@@ -53,7 +53,7 @@ function titleOf(phase: ConnectionState['phase'], isFailing: boolean, { url, nam
 }
 
 async function save(changed: Settings): Promise<void> {
-  // A new value, so that saving the same settings applies them again.
+  // The random id changes the stored value, so that saving unchanged settings connects again.
   await local.set({ [SETTINGS_KEY]: { ...changed, savedAs: crypto.randomUUID() } })
 }
 

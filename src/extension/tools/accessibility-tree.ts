@@ -1,16 +1,16 @@
-/** The accessibility tree of a page, reduced to what a reader needs. Pure. */
+/** Reduces the accessibility tree of a page to what a model needs. Pure. */
 import type { Protocol } from 'devtools-protocol'
 import { cutText } from '../../text/cut-text.js'
 
 export interface TreeNode {
-  /** `text` for a text. */
+  /** The role of an element, such as `button`; `text` for a text. */
   readonly role: string
   readonly name: string
-  /** As in `[checked]`, `[level=2]`. */
+  /** For example `checked` or `level=2`. */
   readonly states: readonly string[]
   readonly value?: string | undefined
   readonly url?: string | undefined
-  /** The element; undefined for a text. */
+  /** The browser's id of the element; undefined for a text. */
   readonly backendNodeId?: number | undefined
   readonly children: readonly TreeNode[]
 }
@@ -26,12 +26,13 @@ const ROLES: Readonly<Record<string, string>> = {
   StaticText: 'text',
   Iframe: 'iframe',
 }
-/** Roles without meaning. Their children replace them. */
+/** Roles without a meaning for a model. A node with such a role is replaced by its children. */
 const TRANSPARENT = ['none', 'presentation', 'MenuListPopup', 'RootWebArea', 'InlineTextBox']
 const DROPPED = ['ListMarker', 'LineBreak', 'InlineTextBox']
 
 /**
- * The nodes below the root of a frame's tree. Children are built before their parents, without recursion, because pages nest deeper than the call stack.
+ * Returns the nodes below the root of a frame's tree. Builds children before their parents, without recursion, because the tree of a page can be deeper
+ * than the call stack.
  */
 export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
   const byId = new Map(nodes.map((node) => [node.nodeId, node]))
@@ -54,17 +55,17 @@ export function treeOf(nodes: readonly AXNode[]): readonly TreeNode[] {
   return made.get(root.nodeId) ?? []
 }
 
-/** A field is described by its value, not by its internal parts. */
+/** The parts inside a text field are left out, because its value describes it. */
 const childIds = ({ childIds: ids = [], properties }: AXNode): readonly string[] =>
   properties?.some(({ name, value }) => name === 'editable' && value.value === 'plaintext') === true ? [] : ids
 
-/** The elements of `nodes` that show frames. */
+/** The ids of the elements in `nodes` that contain frames. */
 export const frameOwners = (nodes: readonly AXNode[]): readonly number[] =>
   nodes.flatMap(({ role, ignored, backendDOMNodeId }) =>
     role?.value === 'Iframe' && !ignored && backendDOMNodeId !== undefined ? [backendDOMNodeId] : [],
   )
 
-/** @param madeOf returns the result for the children */
+/** @param madeOf returns the nodes that were built for a child */
 function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): readonly TreeNode[] {
   const axRole = textOf(node.role)
   if (DROPPED.includes(axRole)) return []
@@ -86,7 +87,7 @@ function nodesOf(node: AXNode, madeOf: (id: string) => readonly TreeNode[]): rea
       role,
       name,
       states,
-      // Otherwise its content shows the value.
+      // The children of an element show its value, if it has children.
       ...(value !== '' && children.length === 0 && { value }),
       ...(typeof url === 'string' && { url: cutText(url, url.startsWith('data:') ? 60 : URL_CHARS) }),
       backendNodeId: node.backendDOMNodeId,

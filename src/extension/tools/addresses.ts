@@ -1,7 +1,11 @@
 /** Completes and checks addresses. Pure. */
 import { BrowserError, type Tabs } from '../debuggee.js'
 
-/** Completes an address as people write it. @throws BrowserError `INVALID_ARGUMENTS`, `PAGE_NOT_ALLOWED` */
+/**
+ * Completes an address that has no scheme: with `http://` on this machine, with `https://` elsewhere.
+ * @throws BrowserError `INVALID_ARGUMENTS` for a text that is not an address
+ * @throws BrowserError `PAGE_NOT_ALLOWED` for a page that commands may not use
+ */
 export function addressOf(url: string, tabs: Pick<Tabs, 'refusal'>): string {
   const text = url.trim()
   const isLocal = /^(localhost|127\.|\[::1\])/i.test(text)
@@ -14,7 +18,10 @@ export function addressOf(url: string, tabs: Pick<Tabs, 'refusal'>): string {
     )
   }
   if (/^javascript:/i.test(address)) {
-    throw new BrowserError('PAGE_NOT_ALLOWED', 'A script is no address. Use browser_evaluate.')
+    throw new BrowserError(
+      'PAGE_NOT_ALLOWED',
+      'arguments.url: got a javascript: address, expected the address of a page. Run a script with browser_evaluate.',
+    )
   }
   const refusal = tabs.refusal(new URL(address).href)
   if (refusal !== undefined) throw refusal

@@ -13,7 +13,7 @@ export interface ConsoleMessage {
   readonly level: Level
   readonly text: string
   readonly source: string
-  /** The number of pages that the tab showed before. */
+  /** The number of the page, counted from 0 since the tab was attached. */
   readonly page: number
 }
 
@@ -43,7 +43,7 @@ export function createConsoleLog() {
       }
     },
     startPage: (): void => void (page += 1),
-    /** @param all whether to include earlier pages of the tab */
+    /** @param all whether to include the messages of earlier pages of the tab */
     list: (level: Level, all: boolean): readonly ConsoleMessage[] =>
       recent.entries.filter(
         (message) => (all || message.page === page) && LEVELS.indexOf(message.level) <= LEVELS.indexOf(level),
@@ -54,7 +54,7 @@ export function createConsoleLog() {
   }
 }
 
-/** An exception with its stack. */
+/** Returns the text of an exception, with its stack. */
 export function exceptionText({ exception, text }: Protocol.Runtime.ExceptionDetails): string {
   if (exception === undefined) return text
   return exception.description ?? `Thrown: ${argumentText(exception)}`

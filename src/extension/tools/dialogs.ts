@@ -27,7 +27,7 @@ export function createDialogs() {
     get open() {
       return open
     },
-    /** The result of the work, or the dialog that opened meanwhile. In that case the work continues when the dialog is closed. */
+    /** Starts the work. Resolves with its result, or with the dialog that the page opens first. The work then continues when the dialog is closed. */
     async race<T>(work: () => Promise<T>): Promise<{ value: T } | { dialog: Dialog }> {
       let opened: (dialog: Dialog) => void = () => undefined
       const dialog = new Promise<Dialog>((resolve) => {
@@ -35,7 +35,7 @@ export function createDialogs() {
         waiting.add(resolve)
       })
       const working = work()
-      // The page may be gone when the dialog is closed.
+      // After a dialog nobody awaits the work. It can fail, because the page may be gone when the dialog is closed.
       working.catch(() => undefined)
       try {
         return await Promise.race([working.then((value) => ({ value })), dialog.then((one) => ({ dialog: one }))])
@@ -43,7 +43,7 @@ export function createDialogs() {
         waiting.delete(opened)
       }
     },
-    /** @throws BrowserError `DIALOG_OPEN` */
+    /** @throws BrowserError `DIALOG_OPEN` if the page shows a dialog */
     assertNone: (): void => {
       if (open !== undefined) throw openError(open)
     },
@@ -55,7 +55,7 @@ export const openError = (dialog: Dialog): BrowserError =>
 
 export function dialogText({ type, message, defaultPrompt }: Dialog): string {
   const said = type === 'beforeunload' ? 'asks whether to leave it' : `shows a dialog (${type}): ${quote(message)}`
-  return `The page ${said}.${type === 'prompt' && defaultPrompt ? ` Its text is ${quote(defaultPrompt)}.` : ''}`
+  return `The page ${said}.${type === 'prompt' && defaultPrompt ? ` The suggested answer is ${quote(defaultPrompt)}.` : ''}`
 }
 
 const quote = (text: string): string => JSON.stringify(text)

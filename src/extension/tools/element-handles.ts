@@ -1,4 +1,4 @@
-/** Elements of a page by their handles. */
+/** Handles of the browser for elements, and calls of functions on them. */
 import { ProtocolRefusal } from '../debuggee.js'
 import { scriptError, worldOf, type Frame } from './frames.js'
 import { OBJECT_GROUP, type Page } from './page.js'
@@ -6,11 +6,11 @@ import { OBJECT_GROUP, type Page } from './page.js'
 export interface Element {
   readonly frame: Frame
   readonly backendNodeId: number
-  /** Its handle for scripts of the tools. */
+  /** The handle by which the tools' own scripts use the element. */
   readonly objectId: string
 }
 
-/** A handle for scripts of the tools. */
+/** Returns a handle by which the tools' own scripts use an element. */
 export async function handleOf(page: Page, frame: Frame, backendNodeId: number, signal: AbortSignal): Promise<string> {
   const options = { sessionId: frame.sessionId, signal }
   const executionContextId = await worldOf(page, frame, signal)
@@ -21,7 +21,7 @@ export async function handleOf(page: Page, frame: Frame, backendNodeId: number, 
   return object.objectId
 }
 
-/** Calls a function of the tools with the element as `this`. Returns the result by value. */
+/** Calls a function of the tools with the element as `this`. Returns a copy of the result. */
 export async function callOn<T>(
   { debuggee }: Page,
   { frame, objectId }: Pick<Element, 'frame' | 'objectId'>,
@@ -43,7 +43,7 @@ export async function scrollIntoView({ debuggee }: Page, element: Element, signa
   try {
     await debuggee.send('DOM.scrollIntoViewIfNeeded', { backendNodeId }, { sessionId: frame.sessionId, signal })
   } catch (error) {
-    // The element has no box. The probe then reports why.
+    // The browser does not scroll to an element without a box. What the caller does next fails, and reports the reason.
     if (!(error instanceof ProtocolRefusal)) throw error
   }
 }

@@ -28,7 +28,7 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
           .array(z.enum(['Alt', 'Control', 'ControlOrMeta', 'Meta', 'Shift']))
           .max(5)
           .optional()
-          .describe('The keys that are held'),
+          .describe('The keys to hold during the click'),
       }),
       run: ({ target, doubleClick = false, button = 'left', modifiers = [] }, call) =>
         call.perform(async () => {
@@ -54,16 +54,16 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
     }),
     pageTool(toolkit, {
       name: 'browser_type',
-      description: 'Types text into a field; it replaces what the field contains, unless it is typed slowly',
+      description: 'Types text into a field. The text replaces what the field contains, unless slowly is true',
       inputSchema: z.strictObject({
         ...ELEMENT,
-        text: z.string().max(TEXT_CHARS).describe('The text'),
-        submit: z.boolean().optional().describe('Whether to press Enter after it'),
+        text: z.string().max(TEXT_CHARS).describe('The text to type'),
+        submit: z.boolean().optional().describe('Whether to press Enter after the text'),
         slowly: z
           .boolean()
           .optional()
           .describe(
-            'Whether to press the key of each character, after what the field contains; for pages that handle keys',
+            'Whether to press a key for each character, at the end of what the field contains. For pages that react to keys',
           ),
       }),
       run: ({ target, text, submit = false, slowly = false }, call) =>
@@ -80,14 +80,14 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
     }),
     pageTool(toolkit, {
       name: 'browser_press_key',
-      description: 'Presses a key; the element that has the focus gets it',
+      description: 'Presses a key. The element that has the focus receives it',
       inputSchema: z.strictObject({
         key: z
           .string()
           .min(1)
           .max(100)
           .describe(
-            'A character, or the name of a key such as ArrowLeft; with keys that are held, such as Control+Shift+a',
+            'A character, or the name of a key such as ArrowLeft. Put keys to hold before it, as in Control+Shift+a',
           ),
       }),
       run: ({ key }, call) => {
@@ -101,7 +101,7 @@ export function elementTools(toolkit: Toolkit): readonly InstanceTool[] {
         if (pastes(press)) {
           throw new BrowserError(
             'INVALID_ARGUMENTS',
-            'arguments.key: it would paste the clipboard of the person. Use browser_type for a text.',
+            `arguments.key: got ${JSON.stringify(key)}, which pastes the clipboard of the person. Use browser_type to enter text.`,
           )
         }
         return call.perform(async () => {
@@ -144,7 +144,10 @@ async function focusField({ page, times, signal }: PageCall, target: string, isS
     throw new BrowserError('ELEMENT_DISABLED', `${target} (${what}) is ${kind === 'disabled' ? kind : 'read-only'}.`)
   }
   if (!isSlow && kind === 'keys') {
-    throw new BrowserError('WRONG_ELEMENT', `${target} (${what}) has several parts: type its keys with slowly.`)
+    throw new BrowserError(
+      'WRONG_ELEMENT',
+      `${target} (${what}) has several parts. Set slowly to true, and type the keys of each part.`,
+    )
   }
   if (!isSlow && kind === 'other') {
     throw new BrowserError('WRONG_ELEMENT', `${target} (${what}) takes no text.`)
@@ -157,7 +160,7 @@ async function focusField({ page, times, signal }: PageCall, target: string, isS
     if (!(error instanceof ProtocolRefusal)) throw error
     throw new BrowserError(
       'ELEMENT_INVISIBLE',
-      `${target} (${what}) cannot have the focus: it is not visible, or takes none.`,
+      `${target} (${what}) cannot get the focus, because it is not visible or takes no focus.`,
     )
   }
   return { element, what }
@@ -196,9 +199,12 @@ async function selectOptions(call: PageCall, target: string, values: readonly st
   const { state, what, labels = [], missing = [] } = selection
   switch (state) {
     case 'other':
-      throw new BrowserError('WRONG_ELEMENT', `${target} (${what}) is no select element: click its options instead.`)
+      throw new BrowserError('WRONG_ELEMENT', `${target} (${what}) is not a select element. Click its options instead.`)
     case 'single':
-      throw new BrowserError('WRONG_ELEMENT', `${target} (${what}) takes one option; ${values.length} were given.`)
+      throw new BrowserError(
+        'WRONG_ELEMENT',
+        `${target} (${what}) takes one option, but arguments.values has ${values.length}.`,
+      )
     case 'disabled':
       throw new BrowserError('ELEMENT_DISABLED', `${target}: ${what} is disabled.`)
     case 'missing':

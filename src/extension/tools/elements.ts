@@ -1,4 +1,4 @@
-/** Finds the element of an argument, and a point where the mouse can reach it. */
+/** Finds the element that an argument names, and a point where the mouse can reach it. */
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { callOn, handleOf, scrollIntoView, type Element } from './element-handles.js'
 import { framesOf, mainFrameOf, worldOf } from './frames.js'
@@ -70,7 +70,7 @@ async function querySelector(page: Page, selector: string, signal: AbortSignal):
   if (handles.length > 1) {
     throw new BrowserError(
       'ELEMENT_AMBIGUOUS',
-      `${handles.length} elements match ${JSON.stringify(selector)}. Name one by its ref of browser_snapshot, or by a longer selector.`,
+      `${handles.length} elements match ${JSON.stringify(selector)}. Pass the ref of one of them from browser_snapshot, or a more specific selector.`,
     )
   }
   const { node } = await debuggee.send('DOM.describeNode', { objectId }, { signal })
@@ -89,7 +89,7 @@ const REST_MS = 30
 
 /**
  * Scrolls to the element, and waits until it has stopped moving and is not covered.
- * @throws BrowserError as `findElement`, `ELEMENT_COVERED`, `ELEMENT_INVISIBLE`, `ELEMENT_DISABLED`
+ * @throws BrowserError with a code of `findElement`, or `ELEMENT_COVERED`, `ELEMENT_INVISIBLE` or `ELEMENT_DISABLED`
  */
 export async function reachElement(
   page: Page,
@@ -108,7 +108,7 @@ export async function reachElement(
       const second = await probe(page, element, signal)
       problem = problemOf(second, target, options.mustBeEnabled === true)
       if (problem !== undefined || first.state !== 'ready' || second.state !== 'ready') return false
-      problem = new BrowserError('ELEMENT_INVISIBLE', `${second.what} does not come to rest.`)
+      problem = new BrowserError('ELEMENT_INVISIBLE', `${second.what} does not stop moving.`)
       if (Math.abs(first.x - second.x) > 1 || Math.abs(first.y - second.y) > 1) return false
       reached = { element, point: second, what: second.what }
       return true

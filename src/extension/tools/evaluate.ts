@@ -10,14 +10,14 @@ import { navigatedError } from './perform.js'
 const MAX_CHARS = 100_000
 const STACK_CHARS = 4000
 
-/** Untrusted: a page can redefine globals and return any value. */
+/** The answer of a page. Its fields are unknown, because a page can redefine globals and return any value. */
 interface Answer {
   readonly json?: unknown
   readonly chars?: unknown
   readonly problem?: unknown
 }
 
-/** The page may return a promise. The resolved value is converted to JSON in the page, which has its `toJSON`. */
+/** Makes a function of the caller's source. It awaits a promise, and converts the value to JSON in the page, where the value's `toJSON` can run. */
 const wrap = (source: string, isOfElement: boolean): string => `async function () {
   const given = (${source}
   )
@@ -33,7 +33,7 @@ const wrap = (source: string, isOfElement: boolean): string => `async function (
 }`
 
 /**
- * @param source a function, which receives the element, or an expression
+ * @param source an expression, or a function, which receives the element if there is one
  * @returns the result as JSON
  */
 export async function evaluate(
@@ -71,7 +71,10 @@ export async function evaluate(
   }
 }
 
-/** The handle of the element, or of the global object, for scripts of the page. It is valid only for the checked document. */
+/**
+ * Returns a handle of the element, or of the global object, for the caller's function. The handle is taken before the document is checked, and is
+ * invalid in any other document. So the function never runs in an unchecked document.
+ */
 async function receiverOf(page: Page, element: Element | undefined, signal: AbortSignal): Promise<string> {
   const frame = element?.frame ?? mainFrameOf(page)
   const objectId = element === undefined ? await globalOf(page, signal) : await objectOf(page, element, signal)
@@ -103,7 +106,8 @@ function jsonOf({ json, chars, problem }: Answer): string {
       `The result has ${Number(chars ?? written?.length)} characters of JSON; at most ${MAX_CHARS} are returned. Return less, or a part at a time.`,
     )
   }
-  const why = typeof problem === 'string' ? indented(problem.slice(0, 500)) : 'the page returned something else.'
+  const why =
+    typeof problem === 'string' ? indented(problem.slice(0, 500)) : 'the page returned something that is not JSON.'
   throw new BrowserError('RESULT_NOT_JSON', `The result cannot be written as JSON: ${why}`)
 }
 

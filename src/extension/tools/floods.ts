@@ -1,13 +1,19 @@
 /**
- * Detects pages that produce more events than the extension can handle, for example by logging in a loop. Other events, such as the person taking a tab
- * back, would wait behind them.
+ * Detects pages that produce more events than the extension can handle, for example by logging in a loop. Other events would wait behind the flood, such
+ * as the event that the person has taken the tab back.
  */
 import type { DebuggeeEvent } from '../debuggee.js'
 
-/** The limits per second of page time: events of a domain in a session, and characters of its console. A request has several events. */
+/**
+ * The limits for one second of the page's time. `logEvents`: events of the domain Runtime or Log in a session. `otherEvents`: events of another domain
+ * in a session; a request has several. `chars`: characters of console messages in a session.
+ */
 const LIMITS = { logEvents: 2000, otherEvents: 5000, chars: 4_000_000 }
 const WINDOW_MS = 1000
-/** The maximum number of events of a domain after it was disabled. Beyond it the page is detached, because commands to it wait behind its events. */
+/**
+ * How many events of a domain may arrive after the domain was disabled. After that the tab is detached, because commands to the page wait behind its
+ * events.
+ */
 const MAX_LATE = 3000
 
 /** The domains that the tools can do without. */
@@ -16,11 +22,11 @@ const DISPENSABLE = ['Runtime', 'Log', 'Network'] as const
 export type DispensableDomain = (typeof DISPENSABLE)[number]
 
 export interface FloodOptions {
-  /** Called once for each domain of a session that has to be disabled. */
+  /** Called once for each domain of a session that must be disabled. */
   readonly onFlood: (domain: DispensableDomain, sessionId: string | undefined) => void
-  /** Called when that does not help, or when the domain is necessary. */
+  /** Called when a disabled domain does not stop sending events, and when the tools cannot do without the domain. */
   readonly onEndless: () => void
-  /** In ms. */
+  /** Returns the time, in ms. */
   readonly now?: () => number
 }
 
@@ -28,7 +34,7 @@ interface Rate {
   since: number
   events: number
   chars: number
-  /** The number of events after it was disabled; undefined before. */
+  /** How many events have arrived since the domain was disabled; undefined if it is enabled. */
   late?: number
 }
 
@@ -47,7 +53,7 @@ export function createFloods({ onFlood, onEndless, now = () => performance.now()
         if (rate.late === MAX_LATE) onEndless()
         return true
       }
-      // Events of a flood arrive late, at the speed at which they are handled. So their own time counts.
+      // Events of a flood wait until they are handled. So the time at which the page produced them counts, not the time at which they arrive.
       const at = timeOf(event) ?? now()
       if (at - rate.since > WINDOW_MS) Object.assign(rate, { since: at, events: 0, chars: 0 })
       rate.events += 1
@@ -60,14 +66,14 @@ export function createFloods({ onFlood, onEndless, now = () => performance.now()
       else onFlood(dispensable, event.sessionId)
       return true
     },
-    /** Resets a session that shows another page. */
+    /** Forgets the counts of a session, because it shows another page. */
     forget: (sessionId: string | undefined): void => {
       for (const domain of DISPENSABLE) rates.delete(`${sessionId ?? ''} ${domain}`)
     },
   }
 }
 
-/** When the page produced it, in ms. */
+/** When the page produced the event, in ms; undefined if the event does not say. */
 function timeOf({ method, params }: DebuggeeEvent): number | undefined {
   if (method === 'Runtime.consoleAPICalled' || method === 'Runtime.exceptionThrown') return params.timestamp
   if (method === 'Log.entryAdded') return params.entry.timestamp

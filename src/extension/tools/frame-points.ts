@@ -15,7 +15,7 @@ export type PointInWindow =
   | { readonly state: 'gone' | 'outside' }
   | { readonly state: 'covered'; readonly cover: string }
 
-/** The point of the window for a point of a frame that the mouse can reach. */
+/** Converts a point of a frame to a point of the window. The state is not `ready` if the mouse cannot reach the frame there. */
 export async function pointInWindow(
   page: Page,
   frame: Frame,
@@ -40,7 +40,7 @@ export async function boxInWindow(page: Page, element: Element, signal: AbortSig
   return { ...box, ...corner }
 }
 
-/** The elements that contain a frame and its parents, innermost first. */
+/** The elements that contain a frame and its ancestors, innermost first. */
 export async function ownersOf(page: Page, frame: Frame, signal: AbortSignal): Promise<readonly Element[]> {
   const owners: Element[] = []
   if (frame.parentId === undefined) return owners

@@ -1,4 +1,4 @@
-/** The frames of a page, in all its processes, that commands may use. */
+/** The frames of a page that commands may use, including those that run in other processes. */
 import type { Protocol } from 'devtools-protocol'
 import { BrowserError, ProtocolRefusal } from '../debuggee.js'
 import { exceptionText } from './console-log.js'
@@ -7,11 +7,11 @@ import { OBJECT_GROUP, type Page } from './page.js'
 export interface Frame {
   readonly id: string
   readonly parentId: string | undefined
-  /** The session of its process; undefined for the tab's own. */
+  /** The session of the frame's process. Undefined for the session of the tab itself. */
   readonly sessionId: string | undefined
 }
 
-/** Scripts of the tools run in an isolated world: they see the document, but not the definitions of its scripts. */
+/** The name of the isolated world in which the tools' own scripts run. They see the document, but not what the page's scripts define. */
 const WORLD = 'agent-tasks'
 
 export const mainFrameOf = ({ mainFrameId }: Page): Frame => ({
@@ -33,14 +33,17 @@ export async function framesOf(page: Page, signal: AbortSignal): Promise<Map<str
       const { frameTree } = await page.debuggee.send('Page.getFrameTree', undefined, { sessionId, signal })
       add(frameTree, sessionId)
     } catch (error) {
-      // The frame was removed.
+      // The frame was removed meanwhile.
       if (sessionId === undefined || !(error instanceof ProtocolRefusal)) throw error
     }
   }
   return frames
 }
 
-/** The context in which the tools' scripts run in the document that a frame shows. @throws BrowserError `PAGE_NOT_ALLOWED` */
+/**
+ * Returns the id of the context in which the tools' own scripts run in a frame's document.
+ * @throws BrowserError `PAGE_NOT_ALLOWED` if commands may not use the document
+ */
 export async function worldOf(page: Page, frame: Frame, signal: AbortSignal): Promise<number> {
   const { id, sessionId } = frame
   const params = { frameId: id, worldName: WORLD }
@@ -51,8 +54,8 @@ export async function worldOf(page: Page, frame: Frame, signal: AbortSignal): Pr
 }
 
 /**
- * Checks the document of a frame. A handle or a context from before is invalid for any other document, so that
- * no command acts in a page that was loaded after the check.
+ * Checks that commands may use the document of a frame. A handle or context that was taken before the check is invalid in any other document. So no
+ * command acts in a page that was loaded after the check.
  */
 async function assertAllowed(page: Page, { id, sessionId }: Frame, world: number, signal: AbortSignal): Promise<void> {
   const options = { sessionId, signal }
@@ -65,7 +68,7 @@ async function assertAllowed(page: Page, { id, sessionId }: Frame, world: number
     if (refusal !== undefined) throw refusal
   }
   if (/^https?:/.test(document.url)) return
-  // An empty page has the origin of its opener.
+  // An empty page has no address of its own, but the origin of the page that opened it.
   const params = { expression: 'self.origin', contextId: world, returnByValue: true }
   const { result } = await page.debuggee.send('Runtime.evaluate', params, options)
   const origin = String(result.value)
@@ -83,12 +86,13 @@ function pathTo({ frame, childFrames = [] }: Protocol.Page.FrameTree, id: string
   return []
 }
 
-/** An error page belongs to the browser, and its scripts can control it. */
+/** An error page is refused because of its own address (`chrome-error:`). It belongs to the browser, and a script could control it. */
 const refusalOfDocument = ({ refusal }: Page, { url }: Protocol.Page.Frame): BrowserError | undefined => refusal(url)
 
 /**
  * Reads from the document that a frame shows.
- * @throws BrowserError `PAGE_NOT_ALLOWED`; ProtocolRefusal when the frame shows another document meanwhile
+ * @throws BrowserError `PAGE_NOT_ALLOWED` if commands may not use the document
+ * @throws ProtocolRefusal if the frame loads another document meanwhile
  */
 export async function readDocument<T>(
   page: Page,
@@ -98,12 +102,12 @@ export async function readDocument<T>(
 ): Promise<T> {
   const contextId = await worldOf(page, frame, signal)
   const value = await read(contextId)
-  // A context ends with its document.
+  // A context ends with its document. So this fails if the document was replaced while it was read.
   await page.debuggee.send('Runtime.evaluate', { expression: '0', contextId }, { sessionId: frame.sessionId, signal })
   return value
 }
 
-/** Calls a function of the tools in a frame. Returns the result by value. */
+/** Calls a function of the tools in a frame. Returns a copy of the result. */
 export async function callIn<T>(
   page: Page,
   frame: Frame,
@@ -121,13 +125,13 @@ export async function callIn<T>(
   return result.value as T
 }
 
-/** A script of the tools failed because of the page's content. */
+/** Makes the error for a script of the tools that failed in a page. */
 export function scriptError(details: Protocol.Runtime.ExceptionDetails): BrowserError {
   const [what = ''] = exceptionText(details).split('\n')
   return new BrowserError('PAGE_ERROR', `The page cannot be read: ${what.slice(0, 500)}`)
 }
 
-/** Releases the handles of a command in the page. */
+/** Releases the handles of elements that a command made in the page. */
 export function releaseHandles({ debuggee, dialogs }: Page): void {
   if (dialogs.open !== undefined) return
   for (const sessionId of debuggee.sessions.allowed) {

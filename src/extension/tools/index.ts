@@ -13,7 +13,7 @@ export interface BrowserToolsOptions {
   readonly times?: Partial<Times>
   /** Whether the keyboard is a Mac's, where `ControlOrMeta` is Meta. Default: false. */
   readonly isMac?: boolean
-  /** Numbers the refs. Default: from 1. */
+  /** Counts the refs, which name elements in snapshots. Default: the first ref is `e1`. */
   readonly refs?: RefCounter
 }
 

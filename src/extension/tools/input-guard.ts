@@ -1,5 +1,6 @@
 /**
- * Keeps mouse and keyboard input out of refused frames, such as the PDF viewer, because the browser sends input to the frame under the pointer or focus.
+ * Keeps mouse and keyboard input out of frames that commands may not use, such as the PDF viewer. The browser sends input to the frame that is under the
+ * pointer or has the focus, whatever frame that is.
  */
 import { BrowserError, ProtocolRefusal, type RefusedFrame } from '../debuggee.js'
 import { callOn, handleOf, type Element } from './element-handles.js'
@@ -14,7 +15,7 @@ export async function guardMouse(page: Page, at: Point, signal: AbortSignal): Pr
   await guard(page, signal, async (owner) => {
     const { x, y, width, height } = await boxInWindow(page, owner, signal)
     if (at.x < x || at.y < y || at.x > x + width || at.y > y + height) return false
-    // Inside a frame, whose transformations are unknown, any refused frame above the point counts.
+    // `IS_HIT` works only in the main frame, because another frame may be transformed. In other frames, the rectangle of the refused frame counts.
     return owner.frame.id !== page.mainFrameId || callOn<boolean>(page, owner, IS_HIT, [at.x, at.y], signal)
   })
 }
@@ -35,7 +36,7 @@ async function guard(page: Page, signal: AbortSignal, gets: (owner: Element) => 
     if (owner !== undefined && !(await gets(owner))) continue
     throw new BrowserError(
       'PAGE_NOT_ALLOWED',
-      'Mouse or keyboard would act in a frame that may not be acted in, such as that of the PDF viewer.',
+      'The mouse or keyboard would act in a frame that commands may not use, such as the PDF viewer.',
     )
   }
 }
@@ -52,7 +53,7 @@ async function ownerOf(
     try {
       return { frame, backendNodeId, objectId: await handleOf(page, frame, backendNodeId, signal) }
     } catch (error) {
-      // It belongs to another frame of this process.
+      // The element belongs to another frame of the same process, which is tried next.
       if (!(error instanceof ProtocolRefusal)) throw error
     }
   }

@@ -1,9 +1,9 @@
-/** Texts of pages that are stored. */
+/** Texts of a page that are stored, or shown to a model. */
 import { cutText } from '../../text/cut-text.js'
 
-/** Indents the further lines of a text, which could otherwise imitate a part of the result. */
+/** Indents all lines but the first. A text of the page could otherwise pass for a part of the tool's own result. */
 export const indented = (text: string): string => text.replace(/[\n\r\u0085\u2028\u2029]+/g, '\n    ')
 
-/** Copies the first characters, because a substring keeps the whole text in memory. */
+/** Cuts a text. The clone lets the rest be freed, which a substring would keep in memory. */
 export const keptText = (text: string, maxChars: number): string =>
   text.length <= maxChars ? text : structuredClone(cutText(text, maxChars))

@@ -35,7 +35,7 @@ async function send(
   modifiers: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // With Control, Alt or Meta a key is a shortcut.
+  // With Control, Alt or Meta, a key is a shortcut and types no text.
   const isTyped = direction === 'keyDown' && text !== undefined && (modifiers & ~MODIFIER_BITS.Shift) === 0
   const type = direction === 'keyUp' ? 'keyUp' : isTyped ? 'keyDown' : 'rawKeyDown'
   await debuggee.send(

@@ -6,9 +6,9 @@ export type Modifier = keyof typeof MODIFIER_BITS
 export interface Key {
   readonly key: string
   readonly code: string
-  /** `windowsVirtualKeyCode`; 0 for a character without a key. */
+  /** The `windowsVirtualKeyCode`; 0 for a character that no key types. */
   readonly keyCode: number
-  /** The text that it types. */
+  /** The text that the key types. */
   readonly text?: string
   readonly location?: number
 }
@@ -62,7 +62,7 @@ const PUNCTUATION: readonly (readonly [plain: string, shifted: string, code: str
   [' ', ' ', 'Space', 32],
 ]
 
-/** Each character, and the shifted character of the same key. */
+/** The key of each character (`characters`), and what the key of a character types with Shift (`shifted`). */
 const characters = new Map<string, Key>()
 const shifted = new Map<string, Key>()
 function addCharacters(plain: string, withShift: string, code: string, keyCode: number): void {
@@ -87,7 +87,7 @@ const ALIASES = new Map([
   ['Del', 'Delete'],
 ])
 
-/** The key of a character; a character without a key has only its text. */
+/** Returns the key of a character. A character that no key types has only its text. */
 export function keyOf(character: string): Key {
   if (character === '\n' || character === '\r') return named.get('Enter') as Key
   if (character === '\t') return named.get('Tab') as Key
@@ -95,9 +95,9 @@ export function keyOf(character: string): Key {
 }
 
 /**
- * Parses `a`, `Enter`, `Control+Shift+ArrowLeft`, `Control++`.
+ * Parses a key with the modifiers before it: `a`, `Enter`, `Control+Shift+ArrowLeft`, `Control++`.
  * @param isMac whether `ControlOrMeta` is Meta
- * @returns undefined for a key that does not exist
+ * @returns the key; undefined if it does not exist
  */
 export function parseKeys(keys: string, isMac: boolean): KeyPress | undefined {
   const parts = keys === '+' ? ['+'] : keys.endsWith('++') ? [...keys.slice(0, -2).split('+'), '+'] : keys.split('+')

@@ -1,18 +1,20 @@
-/** Dismisses the dialogs of a page that is being closed or left, because a page can open one after another without end. */
+/**
+ * Dismisses the dialogs of a page that a command closes or leaves. A page can open one dialog after another without end, and so keep a command waiting.
+ */
 import { dialogText } from './dialogs.js'
 import type { Page } from './page.js'
 import { until } from './waiting.js'
 
-/** How long a page may keep opening dialogs before it is closed or left without its answer, in ms. */
+/** How long a page may keep opening dialogs, in ms. After that it is closed or left without being asked. */
 const ANSWER_MS = 2000
 
 type ShownPage = Pick<Page, 'dialogs' | 'debuggee'>
 
 /**
- * Dismisses the page's dialog and those that follow, until the page responds and can ask whether to leave it. If a page keeps opening dialogs, one is
- * left open: the browser does not ask such a page, while it would wait for the answer of any other page.
- * @returns a text about the first dialog
- * @throws BrowserError `DIALOG_OPEN` for the question whether to leave the page, which answers a request to leave it
+ * Dismisses the page's dialog and those that follow, until the page responds. The page can then be asked whether to leave it. If a page does not stop
+ * opening dialogs, its last dialog stays open, because the browser asks no page that shows a dialog.
+ * @returns lines about the first dialog, for the result of the tool
+ * @throws BrowserError `DIALOG_OPEN` if the dialog asks whether to leave the page, so that the caller answers it
  */
 export async function endDialogs(page: ShownPage, signal: AbortSignal): Promise<readonly string[]> {
   const { dialogs, debuggee } = page
@@ -30,9 +32,10 @@ export async function endDialogs(page: ShownPage, signal: AbortSignal): Promise<
 }
 
 /**
- * Dismisses each dialog until the work is done, for at most `ms`, or until the page asks whether to leave it, which is for the caller to answer.
- * @param page undefined when it is not attached, and has no known dialog
- * @returns a text about the first dismissed dialog
+ * Dismisses each dialog until `isDone` returns true, or `limits.ms` have passed. Stops at a dialog that asks whether to leave the page, because the
+ * caller answers it.
+ * @param page undefined if the tab is not attached, so that its dialogs are unknown
+ * @returns lines about the first dismissed dialog, for the result of the tool
  */
 export async function dismissDialogs(
   page: ShownPage | undefined,
@@ -46,7 +49,7 @@ export async function dismissDialogs(
     if (dialog?.type === 'beforeunload') return true
     if (page !== undefined && dialog !== undefined) {
       if (said.length === 0) said.push('### Modal state', `- ${dialogText(dialog)} It was dismissed.`)
-      // The dialog may have been closed meanwhile.
+      // The dialog may have been closed meanwhile, for example by the person.
       await page.debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
     }
     return isDone()

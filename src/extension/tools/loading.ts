@@ -1,4 +1,4 @@
-/** Tracks whether the page of a tab is being replaced, and downloads that start instead. */
+/** Tracks whether a tab is loading another page, and which downloads it has begun. */
 import type { DebuggeeEvent } from '../debuggee.js'
 import { keptText } from './kept-text.js'
 
@@ -13,13 +13,13 @@ export function createLoading(mainFrameId: string, loaderId: string) {
   let isRequested = false
   let page: LoadedPage = { loaderId, isReady: true }
   let downloads: string[] = []
-  /** The other frames that are loading a page. */
+  /** The frames that are loading a page, without the main frame. */
   const frames = new Set<string>()
 
   function takeFrames({ method, params }: DebuggeeEvent): void {
     if (method === 'Page.frameStartedLoading' && params.frameId !== mainFrameId) frames.add(params.frameId)
     if (method === 'Page.frameStoppedLoading' || method === 'Page.frameDetached') frames.delete(params.frameId)
-    // The load may already have ended in the new process.
+    // The frame runs in another process now, and may have loaded its page there already.
     if (method === 'Target.attachedToTarget') frames.delete(params.targetInfo.targetId)
   }
 
@@ -50,11 +50,11 @@ export function createLoading(mainFrameId: string, loaderId: string) {
         default:
       }
     },
-    /** Whether another page is loading, or is about to. */
+    /** Whether the tab is loading another page, or is about to. */
     get isBusy() {
       return isLoading || isRequested
     },
-    /** The other frames that are loading a page, except those in an earlier result of this function. */
+    /** Returns the ids of the frames that are loading a page, without the main frame and the ids in `before`. */
     frames: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
       new Set([...frames].filter((id) => !before.has(id))),
     get page() {

@@ -11,7 +11,7 @@ import { pageTool, type Toolkit } from './toolkit.js'
 import { within } from './waiting.js'
 
 const MAX_BYTES = 128 * 1024
-/** The time limits for evaluating a regular expression, and for the page to start, in ms. */
+/** How long a regular expression may run (`FILTER_MS`), and how long the page may take to answer (`ANSWER_MS`), in ms. */
 const FILTER_MS = 1000
 const ANSWER_MS = 5000
 
@@ -23,7 +23,7 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
       isForDialogs: true,
       inputSchema: z.strictObject({
         level: z.enum(LEVELS).default('info').describe('The least severe level. Default: info'),
-        all: z.boolean().optional().describe('Whether to include the messages of the pages before, in this tab'),
+        all: z.boolean().optional().describe('Whether to include the messages of earlier pages of this tab'),
       }),
       run: ({ level, all = false }, { page: { console, isFlooding } }) => {
         const lines = console
@@ -65,9 +65,9 @@ export function logTools(toolkit: Toolkit): readonly InstanceTool[] {
         return [
           '### Network',
           ...(page.isFlooding('Network') ? [TOO_MANY] : []),
-          ...(network.dropped > 0 ? [`The first ${network.dropped} are no longer kept.`] : []),
+          ...(network.dropped > 0 ? [`The first ${network.dropped} requests are no longer kept.`] : []),
           ...(lines.length === 0 ? ['No requests.'] : lastLines(lines)),
-          ...(hidden > 0 ? [`${hidden} more with static.`] : []),
+          ...(hidden > 0 ? [`${hidden} more requests with static: true.`] : []),
         ].join('\n')
       },
     }),
@@ -78,7 +78,7 @@ const FETCHED = ['Document', 'Fetch', 'XHR', 'WebSocket', 'EventSource', 'Ping',
 
 const isStatic = ({ type, isSuccess }: NetworkRequest): boolean => isSuccess && !FETCHED.includes(type)
 
-/** The note after the browser was asked to stop reporting. */
+/** Shown after a flood of events (floods.ts), because the browser no longer reports them. */
 const TOO_MUCH = 'The page has logged more than can be recorded. The rest is left out until another page is loaded.'
 const TOO_MANY =
   'The page has made more requests than can be recorded. The rest is left out until another page is loaded.'
@@ -88,7 +88,9 @@ const MATCHES = `(filter, urls) => {
   return urls.map((url) => pattern.test(url))
 }`
 
-/** Which addresses match. The page evaluates the expression, because the browser can stop one that takes forever. */
+/**
+ * Returns for each address whether it matches. The page evaluates the regular expression, because there the browser can stop it when it takes too long.
+ */
 async function matches(page: Page, filter: string, urls: readonly string[], signal: AbortSignal): Promise<boolean[]> {
   try {
     new RegExp(filter)
@@ -97,7 +99,11 @@ async function matches(page: Page, filter: string, urls: readonly string[], sign
   }
   page.dialogs.assertNone()
   const expression = `(${MATCHES})(${JSON.stringify(filter)}, ${JSON.stringify(urls)})`
-  const hangs = (): Error => new BrowserError('PAGE_HANGS', 'The page does not answer. Ask without a filter.')
+  const hangs = (): Error =>
+    new BrowserError(
+      'PAGE_HANGS',
+      'The page, which applies the filter, does not answer. Call the tool without a filter.',
+    )
   return within(ANSWER_MS, hangs, signal, async (limited) => {
     const contextId = await worldOf(page, mainFrameOf(page), limited)
     try {
@@ -106,12 +112,15 @@ async function matches(page: Page, filter: string, urls: readonly string[], sign
       return result.value as boolean[]
     } catch (error) {
       if (!(error instanceof ProtocolRefusal) || !/terminated/.test(error.message)) throw error
-      throw new BrowserError('INVALID_ARGUMENTS', 'arguments.filter: the expression takes too long. Use a simpler one.')
+      throw new BrowserError(
+        'INVALID_ARGUMENTS',
+        `arguments.filter: the regular expression takes more than ${FILTER_MS} ms. Use a simpler one.`,
+      )
     }
   })
 }
 
-/** The last lines that fit into a result. */
+/** Returns the last lines that fit into a result. */
 function lastLines(lines: readonly string[]): readonly string[] {
   const encoder = new TextEncoder()
   let bytes = 0
@@ -121,5 +130,5 @@ function lastLines(lines: readonly string[]): readonly string[] {
     if (bytes > MAX_BYTES) break
     first -= 1
   }
-  return first === 0 ? lines : [`${first} earlier lines have no room.`, ...lines.slice(first)]
+  return first === 0 ? lines : [`${first} earlier lines do not fit into this result.`, ...lines.slice(first)]
 }

@@ -17,7 +17,10 @@ export interface NetworkRequest {
 const KEPT = { count: 1000, bytes: 512 * 1024 }
 const URL_CHARS = 500
 const METHOD_CHARS = 30
-/** The kinds of requests that are awaited after an action. Documents are left out, because those of frames in other processes never seem to end. */
+/**
+ * The kinds of requests that are awaited after an action. Documents are left out, because the end of a document's request is not reported if its frame
+ * runs in another process.
+ */
 const AWAITED: readonly Protocol.Network.ResourceType[] = ['Fetch', 'XHR', 'Script']
 
 export function createNetworkLog() {
@@ -26,7 +29,7 @@ export function createNetworkLog() {
 
   function begin({ requestId, loaderId, request, type = 'Other', redirectResponse, frameId }: RequestEvent): void {
     if (redirectResponse !== undefined) finish(requestId, `[${redirectResponse.status}] redirected`, true)
-    // The request of the page itself.
+    // This request loads the page itself, so the log starts again.
     if (type === 'Document' && requestId === loaderId && frameId === mainFrameId && redirectResponse === undefined) {
       recent = createRequests()
       pending.clear()
@@ -61,11 +64,11 @@ export function createNetworkLog() {
       else if (event.method === 'Network.loadingFailed') {
         const { requestId, errorText, canceled, blockedReason } = event.params
         const failure = canceled === true ? undefined : `[failed] ${blockedReason ?? errorText}`
-        // A page that does not read a response cancels it.
+        // A response that the page does not read is cancelled. Its status then stays the outcome of the request.
         finish(requestId, failure ?? pending.get(requestId)?.outcome ?? '[cancelled]', false)
       }
     },
-    /** The awaited requests in flight, except those in an earlier result of this function. */
+    /** Returns the ids of the awaited requests in flight, without those in `before`. */
     awaited: (before: ReadonlySet<string> = new Set()): ReadonlySet<string> =>
       new Set(
         [...pending.values()].filter(({ id, type }) => AWAITED.includes(type) && !before.has(id)).map(({ id }) => id),

@@ -1,8 +1,8 @@
-/** Functions that run in a page, as source text. They only read, except for those that select. */
+/** Functions that run in a page, as source text. They only read the page, except for those that select text or options. */
 
 /**
- * Reads properties and calls methods of the browser even where elements of a form or a document hide them with their names
- * (`<input name="getAttribute">`).
+ * `get` reads a property of the browser, and `call` calls a method of it. Both work where an element hides the property by its name, as `<input
+ * name="getAttribute">` does in a form.
  */
 const NATIVE = `
   const native = (object, name) => {
@@ -15,7 +15,7 @@ const NATIVE = `
   const get = (object, name) => native(object, name).get?.call(object)
   const call = (object, name, ...args) => native(object, name).value.call(object, ...args)`
 
-/** Describes an element as a person would look for it in the source. */
+/** `describe` returns the tag, attributes and text of an element, so that a reader finds it in the source of the page. */
 const DESCRIBE = `${NATIVE}
   const plain = (text) => text.replace(/\\s+/g, ' ').trim().slice(0, 80)
   const describe = (element) => {
@@ -28,7 +28,10 @@ const DESCRIBE = `${NATIVE}
   const isDisabled = (element) =>
     call(element, 'matches', ':disabled') || call(element, 'closest', '[aria-disabled="true"]') !== null`
 
-/** Returns what is hit at a point of the window, and whether it is the element. It uses the tree of the element, which may be a closed shadow tree. */
+/**
+ * `hitAt` returns the element at a point. It asks the tree of `element`, which may be a closed shadow tree. `isWithin` returns whether a click on `hit`
+ * counts as a click on `element`.
+ */
 const HIT = `
   const hitAt = (element, x, y) => call(call(element, 'getRootNode'), 'elementFromPoint', x, y)
   const around = (node) => get(node, 'assignedSlot') ?? get(node, 'parentElement') ?? get(call(node, 'getRootNode'), 'host')
@@ -42,7 +45,7 @@ const HIT = `
     return getComputedStyle(element).pointerEvents === 'none' && call(hit, 'contains', element)
   }`
 
-/** `this`: the element. Returns its state, and for `ready` a point of the frame where it is hit. */
+/** `this`: the element. Returns its state. The state `ready` comes with a point of the frame where the mouse hits the element. */
 export const PROBE = `function () {
   ${DESCRIBE}
   ${HIT}
@@ -65,7 +68,7 @@ export const PROBE = `function () {
   return cover ? { state: 'covered', what, cover: describe(cover) } : { state: 'outside', what }
 }`
 
-/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, which may not be visible. */
+/** `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, even if it is not visible there. */
 export const FRAME_OFFSET = `function (x, y) {
   const { left, top, width, height } = this.getBoundingClientRect()
   const { paddingLeft, paddingTop } = getComputedStyle(this)
@@ -75,7 +78,10 @@ export const FRAME_OFFSET = `function (x, y) {
   }
 }`
 
-/** As above, for a point where the mouse reaches the frame. */
+/**
+ * `this`: the element of a frame; arguments: a point in that frame. Returns the point in the parent frame, or why the mouse cannot reach the frame
+ * there.
+ */
 export const FRAME_POINT = `function (x, y) {
   ${DESCRIBE}
   ${HIT}
@@ -85,14 +91,14 @@ export const FRAME_POINT = `function (x, y) {
   return hit ? { state: 'covered', cover: describe(hit) } : { state: 'outside' }
 }`
 
-/** `this`: the element. Returns the visible rectangle in its frame. */
+/** `this`: the element. Returns its rectangle in its frame. */
 export const BOX = `function () {
   ${NATIVE}
   const { left, top, width, height } = call(this, 'getBoundingClientRect')
   return { x: left, y: top, width, height }
 }`
 
-/** `this`: the element of a frame; arguments: a point of its frame. Returns whether the mouse reaches it there. */
+/** `this`: the element of a frame; arguments: a point of the parent frame. Returns whether the mouse reaches the frame there. */
 export const IS_HIT = `function (x, y) {
   ${NATIVE}
   return call(call(this, 'getRootNode'), 'elementFromPoint', x, y) === this
@@ -104,7 +110,10 @@ export const HAS_FOCUS = `function () {
   return get(call(this, 'getRootNode'), 'activeElement') === this
 }`
 
-/** `this`: the element. Returns how to enter text: \`text\`, \`keys\` (a field with parts, such as a date) or why it is not possible. */
+/**
+ * `this`: the element. Returns how to enter text: `text`, or `keys` for a field with parts, such as a date. Any other `kind` says why it is not
+ * possible.
+ */
 export const TEXT_FIELD = `function () {
   ${DESCRIBE}
   const what = describe(this)
@@ -120,7 +129,7 @@ export const TEXT_FIELD = `function () {
   return { kind: 'other', what }
 }`
 
-/** `this`: the focused field. Selects all of its text, so that typed text replaces it. */
+/** `this`: the focused field. Selects all of its text, so that typed text replaces it. Returns whether there is any. */
 export const SELECT_TEXT = `function () {
   ${NATIVE}
   const { value: select } = native(this, 'select')
@@ -170,7 +179,7 @@ export const QUERY = `function (selector) {
   return [...Document.prototype.querySelectorAll.call(document, selector)]
 }`
 
-/** All elements of the document, with those of its shadow trees. */
+/** `rootsIn` returns a document or shadow root, with all shadow roots inside it. */
 const ALL_ELEMENTS = `
   const shadowRootsIn = (root) =>
     [...call(root, 'querySelectorAll', '*')].map((one) => get(one, 'shadowRoot')).filter((one) => one)
@@ -180,14 +189,14 @@ const ALL_ELEMENTS = `
     return roots
   }`
 
-/** The number of elements of a frame. */
+/** Returns the number of elements of a frame, including those in shadow trees. */
 export const ELEMENTS = `function () {
   ${NATIVE}
   ${ALL_ELEMENTS}
   return rootsIn(document).reduce((sum, root) => sum + call(root, 'querySelectorAll', '*').length, 0)
 }`
 
-/** Argument: texts. Returns those that the frame shows, ignoring case and kinds of space. */
+/** Argument: texts. Returns for each text whether the frame shows it. Ignores case, and treats all white space alike. */
 export const SHOWN_TEXTS = `function (texts) {
   ${NATIVE}
   ${ALL_ELEMENTS}
@@ -198,7 +207,7 @@ export const SHOWN_TEXTS = `function (texts) {
   return texts.map((text) => all.includes(plain(text)))
 }`
 
-/** The number of screen pixels in a CSS pixel, including the zoom of the page. */
+/** Returns the number of screen pixels in a CSS pixel, including the zoom of the page. */
 export const PIXEL_RATIO = `function () {
   return devicePixelRatio
 }`

@@ -24,12 +24,12 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
     pageTool(toolkit, {
       name: 'browser_snapshot',
       description:
-        'Describes what the page shows, as a tree with a ref for each element. Better than a picture for acting',
+        'Describes what the page shows, as a tree with a ref for each element. Use it, not a picture, to act in the page',
       inputSchema: z.strictObject({
         target: OPTIONAL_ELEMENT.target.describe(
           'The ref or CSS selector of the element to describe. Default: the page',
         ),
-        depth: z.int().min(1).max(1000).optional().describe('The most levels of the tree'),
+        depth: z.int().min(1).max(1000).optional().describe('The maximum number of levels of the tree'),
       }),
       run: ({ target, depth }, { page, times, signal }) =>
         unlessDialog(page, async () => {
@@ -48,7 +48,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
           .string()
           .min(1)
           .max(100_000)
-          .describe('() => { ... }, or (element) => { ... } with a target; or an expression'),
+          .describe('An expression, or a function: () => { ... }, or (element) => { ... } with a target'),
       }),
       run: (input, call) =>
         call.perform(async () => {
@@ -61,15 +61,15 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
       name: 'browser_wait_for',
       description: 'Waits until the page shows a text, until it no longer does, or for a time',
       inputSchema: z.strictObject({
-        time: z.number().min(0).max(MAX_WAIT_S).optional().describe(`Seconds, at most ${MAX_WAIT_S}`),
+        time: z.number().min(0).max(MAX_WAIT_S).optional().describe(`How many seconds to wait, at most ${MAX_WAIT_S}`),
         text: z.string().min(1).max(10_000).optional().describe('The text to wait for'),
-        textGone: z.string().min(1).max(10_000).optional().describe('The text whose end to wait for'),
+        textGone: z.string().min(1).max(10_000).optional().describe('The text that the page must no longer show'),
       }),
       run: waitFor,
     }),
     pageTool(toolkit, {
       name: 'browser_take_screenshot',
-      description: 'Takes a picture of the page. For acting use browser_snapshot',
+      description: 'Takes a picture of the page. To act in the page, use browser_snapshot',
       inputSchema: z.strictObject({
         ...OPTIONAL_ELEMENT,
         type: z.enum(['png', 'jpeg', 'webp']).optional().describe('The format. Default: png'),
@@ -85,8 +85,8 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
       description: 'Answers the dialog that the page shows',
       isForDialogs: true,
       inputSchema: z.strictObject({
-        accept: z.boolean().describe('Whether to accept it'),
-        promptText: z.string().max(10_000).optional().describe('The text, for a prompt'),
+        accept: z.boolean().describe('Whether to accept the dialog'),
+        promptText: z.string().max(10_000).optional().describe('The text to enter, if the dialog is a prompt'),
       }),
       run: ({ accept, promptText }, call) => {
         const { page, signal } = call
@@ -102,7 +102,7 @@ export function pageTools(toolkit: Toolkit): readonly InstanceTool[] {
   ]
 }
 
-/** Repeats the work once if the page is being replaced. */
+/** Does the work again, once, if the browser refuses a command. It does so while the page is being replaced. */
 async function retryOnce<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await work()
@@ -150,7 +150,7 @@ async function waitFor({ time, text, textGone }: WaitInput, call: PageCall): Pro
 
 function noneWhileLoading(error: unknown): boolean[] {
   if (error instanceof ProtocolRefusal) return []
-  // The frame navigated after the frames were listed.
+  // The frame has loaded a page that commands may not use since the frames were listed.
   if (error instanceof BrowserError && error.code === 'PAGE_NOT_ALLOWED') return []
   throw error
 }
@@ -179,7 +179,7 @@ async function takeScreenshot(
   if (element !== undefined) await scrollIntoView(page, element, signal)
   const metrics = await page.debuggee.send('Page.getLayoutMetrics', undefined, { signal })
   const { clientWidth, clientHeight } = metrics.cssLayoutViewport
-  // The zoom of the layout viewport is rounded.
+  // Computed from `cssVisualViewport`, because the browser rounds the zoom of `cssLayoutViewport`.
   const { zoom = 1, offsetX, offsetY, ...scrolled } = metrics.cssVisualViewport
   const [pageX, pageY] = [scrolled.pageX - offsetX, scrolled.pageY - offsetY]
   const pixelRatio = await callIn<number>(page, mainFrameOf(page), PIXEL_RATIO, [], signal)

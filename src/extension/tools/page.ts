@@ -1,4 +1,4 @@
-/** A tab that the tools use: its frames, and its events. */
+/** The state of a tab that the tools use: its frames, logs and dialogs, from the events of the debugger. */
 import { BrowserError, type Debuggee, type DebuggeeEvent, type Tabs } from '../debuggee.js'
 import { createConsoleLog } from './console-log.js'
 import { createDialogs } from './dialogs.js'
@@ -8,22 +8,25 @@ import { createNetworkLog } from './network-log.js'
 import { createRefs, type RefCounter } from './refs.js'
 import { within } from './waiting.js'
 
-/** How long a page may take to respond to the first command, in ms. */
+/** How long a page may take to answer the first commands, in ms. */
 const ANSWER_MS = 10_000
 
-/** Handles of elements that a command made; they are released after it. */
+/** The group of the handles that a command makes. They are released when the command ends. */
 export const OBJECT_GROUP = 'agent-tasks'
 
 export interface PageOptions {
-  /** Numbers the refs. */
+  /** Counts the refs, which name elements in snapshots. */
   readonly counter: RefCounter
-  /** Decides which frames may be used. */
+  /** Returns why commands may not use a frame with this address; undefined if they may. */
   readonly refusal: Tabs['refusal']
-  /** The tabs whose pages flooded the log. Their logs stay off when they are attached again. */
+  /** The ids of tabs whose pages logged too much. When such a tab is attached again, its logs stay off. */
   readonly flooding: Set<number>
 }
 
-/** Prepares a tab. @throws BrowserError `PAGE_HANGS` when it does not answer */
+/**
+ * Prepares a tab for the tools.
+ * @throws BrowserError `PAGE_HANGS` when the page does not answer within `ANSWER_MS`
+ */
 export async function openPage(
   id: number,
   debuggee: Debuggee,
@@ -34,7 +37,7 @@ export async function openPage(
   const network = createNetworkLog()
   const dialogs = createDialogs()
   const refs = createRefs(counter)
-  /** The disabled domains, by session. */
+  /** The domains of the DevTools protocol that were disabled because of a flood of events, by session. */
   const disabled = new Map<string | undefined, Set<DispensableDomain>>()
   const floods = createFloods({
     onFlood: (domain, sessionId) => {
@@ -65,7 +68,7 @@ export async function openPage(
         startLogs()
         break
       case 'Inspector.targetCrashed':
-        crash.abort(new BrowserError('PAGE_CRASHED', 'The page has crashed. Go to it again with browser_navigate.'))
+        crash.abort(new BrowserError('PAGE_CRASHED', 'The page has crashed. Load it again with browser_navigate.'))
         break
       case 'Inspector.targetReloadedAfterCrash':
         crash = new AbortController()
@@ -77,7 +80,7 @@ export async function openPage(
     }
   }
 
-  /** Starts recording again for another page. */
+  /** Starts recording again, because the tab shows another page. */
   function startLogs(): void {
     for (const [sessionId, domains] of disabled) {
       floods.forget(sessionId)
@@ -89,7 +92,7 @@ export async function openPage(
 
   async function enable(sessionId: string | undefined, signal: AbortSignal): Promise<void> {
     const options = { sessionId, signal }
-    // The browser need not keep bodies, because they are not read.
+    // The tools read no bodies of responses, so the browser does not have to keep them.
     const noBodies = { maxTotalBufferSize: 0, maxResourceBufferSize: 0 }
     const isHeard = !flooding.has(id)
     if (!isHeard) disabled.set(sessionId, new Set<DispensableDomain>(['Runtime', 'Log']))
@@ -105,7 +108,7 @@ export async function openPage(
   }
 
   const hangs = (): Error =>
-    new BrowserError('PAGE_HANGS', 'The page does not answer. Go to another one with browser_tabs.')
+    new BrowserError('PAGE_HANGS', 'The page does not answer. Select or open another tab with browser_tabs.')
   try {
     return await within(ANSWER_MS, hangs, signal, async (limited) => {
       const { frameTree } = await debuggee.send('Page.getFrameTree', undefined, { signal: limited })
@@ -126,10 +129,10 @@ export async function openPage(
         dialogs,
         refs,
         loading,
-        /** Whether a part of the page produced more events than can be handled. */
+        /** Whether a domain is disabled because the page produced more of its events than can be handled. */
         isFlooding: (domain: DispensableDomain): boolean =>
           [...disabled.values()].some((domains) => domains.has(domain)),
-        /** Aborts when the page crashes; replaced when it is loaded again. */
+        /** Aborts when the page crashes. There is a new signal when the page is loaded again. */
         get crashed(): AbortSignal {
           return crash.signal
         },
@@ -146,7 +149,7 @@ export type Page = Awaited<ReturnType<typeof openPage>>
 const floodError = (): BrowserError =>
   new BrowserError(
     'PAGE_HANGS',
-    'The page makes more events than can be handled, such as messages of the console, and was let go. Try again, or use another tab.',
+    'The page produces more events than can be handled, such as console messages, so its tab was detached. Try again, or use another tab.',
   )
 
 const AUTO_ATTACH = {

@@ -6,17 +6,17 @@ import { pause, until } from './waiting.js'
 
 /** The time limits of an action, in ms. */
 export interface Times {
-  /** For an element to be ready for the action. */
+  /** How long an element may take to be ready for the action. */
   readonly actionMs: number
-  /** For the action to start a navigation. */
+  /** How long to wait for the action to start a navigation. */
   readonly settleMs: number
-  /** For the requests of the action. */
+  /** How long to wait for the requests that the action starts. */
   readonly requestsMs: number
-  /** For the page that the action opens to load. After that it continues loading. */
+  /** How long to wait for the page that the action opens. The page may load for longer. */
   readonly loadMs: number
-  /** For a page to start loading in `browser_navigate`. */
+  /** How long `browser_navigate` waits for the first answer from an address. */
   readonly navigationMs: number
-  /** For a text to appear in `browser_wait_for`. */
+  /** How long `browser_wait_for` waits for a text. */
   readonly waitMs: number
 }
 
@@ -38,7 +38,7 @@ export interface Performance {
 }
 
 /**
- * Runs an action in a page. A dialog ends it early.
+ * Runs an action in a page, and waits for what the action starts. Returns early if the page opens a dialog.
  * @returns the report for the model, which begins with the action's result
  */
 export async function perform(performance: Performance, action: () => Promise<string>): Promise<string> {
@@ -65,7 +65,7 @@ export function stopLoading({ debuggee }: Page): void {
   debuggee.send('Page.stopLoading').catch(() => undefined)
 }
 
-/** The loads and requests from before an action. */
+/** What was loading before an action. The action does not wait for it. */
 interface Begun {
   readonly requests: ReadonlySet<string>
   readonly frames: ReadonlySet<string>
@@ -81,7 +81,7 @@ async function settle({ page, times, signal }: Performance, begun: Begun): Promi
   await hasLoaded()
 }
 
-/** The maximum number of new tabs that are named. */
+/** The maximum number of new tabs that a report lists. */
 const MAX_OPENED = 20
 
 interface OpenedTab {
@@ -101,7 +101,7 @@ async function report(
   return [
     ...(result === undefined || result === '' ? [] : ['### Result', result]),
     ...(await pageLines(page, signal)),
-    ...(dialog === undefined && loading.isBusy ? ['- It is still loading.'] : []),
+    ...(dialog === undefined && loading.isBusy ? ['- The page is still loading.'] : []),
     ...(dialog === undefined
       ? []
       : ['### Modal state', `- ${dialogText(dialog)} Answer it with browser_handle_dialog.`]),
@@ -122,11 +122,14 @@ export async function pageLines({ debuggee }: Page, signal: AbortSignal): Promis
   return ['### Page', `- Page URL: ${url.slice(0, 2000)}`, `- Page Title: ${title.slice(0, 500)}`]
 }
 
-/** Converts the refusals that mean that the page of a script is gone. */
+/** Converts a refusal of the browser to `PAGE_NAVIGATED` if it means that the page was replaced. Returns any other error unchanged. */
 export function navigatedError(error: unknown): unknown {
   const isGone =
     error instanceof Error &&
     /context|navigated or closed|Promise was collected|node with given id/i.test(error.message)
   if (!isGone || !(error instanceof BrowserError) || error.code !== 'BROWSER_REFUSED') return error
-  return new BrowserError('PAGE_NAVIGATED', 'The page was replaced by another while it was asked; the result is lost.')
+  return new BrowserError(
+    'PAGE_NAVIGATED',
+    'The page was replaced by another page before it answered. The result is lost.',
+  )
 }

@@ -6,7 +6,7 @@ export interface Recent<T> {
   readonly dropped: number
 }
 
-/** @param bytesOf returns the size of an entry; called once for each */
+/** @param bytesOf returns the size of an entry, in bytes. Called once for each entry */
 export function createRecent<T>(limits: { count: number; bytes: number }, bytesOf: (entry: T) => number): Recent<T> {
   let kept: { entry: T; bytes: number }[] = []
   let bytes = 0

@@ -1,4 +1,7 @@
-/** The refs of elements in snapshots. A ref is unique across all tabs, and belongs to its element while its document is shown. */
+/**
+ * The refs of a tab's elements, such as `e12`, by which a snapshot names them. A ref is unique across all tabs. It is valid as long as the frame shows
+ * the document of its element.
+ */
 import { BrowserError } from '../debuggee.js'
 
 export interface ElementKey {
@@ -6,14 +9,14 @@ export interface ElementKey {
   readonly backendNodeId: number
 }
 
-/** The last ref number, for all tabs. */
+/** Counts the refs of all tabs. `last` is the number of the last ref. */
 export interface RefCounter {
   last: number
-  /** Resolves when the number is stored, so that a restarted worker continues after it. */
+  /** Stores the number, so that a restarted service worker continues after it. */
   keep?(): Promise<void>
 }
 
-/** The maximum number of elements of a tab with refs. */
+/** The maximum number of refs of a tab. The oldest are dropped first. */
 const MAX_REFS = 50_000
 
 const PATTERN = /^e([1-9]\d*)$/
@@ -48,7 +51,10 @@ export function createRefs(counter: RefCounter) {
       const element = elements.get(ref)
       if (element !== undefined) return element
       if (Number(PATTERN.exec(ref)?.[1]) <= counter.last) throw goneError(ref)
-      throw new BrowserError('ELEMENT_NOT_FOUND', `No snapshot has an element ${ref}. Take one with browser_snapshot.`)
+      throw new BrowserError(
+        'ELEMENT_NOT_FOUND',
+        `No snapshot has an element ${ref}. Take a snapshot with browser_snapshot.`,
+      )
     },
     /** Drops the elements of a frame that shows another document, or is gone. */
     forget: (frameId: string): void => {
@@ -60,6 +66,6 @@ export function createRefs(counter: RefCounter) {
 export function goneError(ref: string): BrowserError {
   return new BrowserError(
     'REF_GONE',
-    `The page has no ${ref} any more: it has changed since that snapshot, or it is another tab. Take a new one with browser_snapshot.`,
+    `The page no longer has ${ref}: it has changed since the snapshot, or another tab is current. Take a new snapshot with browser_snapshot.`,
   )
 }

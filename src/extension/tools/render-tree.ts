@@ -2,13 +2,13 @@
 import type { TreeNode } from './accessibility-tree.js'
 
 export interface RenderOptions {
-  /** The maximum size, in bytes of UTF-8. */
+  /** The maximum size of the text, in bytes of UTF-8. */
   readonly maxBytes: number
   /** The maximum number of levels; children of deeper nodes are left out. */
   readonly depth?: number | undefined
-  /** Returns the ref of an element. Called only for rendered lines. */
+  /** Returns the ref of an element. Called only for nodes that get a line. */
   readonly refOf: (node: TreeNode) => string | undefined
-  /** Returns the content of a frame. */
+  /** Returns the nodes that a frame shows, for the node of its element. */
   readonly contentOf: (node: TreeNode) => readonly TreeNode[]
 }
 
@@ -62,7 +62,7 @@ export function renderTree(
     return children
   }
 
-  // Iterative, because pages nest deeper than the call stack.
+  // Without recursion, because a page can be deeper than the call stack.
   const open = [nodes.values()]
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
     const { value: node } = level.next()

@@ -1,42 +1,45 @@
-/** Pictures of a page that fit into a result. */
+/** Takes pictures of a page that are small enough for a result. */
 import type { Protocol } from 'devtools-protocol'
 import { BrowserError } from '../debuggee.js'
 import type { Page } from './page.js'
 import { within } from './waiting.js'
 
 export interface Picture {
-  /** Base64. */
+  /** The picture, as base64. */
   readonly data: string
   readonly width: number
   readonly height: number
-  /** Below 1 when it was scaled down. */
+  /** Less than 1 if the picture was scaled down. */
   readonly scale: number
 }
 
 type Area = Omit<Protocol.Page.Viewport, 'scale'>
 
-/** The maximum size, in characters of base64. With the rest of a message it fits into a frame of 1 MiB. */
+/** The maximum size of a picture, in characters of base64. The whole message then fits into a WebSocket frame of 1 MiB. */
 const MAX_CHARS = 900_000
-/** The longest side, in pixels. Models do not use more. */
+/** The maximum length of the longer side, in pixels. Models do not use larger pictures. */
 const MAX_SIDE = 2000
-/** How long the browser may take, in ms. It does not paint invisible tabs. */
+/** How long the browser may take to paint, in ms. It does not paint a tab that is not visible. */
 const PAINT_MS = 10_000
-/** A picture that is scaled down further is useless. */
+/** The smallest scale. A smaller picture would be useless. */
 const MIN_SCALE = 0.1
 
 export interface PictureOptions {
-  /** In CSS pixels of the page. */
+  /** The part of the page to show, in CSS pixels. */
   readonly area: Area
   readonly format: 'png' | 'jpeg' | 'webp'
-  /** Whether the area may lie outside of the window. */
+  /** Whether the area may reach beyond what the window shows. */
   readonly isBeyondWindow: boolean
-  /** CSS pixels are this many times larger than without the zoom of the browser. */
+  /** The zoom of the browser. With 2, a CSS pixel is twice as large as without zoom. */
   readonly zoom: number
   /** The number of screen pixels in a CSS pixel. */
   readonly pixelRatio: number
 }
 
-/** Takes a picture with one pixel for each CSS pixel. @throws BrowserError `RESULT_TOO_LARGE`, `PAGE_HANGS` */
+/**
+ * Takes a picture with one pixel for each CSS pixel. Scales it down if it is too large.
+ * @throws BrowserError `RESULT_TOO_LARGE` or `PAGE_HANGS`
+ */
 export async function takePicture(
   { debuggee }: Page,
   { area, format, isBeyondWindow, zoom, pixelRatio }: PictureOptions,
@@ -62,9 +65,12 @@ export async function takePicture(
   }
   throw new BrowserError(
     'RESULT_TOO_LARGE',
-    `A picture of ${Math.round(width)} x ${Math.round(height)} pixels is too large. Take one of the window, of an element, or with type "jpeg".`,
+    `A picture of ${Math.round(width)} x ${Math.round(height)} pixels is too large. Take a picture of the window or of an element, or use type "jpeg".`,
   )
 }
 
 const notPainted = (): Error =>
-  new BrowserError('PAGE_HANGS', 'The browser paints no picture: the tab is not shown. Select it with browser_tabs.')
+  new BrowserError(
+    'PAGE_HANGS',
+    'The browser does not paint the page, because its tab is not shown. Select the tab with browser_tabs.',
+  )

@@ -16,7 +16,7 @@ export interface SnapshotOptions {
 const MAX_BYTES = 128 * 1024
 /** The maximum number of frames in a snapshot. */
 const MAX_FRAMES = 50
-/** The maximum number of elements. For more the browser takes seconds, during which the page is blocked. */
+/** The maximum number of elements in a snapshot. With more elements, the browser would block the page for seconds. */
 const MAX_ELEMENTS = 50_000
 
 interface FrameTree {
@@ -24,7 +24,7 @@ interface FrameTree {
   readonly nodes: readonly TreeNode[]
 }
 
-/** A page as text, with a ref for each element. */
+/** Returns a page as text, with a ref for each element. */
 export async function takeSnapshot(
   page: Page,
   { within, depth }: SnapshotOptions,
@@ -48,8 +48,8 @@ export async function takeSnapshot(
   })
   const refused = page.debuggee.sessions.refused.length
   const without =
-    refused === 0 ? '' : `\nFrames that may not be acted in, such as that of the PDF viewer, are left out: ${refused}.`
-  const rest = `\nThe snapshot is cut: ${left} more lines. Give a target, a ref of this snapshot, or a depth.`
+    refused === 0 ? '' : `\nLeft out: ${refused} frame(s) that commands may not use, such as the PDF viewer.`
+  const rest = `\nThe snapshot is cut: ${left} more lines. Pass a ref of this snapshot as target, or a depth.`
   return `### Snapshot\n\`\`\`yaml\n${text}\n\`\`\`${left > 0 ? rest : ''}${without}`
 }
 
@@ -86,14 +86,14 @@ async function readFrames(
         const inner = frames.get(owner.frameId ?? '')
         if (inner !== undefined) contents.set(node, { frame: inner, nodes: await read(inner) })
       } catch (error) {
-        // The frame was removed, or shows another page.
+        // The frame was removed, or shows another page now. It is left out.
         if (!(error instanceof ProtocolRefusal) && !isNotAllowed(error)) throw error
       }
     }
     return tree
   }
 
-  // For a refused main frame the error explains why.
+  // `frames` leaves out a main frame that commands may not use. Reading it anyway fails with an error that says why.
   return read(frames.get(from?.id ?? page.mainFrameId) ?? mainFrameOf(page))
 }
 
@@ -108,10 +108,10 @@ const isNotAllowed = (error: unknown): boolean => error instanceof BrowserError 
 const tooManyError = (): BrowserError =>
   new BrowserError(
     'RESULT_TOO_LARGE',
-    `The page has more than ${MAX_ELEMENTS} elements. Ask for what you need with browser_evaluate, and use CSS selectors.`,
+    `The page has more than ${MAX_ELEMENTS} elements. Read what you need with browser_evaluate, and use CSS selectors as targets.`,
   )
 
-/** Parents before their children. Iterative, because pages nest deeper than the call stack. */
+/** Yields parents before their children. Without recursion, because a page can be deeper than the call stack. */
 function* flat(nodes: readonly TreeNode[]): Iterable<TreeNode> {
   const open = [nodes.values()]
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {

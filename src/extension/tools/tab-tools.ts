@@ -1,4 +1,4 @@
-/** The tools that open, close and move between pages. */
+/** The tools that open and close tabs, and that go to other pages. */
 import { z } from 'zod'
 import { instanceTool, type InstanceTool } from '../../protocol/instance-tools.js'
 import { BrowserError, type Tabs } from '../debuggee.js'
@@ -10,7 +10,7 @@ import { perform, stopLoading, type Performance } from './perform.js'
 import { pageTool, whileAttached, type Toolkit } from './toolkit.js'
 import { pause, until, within } from './waiting.js'
 
-/** The most tabs that are listed. */
+/** The maximum number of tabs that are listed. */
 const MAX_LISTED = 200
 const URL_FIELD = z.string().min(1).max(10_000)
 
@@ -18,14 +18,14 @@ export function tabTools(toolkit: Toolkit): readonly InstanceTool[] {
   return [
     instanceTool({
       name: 'browser_tabs',
-      description: 'Lists, opens, selects or closes tabs. The other tools act in the selected one',
+      description: 'Lists, opens, selects or closes tabs. The other tools act in the selected tab',
       inputSchema: z.strictObject({
         action: z.enum(['list', 'new', 'select', 'close']).describe('What to do'),
         index: z
           .int()
           .min(0)
           .optional()
-          .describe('The number of a tab, to select or close it. Default for close: the current one'),
+          .describe('The number of the tab to select or close, as listed. Default for close: the current tab'),
         url: URL_FIELD.optional().describe('The address for the new tab'),
       }),
       execute: (input, { signal }) => runTabs(toolkit, input, signal),
@@ -43,7 +43,7 @@ export function tabTools(toolkit: Toolkit): readonly InstanceTool[] {
     }),
     pageTool(toolkit, {
       name: 'browser_navigate_back',
-      description: 'Goes back to the page before, in the history of the tab',
+      description: 'Goes back to the previous page in the history of the tab',
       inputSchema: z.strictObject({}),
       run: (_input, call) => call.perform(() => goBack(call)),
     }),
@@ -82,12 +82,12 @@ async function idOf(tabs: Tabs, index: number | undefined, signal: AbortSignal):
   const tab = index === undefined ? all.find(({ isCurrent }) => isCurrent) : all[index]
   if (tab !== undefined) return tab.id
   if (index === undefined) throw new BrowserError('NO_TAB', 'There is no current tab. Open one with browser_tabs.')
-  throw new BrowserError('TAB_CLOSED', `There is no tab ${index}. There are ${all.length}.`)
+  throw new BrowserError('TAB_CLOSED', `There is no tab ${index}. There are ${all.length} tabs, numbered from 0.`)
 }
 
 async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
   const all = await tabs.list(signal)
-  const more = all.length > MAX_LISTED ? [`${all.length - MAX_LISTED} more tabs have no room.`] : []
+  const more = all.length > MAX_LISTED ? [`${all.length - MAX_LISTED} more tabs are not listed.`] : []
   const lines = all.slice(0, MAX_LISTED).map(({ title, url, isCurrent }, index) => {
     return `- ${index}: ${isCurrent ? '(current) ' : ''}[${title.slice(0, 200)}](${url.slice(0, 500)})`
   })
@@ -96,7 +96,7 @@ async function listTabs(tabs: Tabs, signal: AbortSignal): Promise<string> {
   )
 }
 
-/** A page may ask whether to leave it. */
+/** Closes a tab. If its page asks whether to leave it, the result says so and the tab stays open. */
 async function closeTab(toolkit: Toolkit, id: number, signal: AbortSignal): Promise<readonly string[]> {
   const { tabs, times } = toolkit
   const isClosed = async (): Promise<boolean> => (await tabs.list(signal)).every((tab) => tab.id !== id)
@@ -127,8 +127,9 @@ async function navigate(toolkit: Toolkit, url: string, signal: AbortSignal): Pro
 }
 
 /**
- * Leaves a page with a dialog for an empty one in another process, because the process of a page with endless dialogs loads no other page.
- * A page that asks whether to leave it stays, and asks again when it is left for the address.
+ * Replaces a page that shows dialogs by an empty one in another process. The process of a page that opens dialogs without end loads no other page.
+ *
+ * If the page asks whether to leave it, it stays. It asks again when the tab goes to the address.
  */
 async function leaveDialogs({ page, times, signal }: Performance): Promise<readonly string[]> {
   const { debuggee, dialogs, loading } = page
@@ -139,7 +140,7 @@ async function leaveDialogs({ page, times, signal }: Performance): Promise<reado
   const isLeft = (): boolean => loading.page !== shown && !loading.isBusy
   await dismissDialogs(page, isLeft, { ms: times.navigationMs, signal })
   if (dialogs.open?.type === 'beforeunload') {
-    // The person may have answered it.
+    // The person may have answered the question meanwhile.
     await debuggee.send('Page.handleJavaScriptDialog', { accept: false }, { signal }).catch(() => undefined)
   }
   return ended
@@ -153,7 +154,7 @@ async function goTo({ page, times, signal }: Performance, url: string): Promise<
       page.debuggee.send('Page.navigate', { url }, { signal: limited }),
     )
     if (errorText !== undefined) return await failedNavigation(page, url, errorText, times.settleMs, signal)
-    // A new document was loaded, and its page may continue loading for long.
+    // The tab has a new document, whose page may load for long. This waits only until its HTML is parsed.
     if (loaderId !== undefined) {
       await until(() => page.loading.page.loaderId !== loaderId || page.loading.page.isReady, {
         ms: times.loadMs,
@@ -167,7 +168,11 @@ async function goTo({ page, times, signal }: Performance, url: string): Promise<
   }
 }
 
-/** The browser aborts a navigation that becomes a download. */
+/**
+ * Handles a navigation that the browser aborted. If it became a download, that is no error.
+ * @returns a text about the download
+ * @throws BrowserError `NAVIGATION_FAILED` otherwise
+ */
 async function failedNavigation(
   page: Page,
   url: string,
@@ -176,7 +181,8 @@ async function failedNavigation(
   signal: AbortSignal,
 ): Promise<string> {
   await pause(settleMs, signal)
-  if (page.loading.hasDownloads) return 'The address is a file, which is downloaded. The page is the same.'
+  if (page.loading.hasDownloads)
+    {return 'The address is a file, which the browser downloads. The tab still shows the same page.'}
   const why = /^data:/i.test(url) ? ' The browser lets no extension go to a data: address.' : ''
   throw new BrowserError('NAVIGATION_FAILED', `${url.slice(0, 500)}: ${errorText}.${why}`)
 }
@@ -184,7 +190,11 @@ async function failedNavigation(
 async function goBack({ page, tabs, signal }: Performance): Promise<string> {
   const { entries, currentIndex } = await page.debuggee.send('Page.getNavigationHistory', undefined, { signal })
   const entry = entries[currentIndex - 1]
-  if (entry === undefined) throw new BrowserError('NAVIGATION_FAILED', 'The tab shows the first page of its history.')
+  if (entry === undefined)
+    {throw new BrowserError(
+      'NAVIGATION_FAILED',
+      'The tab shows the first page of its history, so there is no page to go back to.',
+    )}
   const refusal = tabs.refusal(entry.url)
   if (refusal !== undefined) throw refusal
   await page.debuggee.send('Page.navigateToHistoryEntry', { entryId: entry.id }, { signal })

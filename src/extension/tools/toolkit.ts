@@ -9,19 +9,19 @@ import { openPage, type Page } from './page.js'
 import type { RefCounter } from './refs.js'
 import { perform, type Performance, type Times } from './perform.js'
 
-/** Arguments that name an element. */
+/** The arguments that name an element. */
 export const ELEMENT = {
-  element: z.string().max(1000).optional().describe('What the element is, in words, for people who follow'),
+  element: z.string().max(1000).optional().describe('A description of the element in words, for people who watch'),
   target: z
     .string()
     .min(1)
     .max(2000)
-    .describe('The ref of an element in the last snapshot, or a CSS selector that only it matches'),
+    .describe('The ref of an element in the last snapshot, or a CSS selector that matches no other element'),
 }
 
 export interface PageCall extends Performance {
   readonly isMac: boolean
-  /** Runs an action, waits for what it starts, and returns a report that begins with the action's text. */
+  /** Runs an action, and waits for what the action starts. Returns a report that begins with the action's text. */
   perform(action: () => Promise<string>): Promise<string>
 }
 
@@ -30,7 +30,7 @@ export interface Toolkit {
   readonly times: Times
   readonly isMac: boolean
   readonly refs: RefCounter
-  /** The page of the current tab. */
+  /** Returns the page of the current tab. */
   openCurrent(signal: AbortSignal): Promise<Page>
 }
 
@@ -38,7 +38,7 @@ interface PageTool<Input extends z.ZodType> {
   readonly name: string
   readonly description: string
   readonly inputSchema: Input
-  /** Whether it works while a dialog is open. */
+  /** Whether the tool works while the page shows a dialog. Default: false. */
   readonly isForDialogs?: boolean
   run(input: z.output<Input>, call: PageCall): Promise<string | readonly ToolContent[]>
 }
@@ -67,7 +67,10 @@ export function pageTool<Input extends z.ZodType>(toolkit: Toolkit, tool: PageTo
   })
 }
 
-/** Does work that a dialog would block. @throws BrowserError `DIALOG_OPEN` when one opens meanwhile */
+/**
+ * Does work that a dialog would block.
+ * @throws BrowserError `DIALOG_OPEN` when the page opens a dialog meanwhile
+ */
 export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>): Promise<T> {
   const done = await dialogs.race(work)
   if ('dialog' in done) throw openError(done.dialog)
@@ -78,7 +81,7 @@ export async function unlessDialog<T>({ dialogs }: Page, work: () => Promise<T>)
 export const whileAttached = ({ debuggee }: Page, signal: AbortSignal): AbortSignal =>
   AbortSignal.any([signal, debuggee.detached])
 
-/** Prepares each tab when it is first used. */
+/** Returns a function that opens the page of the current tab. Each attached tab is prepared once. */
 export function createPages(tabs: Tabs, counter: RefCounter): Toolkit['openCurrent'] {
   const options = { counter, refusal: tabs.refusal, flooding: new Set<number>() }
   const pages = new WeakMap<object, Promise<Page>>()

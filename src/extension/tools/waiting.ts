@@ -1,7 +1,7 @@
-/** Waits that a signal can end. */
+/** Waits that end early when a signal aborts. */
 import { systemClock } from '../../clock.js'
 
-/** Resolves after `ms`. @throws the reason of the signal */
+/** Resolves after `ms`. @throws the reason of the signal when it aborts */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
@@ -30,7 +30,7 @@ export async function until(
   }
 }
 
-/** Does work with a time limit. @throws the result of `late` when the limit is reached */
+/** Does work with a time limit. The signal of the work aborts with the error of `late` when the limit is reached. */
 export async function within<T>(
   ms: number,
   late: () => Error,

@@ -15,12 +15,12 @@ it.each([
     false,
   ],
   [new ConnectionError('REQUEST_TIMEOUT', 'slow'), /^No server answers/, /npx agent-tasks serve/, false],
-  [new ConnectionError('CONNECTION_LOST', 'gone'), /was lost/, /tried again/, false],
-  [new ConnectionError('BAD_ANSWER', 'html'), /no agent-tasks server/, /versions/, true],
-  [new TaskServerError('HTTP_404', 'none', 404), /no agent-tasks server/, /versions/, true],
-  [new TaskServerError('HTTP_502', 'none', 502), /no agent-tasks server/, /versions/, false],
+  [new ConnectionError('CONNECTION_LOST', 'gone'), /was lost/, /connects again/, false],
+  [new ConnectionError('BAD_ANSWER', 'html'), /not an agent-tasks server/, /the version of the extension/, true],
+  [new TaskServerError('HTTP_404', 'none', 404), /not an agent-tasks server/, /the version of the extension/, true],
+  [new TaskServerError('HTTP_502', 'none', 502), /not an agent-tasks server/, /the version of the extension/, false],
   [new TaskServerError('UNAUTHORIZED', 'token', 401), /does not accept this token/, /AUTH_TOKENS/, true],
-  [new TaskServerError('FOREIGN_ORIGIN', 'no', 403), /does not allow this extension/, /update/, true],
+  [new TaskServerError('FOREIGN_ORIGIN', 'no', 403), /does not allow this extension/, /Update it/, true],
   [new TaskServerError('FOREIGN_HOST', 'no', 403), /the name 127\.0\.0\.1/, /ALLOWED_HOSTS/, true],
   [
     new TaskServerError('INSTANCE_ID_IN_USE', 'used', 409),
@@ -29,10 +29,10 @@ it.each([
     false,
   ],
   [new TaskServerError('TAKEN_OVER', 'taken'), /Another program/, /another name/, true],
-  [new TaskServerError('INSTANCE_DISCONNECTED', 'gone'), /has disconnected this browser/, /Save again/, true],
-  [new TaskServerError('SHUTTING_DOWN', 'It shuts down', 503), /^It shuts down$/, /tried again/, false],
-  [new TypeError('odd'), /^odd$/, /tried again/, false],
-  ['text', /^text$/, /tried again/, false],
+  [new TaskServerError('INSTANCE_DISCONNECTED', 'gone'), /has disconnected this browser/, /Connect now/, true],
+  [new TaskServerError('SHUTTING_DOWN', 'It shuts down', 503), /^It shuts down$/, /tries again/, false],
+  [new TypeError('odd'), /^odd$/, /tries again/, false],
+  ['text', /^text$/, /tries again/, false],
 ])('explains %s, and what to do', (error, what, advice, isLasting) => {
   const problem = problemOf(error, settings)
   expect(problem).toMatchObject({
@@ -66,7 +66,7 @@ it('shows on the icon whether it is connected, working or stopped', () => {
   ]
   expect(badges.map(({ text, title }) => `${text}: ${title}`)).toEqual([
     'on: agent-tasks: connected. Click to put this tab under control',
-    'busy: agent-tasks: a command is at work',
+    'busy: agent-tasks: a command is running',
     '...: agent-tasks: not connected',
     '...: agent-tasks: not connected. It broke.',
     'off: agent-tasks: stopped',

@@ -123,7 +123,7 @@ describe('a dialog', () => {
   it('is told in words', () => {
     const dialog = { url: '', frameId: '', hasBrowserHandler: false, message: 'Name?', defaultPrompt: 'Ann' }
     expect(dialogText({ ...dialog, type: 'prompt' })).toBe(
-      'The page shows a dialog (prompt): "Name?". Its text is "Ann".',
+      'The page shows a dialog (prompt): "Name?". The suggested answer is "Ann".',
     )
     expect(dialogText({ ...dialog, type: 'beforeunload' })).toBe('The page asks whether to leave it.')
   })
