@@ -1,18 +1,22 @@
-/** Arbitraries for your own properties: inputs, outputs and events of tasks, and scripts of racing actors. */
+/** fast-check arbitraries for your own properties: inputs, outputs and events of tasks, and scripts of racing actors. */
 import fc from 'fast-check'
 import type { OutputObject } from '../../machines/records.js'
 import type { RegisterTaskInput } from '../protocol/async-tasks.js'
 
 /** Options of `taskInputs` and `taskEvents`. */
 export interface TaskInputOptions {
-  /** Ids to draw from. Use few, so that tasks share them. Default: short words in `taskInputs`, `a`, `b` and `c` in `taskEvents`. */
+  /**
+   * The ids to draw from. Pass few ids, so that several tasks get the same one. Default: short words in `taskInputs`; `a`, `b` and `c` in `taskEvents`.
+   */
   readonly ids?: readonly string[]
-  /** Owners to draw from. Default: only `main`. */
+  /** The owners to draw from. Default: only `main`. */
   readonly owners?: readonly string[]
 }
 
 /**
  * Draws inputs for `registerTask` and `launch`.
+ * @param options the ids and owners to draw from
+ * @returns an arbitrary of inputs
  * @example
  * fc.property(taskInputs({ ids: ['a', 'b'] }), (input) => manager.registerTask(input).id === input.id)
  */
@@ -31,6 +35,7 @@ export function taskInputs({ ids, owners = ['main'] }: TaskInputOptions = {}): f
 
 /**
  * Draws outputs of runs: mostly with the documented fields, sometimes any JSON object.
+ * @returns an arbitrary of outputs
  * @example
  * fc.property(taskOutputs(), (output) => manager.completeTask('a', output))
  */
@@ -47,7 +52,7 @@ export function taskOutputs(): fc.Arbitrary<OutputObject> {
   return fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: any })
 }
 
-/** An event of a task, or the passing of time. */
+/** An event of a task, or time that passes. */
 export type TaskEvent =
   | { readonly type: 'register'; readonly id: string; readonly owner: string }
   | { readonly type: 'complete'; readonly id: string; readonly output: OutputObject }
@@ -57,10 +62,11 @@ export type TaskEvent =
 
 /**
  * Draws sequences of events in any order: a task may end before it is registered, end twice, or have an id that was used before.
- * @param options ids and owners to draw from, and `maxLength`, the most events. Default 20
+ * @param options the ids and owners to draw from, and `maxLength`, the maximum number of events (default 20)
+ * @returns an arbitrary of lists of events
  * @example
  * fc.property(taskEvents(), (events) => {
- *   for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
+ * for (const event of events) if (event.type === 'complete') manager.completeTask(event.id, event.output)
  * })
  */
 export function taskEvents(
@@ -89,24 +95,28 @@ export function taskEvents(
 
 /** Options of `raceScripts`. */
 export interface RaceScriptOptions {
-  /** The names of the actors that every script has. Default none. */
+  /** The names of the actors that every script has. Default: none. */
   readonly actors?: readonly string[]
-  /** The most further actors, called `actor 1`, `actor 2` and so on. Default 3. A script has at least one actor. */
+  /**
+   * The maximum number of other actors, which are called `actor 1`, `actor 2` and so on. Default 3. Without `actors`, a script has at least one of them.
+   */
   readonly maxOthers?: number
-  /** The most steps of an actor. Default 5. */
+  /** The maximum number of steps of an actor. Default 5. */
   readonly maxSteps?: number
 }
 
 /**
- * Draws scripts of racing actors: for each actor a list of steps as data, which the option `actors` of `exploreRaces` turns into
- * functions.
- * @param step an arbitrary of one step, as data that shrinks and prints well
+ * Draws scripts of racing actors. A script has a list of steps for each actor. A step is data, which the option `actors` of `exploreRaces` turns into a
+ * function.
+ * @param step an arbitrary of one step. Its values should shrink and print well, as strings do
+ * @param options the names of the actors, and the limits of actors and steps
+ * @returns an arbitrary of scripts, each an object with the steps of each actor by its name
  * @example
  * await exploreRaces({
- *   inputs: raceScripts(fc.constantFrom('submit', 'cancel')),
- *   setup: (race) => createWorld(race),
- *   actors: (world, script) =>
- *     Object.fromEntries(Object.entries(script).map(([name, steps]) => [name, steps.map((step) => () => world[step]())])),
+ * inputs: raceScripts(fc.constantFrom('submit', 'cancel')),
+ * setup: (race) => createWorld(race),
+ * actors: (world, script) =>
+ * Object.fromEntries(Object.entries(script).map(([name, steps]) => [name, steps.map((step) => () => world[step]())])),
  * })
  */
 export function raceScripts<Step>(

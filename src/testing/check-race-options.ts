@@ -39,7 +39,7 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
   expect(
     'actors',
     typeof actors === 'function' || (typeof actors === 'object' && actors !== null),
-    'actors by name, or a function that returns them',
+    'an object with the actors by name, or a function that returns such an object',
   )
   if (typeof actors === 'object') checkRaceActors(actors, fields['crashes'])
   for (const name of ['invariants', 'atEnd'] as const) checkChecks(name, fields[name])
@@ -50,12 +50,12 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
     '{ module, name }',
   )
   optional('teardown', 'function', 'a function')
-  optional('disk', 'function', 'a function that makes what survives a crash')
+  optional('disk', 'function', 'a function that returns the data that survives a crash')
   const { crashes } = fields
   const isCount = Number.isInteger(crashes) && Number(crashes) >= 0
   expect('crashes', crashes === undefined || typeof crashes === 'boolean' || isCount, 'true, false, or an integer >= 0')
   optional('name', 'string', 'a string')
-  optional('path', 'string', 'a path that a failure printed')
+  optional('path', 'string', 'a string: the path that a failure printed')
   optional('endOnFailure', 'boolean', 'true or false')
   oneOf('mode', ['random', 'exhaustive'])
   optional('deadlines', 'boolean', 'true or false')
@@ -67,7 +67,7 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
   }
   if (fields['mode'] === 'exhaustive') {
     for (const name of ['inputs', 'seed', 'path', 'numRuns'] as const) {
-      expect(name, fields[name] === undefined, 'none in exhaustive mode, which runs every order once')
+      expect(name, fields[name] === undefined, 'undefined in exhaustive mode, which runs every order once')
     }
   }
 }
@@ -75,7 +75,7 @@ export function checkRaceOptions<World, Input, Disk>(options: RaceOptions<World,
 function checkChecks(name: string, checks: unknown): void {
   if (checks === undefined) return
   if (typeof checks !== 'object' || checks === null) {
-    throw new InvalidInputError(`options.${name}`, checks, 'functions by name')
+    throw new InvalidInputError(`options.${name}`, checks, 'an object with functions by name')
   }
   for (const [key, check] of Object.entries(checks)) {
     if (typeof check !== 'function') throw new InvalidInputError(`options.${name}.${key}`, check, 'a function')
@@ -83,17 +83,18 @@ function checkChecks(name: string, checks: unknown): void {
 }
 
 /**
- * @param crashes the option of the race
+ * @param crashes the value of the option `crashes`
  * @throws InvalidInputError for the first invalid actor or step
  */
 export function checkRaceActors(actors: unknown, crashes: unknown): asserts actors is RaceActors<unknown> {
-  if (typeof actors !== 'object' || actors === null) throw new InvalidInputError('actors', actors, 'actors by name')
+  if (typeof actors !== 'object' || actors === null)
+    {throw new InvalidInputError('actors', actors, 'an object with the actors by name')}
   const all = Object.entries(actors)
   if (all.length === 0) throw new InvalidInputError('actors', actors, 'at least one actor')
   for (const [name, actor] of all as [string, unknown][]) {
     const taken = ['', CLOCK, ...(crashes === undefined || crashes === false ? [] : [CRASH])]
     if (taken.includes(name)) {
-      throw new InvalidInputError('actors', name, `another name than ${taken.map((one) => `'${one}'`).join(' and ')}`)
+      throw new InvalidInputError('actors', name, `a name other than ${taken.map((one) => `'${one}'`).join(' or ')}`)
     }
     if (typeof actor === 'function') continue
     if (!Array.isArray(actor)) {

@@ -2,16 +2,16 @@
 
 /** One case of a contract. */
 export interface ContractCase {
-  /** What it checks, as a sentence. */
+  /** What the case checks, as a sentence. Use it as the name of a test. */
   readonly name: string
-  /** Runs it. Rejects if the contract is broken. */
+  /** Runs the case. Rejects if the contract is broken. */
   readonly run: () => Promise<void>
 }
 
 /** How long a case waits for the end of a task, in ms. Long, because only a hang should fail. */
 export const END_MS = 60_000
 
-/** Returns the cases. Each gets its own subject, which is disposed after it. */
+/** Returns the cases of a contract. Each case makes the subject that it tests, and disposes the subject at its end. */
 export function casesOf<Subject extends { readonly dispose: () => Promise<unknown> }>(
   cases: Readonly<Record<string, (subject: Subject) => Promise<void>>>,
   makeSubject: () => Subject | Promise<Subject>,

@@ -1,9 +1,9 @@
-/** Keeps an account for each task of a delivery log. It reads the log entry by entry and concludes with the verdict. */
+/** Keeps an account of each task in a delivery log. Pass each entry to `add`, in order. Then `conclude` returns the verdict. */
 import type { DeliveryLogEntry } from './delivery-log.js'
 
 export interface DeliveryProblem {
   readonly taskId: string
-  /** What happened to it, as the end of a sentence that starts with the id. */
+  /** The problem, as the rest of a sentence that starts with the task's id. For example: `ended twice`. */
   readonly message: string
   /** The index of the entry that shows the problem. */
   readonly entry: number
@@ -11,32 +11,34 @@ export interface DeliveryProblem {
 
 /** The problems and counts of a log. */
 export interface DeliveryVerdict {
-  /** Whether there are no problems. */
+  /** True if the four lists of problems are empty. */
   readonly isClean: boolean
-  /** Results that can no longer be delivered: pruned while owed, or acknowledged although the agent had not accepted them. */
+  /** Results that are lost: their record was pruned while they were owed, or they were acknowledged although the agent had not accepted them. */
   readonly lost: readonly DeliveryProblem[]
   /** Results that the agent accepted twice, or that were in two messages at the same time. */
   readonly duplicated: readonly DeliveryProblem[]
-  /** Entries before their cause or after the end of their task, and messages whose results are not in the order of their ends. */
+  /**
+   * Entries in a wrong order, such as a lease before the end of its task, and messages whose results are not in the order in which their tasks ended.
+   */
   readonly outOfOrder: readonly DeliveryProblem[]
-  /** Results that are owed or leased at the end of the log, without a scheduled wake-up. */
+  /** Results that are still owed or leased at the end of the log, although the log has no later wake-up of their owner. */
   readonly stranded: readonly DeliveryProblem[]
-  /** The number of tasks in the log, of owed results, and of delivered results. */
+  /** The numbers of tasks in the log, of results that were owed, and of results that were delivered. */
   readonly counts: { readonly tasks: number; readonly owed: number; readonly delivered: number }
 }
 
 interface Account {
   readonly taskId: string
   owner: string
-  /** Its position among the ends; undefined while the task runs. */
+  /** The position of the task among all ended tasks; undefined while the task runs. */
   endedAs: number | undefined
   owes: boolean
-  /** When it became owed or leased, in ms since the epoch. */
+  /** When the result became owed or leased, in ms since the epoch. */
   since: number
   lease: string | undefined
-  /** How often the agent accepted it. */
+  /** How often the agent accepted the result. */
   accepted: number
-  /** The index of an acknowledgement before the agent's acceptance was reported. */
+  /** The index of an acknowledgement that the agent's acceptance has not followed; undefined if there is none. */
   unproven: number | undefined
   isPruned: boolean
 }
@@ -46,13 +48,13 @@ type EntryOf<Type extends DeliveryLogEntry['type']> = Extract<DeliveryLogEntry, 
 export class DeliveryAccounts {
   readonly #clockStepMs: number
   readonly #accounts = new Map<string, Account>()
-  /** Accounts of ids that were registered again. */
+  /** The accounts of tasks whose id was registered again. */
   readonly #earlier: Account[] = []
-  /** The deliveries that started a turn. */
+  /** The ids of the deliveries that started a turn. */
   readonly #turns = new Set<string>()
-  /** The deliveries that the agent accepted. */
+  /** The ids of the deliveries that the agent accepted. */
   readonly #accepted = new Set<string>()
-  /** The next wake-up of each owner. */
+  /** When the host next checks what each owner is owed, in ms since the epoch. */
   readonly #wakeUps = new Map<string, number>()
   readonly #lost: DeliveryProblem[] = []
   readonly #duplicated: DeliveryProblem[] = []
@@ -70,7 +72,11 @@ export class DeliveryAccounts {
   add(entry: DeliveryLogEntry): void {
     this.#index += 1
     if (entry.at < this.#at - this.#clockStepMs) {
-      this.#report(this.#outOfOrder, subjectOf(entry), `has an entry of ${entry.at} after one of ${this.#at}`)
+      this.#report(
+        this.#outOfOrder,
+        subjectOf(entry),
+        `has an entry with the time ${entry.at} after an entry with the time ${this.#at}`,
+      )
     }
     this.#at = Math.max(this.#at, entry.at)
     switch (entry.type) {
@@ -119,14 +125,21 @@ export class DeliveryAccounts {
     }
   }
 
-  /** @param now when the log ended */
+  /**
+   * @param now when the log ended, in ms since the epoch
+   * @param graceMs how long a result may be owed or leased before it counts as stranded, in ms
+   */
   conclude(now: number, graceMs: number): DeliveryVerdict {
     const stranded: DeliveryProblem[] = []
     const all = [...this.#earlier, ...this.#accounts.values()]
     for (const account of all) {
       const { taskId, owner, since, lease, unproven } = account
       if (unproven !== undefined && account.accepted === 0) {
-        this.#lost.push({ taskId, message: 'was acknowledged, and the agent had not accepted it', entry: unproven })
+        this.#lost.push({
+          taskId,
+          message: 'was acknowledged, although the agent had not accepted it',
+          entry: unproven,
+        })
       }
       const isOpen = account.endedAs !== undefined && account.owes && account.accepted === 0 && !account.isPruned
       const isExpected = now - since < graceMs || (this.#wakeUps.get(owner) ?? -Infinity) > now
@@ -207,7 +220,7 @@ export class DeliveryAccounts {
     }
   }
 
-  /** Returns the accounts of these tasks. Reports each one that is unknown, pruned, or has not ended although it should have. */
+  /** Returns the accounts of these tasks. Reports each task that is unknown or pruned, or that must have ended and has not. */
   #find(taskIds: readonly string[], event: string, mustHaveEnded = true): Account[] {
     return taskIds.flatMap((taskId) => {
       const account = this.#accounts.get(taskId)
@@ -224,13 +237,13 @@ export class DeliveryAccounts {
     })
   }
 
-  /** Results in a message must be in the order in which they ended. */
+  /** Reports each result that comes after a result that ended later, in the same message. */
   #checkSequence(taskIds: readonly string[]): void {
     let latest = 0
     for (const taskId of taskIds) {
       const endedAs = this.#accounts.get(taskId)?.endedAs ?? 0
       if (endedAs < latest) {
-        this.#report(this.#outOfOrder, taskId, 'follows a result that ended later, in one message')
+        this.#report(this.#outOfOrder, taskId, 'comes after a result that ended later, in the same message')
       }
       latest = Math.max(latest, endedAs)
     }

@@ -22,7 +22,7 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
     status: z.enum(['completed', 'failed', 'cancelled']),
     owes: z.boolean(),
   }),
-  /** A message leased these results. No other message may contain them. */
+  /** These results were leased to a message. Until the lease ends, no other message may contain them. */
   z.object({ type: z.literal('leased'), ...base, deliveryId: id, taskIds: ids }),
   /** A turn of the agent started with this message. */
   z.object({ type: z.literal('turn-started'), ...base, owner: id, deliveryId: id, taskIds: ids }),
@@ -36,7 +36,7 @@ export const deliveryLogEntrySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('repeated'), ...base, deliveryId: id, taskIds: ids }),
   /** The result is owed to another owner from now on. */
   z.object({ type: z.literal('moved'), ...base, taskId: id, owner: id }),
-  /** The owner was released without an heir: these results are no longer owed. */
+  /** The owner was released, and no other owner takes its tasks over: these results are no longer owed. */
   z.object({ type: z.literal('dropped'), ...base, taskIds: ids }),
   /** The record of a task was removed from the history. */
   z.object({ type: z.literal('pruned'), ...base, taskId: id }),
@@ -53,7 +53,8 @@ export type DeliveryLogEntry = z.output<typeof deliveryLogEntrySchema>
 /**
  * Parses a delivery log.
  * @param log the text of a file with one JSON entry per line (empty lines are skipped), or parsed entries
- * @throws InvalidInputError with the line, the field, the received value and the expected one
+ * @returns the entries, in order
+ * @throws InvalidInputError for an invalid entry, with the line, the field, the received value and what was expected
  * @example
  * const log = parseDeliveryLog(await readFile('deliveries.jsonl', 'utf8'))
  */

@@ -18,9 +18,9 @@ export type DeliverySource = AsyncTaskManager | { getAsyncTaskManager(): AsyncTa
 export interface DeliveryRecorderOptions {
   /** Called with each entry, for example to append `JSON.stringify(entry)` to a file. */
   readonly onEntry?: (entry: DeliveryLogEntry) => void
-  /** Whether to keep the entries in memory. Default true. Use false in a long-running process. */
+  /** Whether to keep the entries in memory. Default true. Pass false in a process that runs for long, because the list would grow without limit. */
   readonly keepEntries?: boolean
-  /** The clock for the times of turns. Pass the manager's. Default: the system clock. */
+  /** The clock for the times of turns. Pass the clock of the manager. Default: the system clock. */
   readonly clock?: Clock
 }
 
@@ -29,21 +29,27 @@ export interface DeliveryRecorder {
   /** The entries so far, in order. Empty with `keepEntries: false`. */
   readonly entries: readonly DeliveryLogEntry[]
   /**
-   * Wraps a `triggerAgentTurn`, so that the log shows when each turn started and whether the agent accepted it. Without it the log
-   * shows only what the manager marked as delivered.
+   * Wraps a `triggerAgentTurn`, so that the log shows when each turn started and whether the agent accepted it. Without this wrapper, the log shows only
+   * what the manager marked as delivered.
    */
   wrapTurn(triggerAgentTurn: TriggerAgentTurn): TriggerAgentTurn
-  /** Checks the entries so far, as `checkDeliveryLog` does. */
+  /**
+   * Checks the entries so far, as `checkDeliveryLog` does.
+   * @throws InvalidInputError for an invalid option
+   */
   check(options?: DeliveryCheckOptions): DeliveryVerdict
-  /** The entries so far as text, one JSON entry a line. */
+  /** The entries so far as text, with one JSON entry per line. */
   toString(): string
   /** Stops recording. */
   stop(): void
 }
 
 /**
- * Records every delivery of a manager from now on. Tasks that the manager already holds are recorded in their present state. The
- * times of the entries never go back.
+ * Records every delivery of a manager from now on. Tasks that the manager already has are recorded in their present state. The times of the entries
+ * never go back, even if the clock does.
+ * @param source the manager, or the object that `createAgentTasks` returned
+ * @param options where the entries go, and the clock
+ * @returns the recorder, which has the entries and checks them
  * @example
  * const tasks = createAgentTasks({ subagents })
  * const recorder = recordDeliveryLog(tasks)
@@ -60,7 +66,7 @@ export function recordDeliveryLog(source: DeliverySource, options: DeliveryRecor
   const write = (entry: DeliveryLogEntry): void => {
     if (isStopped) return
     latest = Math.max(latest, entry.at)
-    // The system clock may be set at any time, but the order of the entries must be kept.
+    // The times must not go back, but someone may set the system clock back at any time.
     const dated = entry.at < latest ? { ...entry, at: latest } : entry
     if (keepEntries) entries.push(dated)
     onEntry?.(dated)
@@ -134,7 +140,7 @@ function entriesOfDelivery(
   switch (to) {
     case 'leased': {
       const leased: DeliveryLogEntry = { type: 'leased', at, deliveryId: known, taskIds }
-      // The result of a released lease may go directly to a wait.
+      // When a lease is released, its result may go straight to a caller that waits for the task.
       return from === 'leased' ? [{ type: 'returned', at, deliveryId: known, taskIds }, leased] : [leased]
     }
     case 'delivered':

@@ -14,7 +14,10 @@ export interface DeliveryCheckOptions {
   readonly graceMs?: number
   /** When the log ended, in ms since the epoch. Default: the time of its last entry. */
   readonly now?: number
-  /** By how much the time of an entry may be before that of an earlier one, in ms, because the system clock was set. Default 1000. */
+  /**
+   * How far the time of an entry may lie before the time of an earlier entry, in ms. The system clock may be set back while a log is written. Default
+   * 1000.
+   */
   readonly clockStepMs?: number
 }
 
@@ -25,11 +28,13 @@ const optionsSchema = strictObject({
 })
 
 /**
- * Judges a delivery log, of a test or of production.
+ * Checks a delivery log, from a test or from production: whether every result was delivered once and in order.
  *
- * A result counts as delivered when the host reports that the agent accepted it (`accepted`). For a delivery without a turn
- * (`turn-started`), such as a wait or a next-turn reminder, its acknowledgement is enough.
- * @param log entries, or the text of a file with one JSON entry a line
+ * A result counts as delivered when the host reports that the agent accepted it (`accepted`). A delivery without a turn (no entry `turn-started`) counts
+ * with its acknowledgement. Such a delivery is the answer to a wait, or a reminder in the next turn.
+ * @param log entries, or the text of a file with one JSON entry per line
+ * @param options what counts as stranded, and how far times may go back
+ * @returns the problems that were found, and counts
  * @throws InvalidInputError for an invalid entry or option
  * @example
  * const verdict = checkDeliveryLog(await readFile('deliveries.jsonl', 'utf8'), { graceMs: 60_000 })

@@ -1,31 +1,32 @@
-/** The contract for everything that runs tasks, in this process or elsewhere, as cases for any test runner. */
+/** `engineContract`: test cases for anything that runs tasks, in this process or elsewhere. */
 import type { AsyncTaskManager } from '../async-tasks/manager.js'
 import { defined } from '../defined.js'
 import type { RunContext, RunFunction, RunInput, Runner } from '../engine/runner.js'
 import type { AsyncTaskInfo, OutputObject, SettledTaskInfo } from '../../machines/records.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
-/** The subject of the contract. */
+/** What a case of `engineContract` tests. */
 export interface EngineSubject {
-  /** A manager that runs one task at a time. Other tasks wait, here or where they run. */
+  /** A manager that runs one task at a time. The other tasks wait in the manager, or in the service that runs them. */
   readonly manager: AsyncTaskManager
   /** Returns a runner that executes this function, wherever it runs. Called once for each case. */
   readonly runnerOf: (run: RunFunction) => Runner | Promise<Runner>
-  /** Stops and restarts the service between a task and its run, such as a job broker. Undefined if there is none. */
+  /** Stops and restarts the service through which a task reaches its run, such as a job broker. Undefined if there is no such service. */
   readonly restart?: (() => Promise<void>) | undefined
-  /** Disposes everything. */
+  /** Disposes the manager and all that belongs to it. Called after the case. */
   readonly dispose: () => Promise<void>
 }
 
 /**
- * The contract for a runner or an engine of your own: `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
+ * Test cases for a runner or an engine of your own: `for (const { name, run } of engineContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates the subject of each case
+ * @returns the cases, which work with any test runner
  */
 export function engineContract(makeSubject: () => EngineSubject | Promise<EngineSubject>): readonly ContractCase[] {
   return casesOf(CASES, makeSubject)
 }
 
-/** The work of a case: the calls it received, and what it should do next. */
+/** A run function that a case controls. Each call waits until the case ends it. */
 class Work {
   readonly calls: {
     readonly input: RunInput
@@ -34,7 +35,7 @@ class Work {
   }[] = []
   readonly #listeners = new Set<() => void>()
 
-  /** @param isDeaf whether it ignores the abort of its signal */
+  /** @param isDeaf whether a call goes on when its signal aborts */
   constructor(private readonly isDeaf = false) {}
 
   readonly run: RunFunction = (input, context) =>
@@ -50,7 +51,7 @@ class Work {
       for (const listener of [...this.#listeners]) listener()
     })
 
-  /** Resolves with a call, which may have begun earlier. */
+  /** Resolves with the call of this number, counted from 1, as soon as that call has begun. */
   call(number: number): Promise<Work['calls'][number]> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -81,7 +82,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual([task.status, task.error, code], ['failed', 'broken', 'BROKEN'], 'the failure')
   },
 
-  'has one end of a task, and what comes after it changes nothing': async ({ manager, runnerOf }) => {
+  'ends a task once, and ignores what comes after its end': async ({ manager, runnerOf }) => {
     const work = new Work(true)
     const id = launch(manager, await runnerOf(work.run))
     const { context, end } = await work.call(1)
@@ -97,7 +98,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual([status, output], ['completed', { final_message: 'first' }], 'the end')
   },
 
-  'starts what waits in the order of its launch, also when what lies between is started again': async (subject) => {
+  'starts waiting tasks in the order of their launch, even if the service between is restarted': async (subject) => {
     const { manager, runnerOf, restart } = subject
     const work = new Work()
     const runner = await runnerOf(work.run)
@@ -142,7 +143,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual(manager.getTask(id)?.status ?? 'cancelled', 'cancelled', 'the status of the cancelled task')
   },
 
-  'takes nothing of a run whose task has ended': async ({ manager, runnerOf }) => {
+  'ignores the output and the result of a run whose task has ended': async ({ manager, runnerOf }) => {
     const work = new Work(true)
     const runner = await runnerOf(work.run)
     const id = launch(manager, runner)
@@ -163,7 +164,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     )
   },
 
-  'takes nothing of an attempt that is over': async ({ manager, runnerOf }) => {
+  'ignores the output and the progress of an attempt that is over': async ({ manager, runnerOf }) => {
     const attempts: RunContext[] = []
     const run = await runnerOf((_input, context) => {
       attempts.push(context)
@@ -182,7 +183,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     expectEqual(text.join('').includes('stale'), false, 'whether the output has what the first attempt wrote late')
   },
 
-  'runs a task of the id of one that is forgotten': async ({ manager, runnerOf }) => {
+  'runs a task with the id of a task whose record was pruned': async ({ manager, runnerOf }) => {
     let runs = 0
     let launched = 0
     const runner = await runnerOf(() => ({ run: (runs += 1) }))
@@ -195,7 +196,7 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     await expectNext('again')
   },
 
-  'goes on when what lies between is started again': async ({ manager, runnerOf, restart }) => {
+  'continues after a restart of the service between': async ({ manager, runnerOf, restart }) => {
     if (restart === undefined) return
     const work = new Work()
     const runner = await runnerOf(work.run)
@@ -207,8 +208,12 @@ const CASES: Readonly<Record<string, (subject: EngineSubject) => Promise<void>>>
     context.append('after\n')
     end({ final_message: 'ended' })
     ;(await work.call(2)).end({ final_message: 'ended, too' })
-    expectEqual((await settled(manager, running)).output, { final_message: 'ended' }, 'the output of what ran')
-    expectEqual((await settled(manager, waiting)).output, { final_message: 'ended, too' }, 'that of what waited')
+    expectEqual((await settled(manager, running)).output, { final_message: 'ended' }, 'the output of the task that ran')
+    expectEqual(
+      (await settled(manager, waiting)).output,
+      { final_message: 'ended, too' },
+      'the output of the task that waited',
+    )
     expectEqual(work.calls.length, 2, 'how many runs there were')
   },
 }

@@ -19,42 +19,54 @@ export interface RaceSummary {
   readonly mode: 'random' | 'exhaustive'
   /** The number of runs. */
   readonly runs: number
-  /** The number of different orders: all of them in exhaustive mode, and in random mode if there are no more than `numRuns`. */
+  /**
+   * The number of different orders among the runs. It counts all orders of the race in exhaustive mode, and in random mode if there are no more than
+   * `numRuns` orders and no `inputs`.
+   */
   readonly orders: number
-  /** The seed of random mode. */
+  /** The seed of random mode. Pass it as the option `seed` to draw the same orders again. */
   readonly seed?: number
 }
 
 const levels = [fc.VerbosityLevel.None, fc.VerbosityLevel.Verbose, fc.VerbosityLevel.VeryVerbose] as const
 
-/** How many runs are made before the event loop gets a turn. */
+/** How many runs are made before the event loop gets a turn, in which unhandled rejections are reported. */
 const RUNS_PER_TURN = 256
 
-/** The maximum for which all orders are kept as a tree. A larger tree would fill the memory. */
+/** The maximum number of orders that are kept as a tree, so that no order is run twice. A larger tree would fill the memory. */
 const MOST_FEW_ORDERS = 10_000
 
 /**
- * Runs your code in many orders. The steps of `actors`, the promises passed to `race.schedule` and the timers of the simulated
- * clock take turns, in orders that fast-check draws or, with `mode: 'exhaustive'`, in every order. An order that was drawn before is not
- * run again: a race with no more than `numRuns` orders, and without `inputs`, runs each of them. No real time passes.
- * @returns how many orders were explored
- * @throws RaceError with the shortest failing order, as a timeline and as a regression test; InvalidInputError for an invalid option;
- *   AgentTasksError `RACE_TOO_LONG` when there are more orders than `maxOrders`, `RACE_NOT_DETERMINISTIC` when runs of one order differ
+ * Runs your code in many orders, to find an order in which it fails. Three things take turns: the steps of `actors`, the promises that are passed to
+ * `race.schedule`, and the timers of the simulated clock. No real time passes.
+ *
+ * In random mode, fast-check draws the orders. An order that was drawn before is not run again. If the race has no `inputs` and no more than `numRuns`
+ * orders, all of them are run. With `mode: 'exhaustive'`, every order is run.
+ * @typeParam World what `setup` returns. Steps and conditions receive it
+ * @typeParam Input what `inputs` draws for each run
+ * @typeParam Disk what the option `disk` returns: the data that survives a crash
+ * @param options the race and how to explore it
+ * @returns how many runs and orders were explored without a failure
+ * @throws RaceError for a failure, with the shortest failing order that was found, as a timeline and as a regression test
+ * @throws InvalidInputError for an invalid option
+ * @throws AgentTasksError `RACE_TOO_LONG` when exhaustive mode finds more than `maxOrders` orders
+ * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` when two runs of the same order differ
+ * @throws AgentTasksError `RACE_NOT_RUN` when fast-check made no run
  * @example
  * await exploreRaces({
- *   setup: () => ({ balance: 1 }),
- *   actors: {
- *     alice: [(account) => withdraw(account)],
- *     bob: [(account) => withdraw(account)],
- *   },
- *   invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
+ * setup: () => ({ balance: 1 }),
+ * actors: {
+ * alice: [(account) => withdraw(account)],
+ * bob: [(account) => withdraw(account)],
+ * },
+ * invariants: { 'the account is not overdrawn': (account) => account.balance >= 0 },
  * })
  */
 export async function exploreRaces<World, Input = undefined, Disk = unknown>(
   options: RaceOptions<World, Input, Disk>,
 ): Promise<RaceSummary> {
   checkRaceOptions(options)
-  // Chosen here, so that a second exploration is the same.
+  // The seed is chosen here, so that the second exploration below draws the same orders.
   const { seed = Math.floor(Math.random() * 2 ** 31) } = options
   const watch = watchRejections()
   const explore = (runs: Runs): Promise<RaceSummary> =>
@@ -63,7 +75,7 @@ export async function exploreRaces<World, Input = undefined, Disk = unknown>(
     return await explore(new Runs(watch, RUNS_PER_TURN))
   } catch (error) {
     if (error !== REJECTED) throw error
-    // One of several runs left an unhandled rejection, so check after each run.
+    // One of the last runs left an unhandled rejection. A second exploration looks after each run, to find out which one.
     return await explore(new Runs(watch, 1))
   } finally {
     watch.stop()
@@ -73,7 +85,7 @@ export async function exploreRaces<World, Input = undefined, Disk = unknown>(
 /** Thrown when a recent run left an unhandled rejection. */
 const REJECTED = new Error('a promise was rejected and nothing handled it')
 
-/** Makes the runs of an exploration, and regularly gives the event loop a turn. */
+/** Makes the runs of an exploration. Regularly gives the event loop a turn, in which unhandled rejections are reported. */
 class Runs {
   readonly #watch: RejectionWatch
   readonly #perTurn: number
@@ -95,7 +107,7 @@ class Runs {
     const run = await runRace(options, chooser, input, afterFailure)
     this.#made += 1
     this.#hasFailed ||= run.failure !== undefined
-    // Not after a failure, because a hanging step may spin in microtasks and block the event loop.
+    // After a failure the event loop gets no turn, because a step that hangs may keep microtasks running without end.
     if (!this.#hasFailed && this.#made % this.#perTurn === 0) await this.look()
     return run
   }
@@ -112,7 +124,7 @@ async function exploreAtRandom<World, Input, Disk>(
 ): Promise<RaceSummary> {
   const { numRuns = 1000, seed, path, endOnFailure = false, verbose = false } = options
   const orders = new Set<string>()
-  // With inputs, equal orders may be different runs.
+  // The tree skips orders that were run before. With `inputs` there is no tree, because runs of the same order may have different inputs.
   let tree = options.inputs === undefined && path === undefined ? new OrderTree() : undefined
   let made = 0
   let madeUntilFailure: number | undefined
@@ -143,14 +155,17 @@ async function exploreAtRandom<World, Input, Disk>(
   }
   if (details.errorInstance instanceof InvalidInputError) throw details.errorInstance
   if (details.counterexample === null) {
-    throw new AgentTasksError('RACE_NOT_RUN', `no run was made: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`)
+    throw new AgentTasksError(
+      'RACE_NOT_RUN',
+      `fast-check made no run: ${(await fc.asyncDefaultReportMessage(details)) ?? ''}`,
+    )
   }
   const [order, input] = details.counterexample
   const drawn = await runs.run(options, chooserOf(order), input)
   if (drawn.failure === undefined) {
     throw new AgentTasksError(
       'RACE_NOT_DETERMINISTIC',
-      `${options.name ?? 'race'}: failed (${(details.errorInstance as Error).message}) and held in the same order. ` +
+      `${options.name ?? 'race'}: failed (${(details.errorInstance as Error).message}), and then passed in the same order. ` +
         NOT_DETERMINISTIC_HINT,
     )
   }
@@ -164,13 +179,13 @@ async function exploreAtRandom<World, Input, Disk>(
 
 /**
  * Adds an order to a tree.
- * @returns undefined if the tree cannot determine which orders are left
+ * @returns the tree; undefined if it can no longer show which orders are left
  */
 function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): OrderTree | undefined {
   try {
     tree?.add(choices)
   } catch {
-    // More than the order decides what can happen, so every draw is run.
+    // Something besides the order decides what happens, so no order may be skipped.
     return undefined
   }
   return tree?.size === MOST_FEW_ORDERS ? undefined : tree
@@ -178,7 +193,7 @@ function withOrder(tree: OrderTree | undefined, choices: readonly Choice[]): Ord
 
 /**
  * Runs the orders that were not drawn.
- * @returns how many there were
+ * @returns how many orders that were
  */
 async function exploreLeft<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
@@ -204,15 +219,15 @@ async function exploreAll<World, Input, Disk>(
   if (!tree.isComplete) {
     throw new AgentTasksError(
       'RACE_TOO_LONG',
-      `${name}: more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers, raise maxOrders, or ` +
-        'explore at random.',
+      `${name}: the race has more than maxOrders = ${maxOrders} orders. Use fewer steps, pauses and timers, raise maxOrders, or ` +
+        'use random mode.',
     )
   }
   await all.look()
   return { mode: 'exhaustive', runs, orders: runs }
 }
 
-/** Runs the orders that are missing in a tree, until it has `maxOrders`. */
+/** Runs the orders that are missing in a tree, until the tree has `maxOrders` orders. */
 async function runOrders<World, Input, Disk>(
   options: RaceOptions<World, Input, Disk>,
   all: Runs,
@@ -226,7 +241,7 @@ async function runOrders<World, Input, Disk>(
   while (!tree.isComplete && tree.size < maxOrders && !(endOnFailure && failed > 0)) {
     const chooser = new RecordedChooser(tree.next())
     const run = await all.run(options, chooser, undefined as Input, endOnFailure ? 'stop' : 'go on')
-    // A run that stopped at a failure has made fewer choices than the full order.
+    // A run that stops at a failure makes only the first choices of its order, so the tree cannot take it.
     if (run.failure === undefined || !endOnFailure) tree.add(chooser.choices)
     runs += 1
     if (run.failure === undefined) continue
@@ -246,7 +261,7 @@ function errorOfOrders<World, Input, Disk>(
   return raceErrorOf({ options, run: shortest, input: undefined, found: { runs, failed }, heading })
 }
 
-/** Fewer events cost less. With equal numbers, fewer changes of actor cost less. */
+/** A run with fewer events costs less. Of two runs with equally many events, the run that changes the actor less often costs less. */
 function cost(run: RaceRun): number {
   const order = orderOf(run)
   return order.length * 1000 + order.filter((actor, at) => actor !== order[at - 1]).length

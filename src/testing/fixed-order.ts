@@ -2,9 +2,9 @@
 import type { Chooser } from './race-order.js'
 
 export class FixedOrder implements Chooser {
-  /** The names that could take a turn. */
+  /** The names that could have taken a turn at some point. */
   readonly offered = new Set<string>()
-  /** The names that have not taken their turn. */
+  /** The names that have not taken their turn yet. */
   readonly #left: string[]
 
   constructor(order: readonly string[]) {

@@ -1,6 +1,6 @@
 /**
  * `agent-tasks/testing`: the race kit, for tests of your own integration. It needs fast-check, and works with any test runner.
- * `agent-tasks/testing/ledger` has the delivery logs.
+ * `agent-tasks/testing/ledger` records and checks delivery logs.
  */
 
 // Races
@@ -34,7 +34,7 @@ export { managerModel } from './manager-model.js'
 export { raceScripts, taskEvents, taskInputs, taskOutputs } from './arbitraries.js'
 export type { RaceScriptOptions, TaskInputOptions } from './arbitraries.js'
 
-// Contracts of what runs tasks, and of stores
+// Contracts: test cases for an engine, lane or store of your own
 export { engineContract } from './engine-contract.js'
 export type { EngineSubject } from './engine-contract.js'
 export { laneContract } from './lane-contract.js'

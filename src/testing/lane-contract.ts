@@ -1,10 +1,10 @@
-/** The contract for everything that runs the tasks of instances, in one process or on many nodes, as cases for any test runner. */
+/** `laneContract`: test cases for anything that runs the tasks of instances, in one process or on many nodes. */
 import { systemClock } from '../clock.js'
 import { casesOf, END_MS, expectEqual, type ContractCase } from './contract-cases.js'
 
 /** A call that an instance received. */
 export interface LaneCall {
-  /** The name with which the task was submitted. */
+  /** The name that was passed to `submit`. */
   readonly name: string
   /** Aborts when the call is no longer needed. */
   readonly signal: AbortSignal
@@ -14,25 +14,25 @@ export interface LaneCall {
 
 /** A connected instance. */
 export interface LaneInstance {
-  /** Cuts its connection. It reconnects by itself, possibly to another node. */
+  /** Cuts the connection of the instance. The instance reconnects by itself, possibly to another node. */
   readonly cut: () => void
 }
 
-/** The subject of the contract. */
+/** What a case of `laneContract` tests. */
 export interface LaneSubject {
   /** Whether waiting tasks stay queued when their instance is lost. Otherwise they fail. */
   readonly keepsWaiting: boolean
   /** Connects an instance. Each of its calls is passed to `onCall`, which decides when the call ends. */
   readonly connect: (instanceId: string, onCall: (call: LaneCall) => void) => Promise<LaneInstance>
-  /** Submits a task with one call. Resolves with its id, or with undefined if it is refused. */
+  /** Submits a task with one call. Resolves with the id of the task, or with undefined if the task is refused. */
   readonly submit: (instanceId: string, name: string) => Promise<string | undefined>
-  /** Resolves with whether this call has cancelled the task. */
+  /** Cancels a task. Resolves with false if the task had already ended. */
   readonly cancel: (taskId: string) => Promise<boolean>
-  /** Resolves when the task has ended. */
+  /** Resolves with the end of the task when the task has ended. */
   readonly ended: (taskId: string) => Promise<LaneEnd>
   /** Stops and restarts the service that holds the tasks. Undefined if there is none. */
   readonly restart?: (() => Promise<void>) | undefined
-  /** Disposes everything. */
+  /** Disposes the subject. Called after the case. */
   readonly dispose: () => Promise<void>
 }
 
@@ -45,9 +45,10 @@ export interface LaneEnd {
 }
 
 /**
- * The contract for tasks of instances: one at a time for each instance, in order, once. `for (const { name, run } of laneContract(makeSubject))
- * test(name, run)`.
+ * Test cases for the tasks of instances. An instance must run its tasks one at a time, in order, and each task once. `for (const { name, run } of
+ * laneContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates the subject of each case
+ * @returns the cases, which work with any test runner
  */
 export function laneContract(makeSubject: () => LaneSubject | Promise<LaneSubject>): readonly ContractCase[] {
   return casesOf(CASES, makeSubject)
@@ -102,7 +103,7 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     expectEqual(calls.names, names, 'the calls')
   },
 
-  'runs the tasks of different instances beside each other': async (subject) => {
+  'runs the tasks of different instances at the same time': async (subject) => {
     const [one, other] = [new Calls(), new Calls()]
     await subject.connect('v', one.add)
     await subject.connect('w', other.add)
@@ -110,12 +111,12 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     const [quick = ''] = await submitAll(subject, 'w', ['quick'])
     await one.of('held')
     await other.end('quick')
-    expectEqual((await subject.ended(quick)).status, 'completed', 'the end of the other one')
+    expectEqual((await subject.ended(quick)).status, 'completed', 'the end of the task of the other instance')
     await one.end('held')
-    expectEqual((await subject.ended(held)).status, 'completed', 'the end of the one that was held')
+    expectEqual((await subject.ended(held)).status, 'completed', 'the end of the task that was held')
   },
 
-  'has one end of a task, and what comes after it changes nothing': async (subject) => {
+  'ends a task once, and ignores what comes after its end': async (subject) => {
     const calls = new Calls()
     await subject.connect('w', calls.add)
     const [id = ''] = await submitAll(subject, 'w', ['a'])
@@ -132,12 +133,12 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     await calls.of('first')
     expectEqual(await subject.cancel(waiting), true, 'whether it was cancelled')
     await calls.end('first', 'last')
-    expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last one')
-    expectEqual((await subject.ended(waiting)).status, 'cancelled', 'the end of the one that waited')
+    expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last task')
+    expectEqual((await subject.ended(waiting)).status, 'cancelled', 'the end of the task that waited')
     expectEqual(calls.names, ['first', 'last'], 'the calls')
   },
 
-  'aborts the call of a task that is cancelled, takes no late answer of it, and goes on': async (subject) => {
+  'aborts the call of a cancelled task, ignores its late answer, and runs the next task': async (subject) => {
     const calls = new Calls()
     await subject.connect('w', calls.add)
     const [first = '', next = ''] = await submitAll(subject, 'w', ['first', 'next'])
@@ -146,37 +147,36 @@ const CASES: Readonly<Record<string, (subject: LaneSubject) => Promise<void>>> =
     await aborted(signal)
     end()
     await calls.end('next')
-    expectEqual((await subject.ended(next)).status, 'completed', 'the end of the next one')
-    expectEqual((await subject.ended(first)).status, 'cancelled', 'the end of the first one')
+    expectEqual((await subject.ended(next)).status, 'completed', 'the end of the next task')
+    expectEqual((await subject.ended(first)).status, 'cancelled', 'the end of the first task')
   },
 
-  'fails what was in flight when its instance is lost, takes no late answer of it, and keeps the order': async (
-    subject,
-  ) => {
-    const calls = new Calls()
-    const { cut } = await subject.connect('w', calls.add)
-    const waiting = ['a', 'b', 'c']
-    const [lost = '', ...ids] = await submitAll(subject, 'w', ['lost', ...waiting])
-    const { end } = await calls.of('lost')
-    cut()
-    expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight')
-    end()
-    if (subject.keepsWaiting) await calls.end(...waiting)
-    const ends = await Promise.all(ids.map((id) => subject.ended(id)))
-    const expected = subject.keepsWaiting ? { status: 'completed', code: undefined } : LOST
-    expectEqual(
-      ends,
-      waiting.map(() => expected),
-      'the ends of what waited',
-    )
-    const [last = ''] = await submitAll(subject, 'w', ['last'])
-    await calls.end('last')
-    expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last one')
-    expectEqual(calls.names, ['lost', ...(subject.keepsWaiting ? waiting : []), 'last'], 'the calls')
-    expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight, later')
-  },
+  'fails the running task when its instance is lost, ignores its late answer, and keeps the order of the others':
+    async (subject) => {
+      const calls = new Calls()
+      const { cut } = await subject.connect('w', calls.add)
+      const waiting = ['a', 'b', 'c']
+      const [lost = '', ...ids] = await submitAll(subject, 'w', ['lost', ...waiting])
+      const { end } = await calls.of('lost')
+      cut()
+      expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight')
+      end()
+      if (subject.keepsWaiting) await calls.end(...waiting)
+      const ends = await Promise.all(ids.map((id) => subject.ended(id)))
+      const expected = subject.keepsWaiting ? { status: 'completed', code: undefined } : LOST
+      expectEqual(
+        ends,
+        waiting.map(() => expected),
+        'the ends of what waited',
+      )
+      const [last = ''] = await submitAll(subject, 'w', ['last'])
+      await calls.end('last')
+      expectEqual((await subject.ended(last)).status, 'completed', 'the end of the last task')
+      expectEqual(calls.names, ['lost', ...(subject.keepsWaiting ? waiting : []), 'last'], 'the calls')
+      expectEqual(await subject.ended(lost), LOST, 'the end of what was in flight, later')
+    },
 
-  'goes on in order when what the tasks stand in is started again': async (subject) => {
+  'continues in order after a restart of the service that holds the tasks': async (subject) => {
     if (subject.restart === undefined) return
     const calls = new Calls()
     await subject.connect('w', calls.add)
@@ -195,7 +195,7 @@ const LOST: LaneEnd = { status: 'failed', code: 'INSTANCE_DISCONNECTED' }
 /** The wait before a refused task is submitted again, in ms. Its instance may be reconnecting. */
 const AGAIN_MS = 20
 
-/** Submits tasks one after another. Each is repeated until it is accepted. */
+/** Submits tasks one after another. A refused task is submitted again until it is accepted. */
 async function submitAll({ submit }: LaneSubject, instanceId: string, names: readonly string[]): Promise<string[]> {
   const ids: string[] = []
   for (const name of names) {

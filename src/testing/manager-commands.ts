@@ -1,4 +1,4 @@
-/** The kit's commands for a task manager and its model. */
+/** The race kit's fast-check commands for a task manager and its model. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { defined } from '../defined.js'
@@ -8,11 +8,12 @@ import * as ledger from './task-model.js'
 const IDS = ['a', 'b', 'c', 'd'] as const
 
 /**
- * The commands: register, complete, fail, cancel, reserve, lease, acknowledge, release, mark as notified, change the limit, release
- * an owner, advance the clock. After each of them the manager must equal its model.
+ * Returns an arbitrary for each command of the kit: register, complete, fail, cancel, reserve, lease, acknowledge, release, mark as notified, change the
+ * limit, release an owner, advance the clock. After each command, the manager must equal its model.
+ * @returns the arbitraries, for `fc.commands`
  * @example
  * const property = fc.property(fc.commands([...managerCommands(), ...mine], { maxCommands: 50 }), (commands) => {
- *   fc.modelRun(() => createManagerPair(), commands)
+ * fc.modelRun(() => createManagerPair(), commands)
  * })
  */
 export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
@@ -24,7 +25,7 @@ export function managerCommands(): fc.Arbitrary<ManagerCommand>[] {
   const complete = id.map((id) => end(id, 'completed'))
   const takeLease = fc.tuple(maybeOwner, fc.boolean()).map(([owner, isExclusive]) => lease(owner, isExclusive))
   return [
-    // Listed twice to draw them more often, because the others need them to have an effect.
+    // Listed twice, so that they are drawn more often. Without them, the other commands have no effect.
     ...[begin, begin, complete, complete, takeLease, takeLease],
     fc.tuple(id, owner, fc.option(nth, { nil: undefined })).map(([id, owner, nth]) => register(id, owner, nth)),
     id.map((id) => end(id, 'failed')),
@@ -108,7 +109,7 @@ const lease = (owner: string | undefined, isExclusive: boolean): ManagerCommand 
     },
   })
 
-/** Ends each lease once. The model does not cover a second end. */
+/** Ends each lease only once, because the model does not cover a second end. */
 const endLease = (nth: number, isAccepted: boolean): ManagerCommand =>
   managerCommand(`${isAccepted ? 'acknowledge' : 'release'} lease ${nth}`, {
     model: ({ ledger: model, leases }) => {

@@ -11,12 +11,12 @@ export const managerModel = {
   queued,
   /** Returns the tasks whose results are owed and not leased, in the order in which they ended. */
   owed,
-  /** Whether a slot is free. */
+  /** Returns whether a slot is free. */
   hasRoom,
   /** Returns a new task in the state `running`. Pass it to `admit` to register it. */
   newTask,
   /** Registers a task, with a reservation or without. */
   admit,
-  /** Ends a task. The first end wins. */
+  /** Ends a task. The task must not have ended before. */
   settle,
 } as const

@@ -53,6 +53,8 @@ export interface ManagerPairOptions {
 
 /**
  * Creates a manager and its model, for `fc.modelRun`.
+ * @param options the options of the manager
+ * @returns the manager and its model
  * @example
  * fc.modelRun(() => createManagerPair({ maxAsyncTasks: 2 }), commands)
  */
@@ -72,12 +74,13 @@ export function createManagerPair(options: ManagerPairOptions = {}): ManagerPair
 
 /**
  * Creates a command that changes a manager and its model in the same way, and then compares both.
- * @param name its name in a counterexample
- * @param act the change of each; both functions must return the same value
+ * @param name the name of the command in a counterexample
+ * @param act how to change the model, and how to change the manager. Both functions must return the same value
+ * @returns the command, for `fc.commands`
  * @example
  * const failAll = managerCommand('fail all', {
- *   model: ({ ledger }) => …,
- *   real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
+ * model: ({ ledger }) => …,
+ * real: ({ manager }) => manager.getRunningTasks().map(({ id }) => manager.failTask(id, 'over')),
  * })
  */
 export function managerCommand(
@@ -90,7 +93,7 @@ export function managerCommand(
       const expected = outcomeOf(() => act.model(model))
       const actual = outcomeOf(() => act.real(real))
       emptyOutbox(model.ledger)
-      assert.deepStrictEqual(actual, expected, `${name}: the manager does not answer as its model`)
+      assert.deepStrictEqual(actual, expected, `${name}: the manager returned or threw something else than its model`)
       compareManager(model, real, name)
     },
     toString: () => name,
@@ -99,23 +102,29 @@ export function managerCommand(
 
 /**
  * Compares everything observable of a manager with its model, for a command that is not made by `managerCommand`.
+ * @param model the model
+ * @param real the manager
  * @param after the name of the command, for the error message
+ * @throws AssertionError at the first difference
  * @example
  * run: (model, real) => {
- *   doSomething(model, real)
- *   compareManager(model, real, 'something')
+ * doSomething(model, real)
+ * compareManager(model, real, 'something')
  * }
- * @throws AssertionError at the first difference
  */
 export function compareManager({ ledger: model }: ManagerModel, { manager }: ManagerSystem, after: string): void {
   const shown = { records: manager.getAllTasks().map(show), room: manager.canLaunchAsync().allowed }
   const expected = { records: model.tasks.map(({ record }) => show(record)), room: ledger.hasRoom(model) }
-  assert.deepStrictEqual(shown, expected, `after ${after}: records or room`)
+  assert.deepStrictEqual(shown, expected, `after ${after}: the records or free slots differ`)
   for (const owner of [undefined, ...OWNERS]) {
     const lists = { running: manager.getRunningTasks(owner), owed: manager.getPendingNotifications(owner) }
     const wanted = { running: ledger.running(model, owner), owed: ledger.owed(model, owner) }
-    assert.deepStrictEqual(lists.running.map(idOf), wanted.running.map(idOfTask), `after ${after}: what runs`)
-    assert.deepStrictEqual(lists.owed.map(idOf), wanted.owed.map(idOfTask), `after ${after}: what is owed`)
+    assert.deepStrictEqual(
+      lists.running.map(idOf),
+      wanted.running.map(idOfTask),
+      `after ${after}: the running tasks differ`,
+    )
+    assert.deepStrictEqual(lists.owed.map(idOf), wanted.owed.map(idOfTask), `after ${after}: the owed results differ`)
   }
 }
 
@@ -149,7 +158,7 @@ function outcomeOf(act: () => unknown): unknown {
   }
 }
 
-/** Emulates the end of each manager call: drops its events and prunes the history. */
+/** Does to the model what the manager does at the end of each call: drops the emitted events, and prunes the history. */
 function emptyOutbox(model: Ledger): void {
   do {
     for (const item of model.outbox.splice(0)) {

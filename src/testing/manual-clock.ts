@@ -2,7 +2,7 @@
 import { MAX_TIMER_MS, type Clock } from '../clock.js'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
 
-/** The maximum of timers in one `advance`. More count as a loop. */
+/** The maximum number of timers that one `advance` runs. More timers count as an endless loop. */
 const MAX_RUNS = 1_000_000
 
 /** A `Clock` that a test moves. */
@@ -12,18 +12,23 @@ export interface ManualClock extends Clock {
   /** When the next timer is due, in ms since the epoch; undefined when none is set. */
   readonly nextDue: number | undefined
   /**
-   * Moves the time forward by `ms` and runs the timers that become due, in order of due time, then of setting, each at its own time.
-   * Timers set by these timers run too if they become due within `ms`.
-   * @throws InvalidInputError unless `ms` >= 0; AgentTasksError `CLOCK_LOOP` when a timer sets itself again without a delay for ever
+   * Moves the time forward by `ms` and runs the timers that become due. They run in the order of their due times, each at its own due time. Timers with
+   * equal due times run in the order in which they were set. A timer that these timers set runs too if it becomes due within `ms`.
+   * @throws InvalidInputError unless `ms` is a number >= 0
+   * @throws AgentTasksError `CLOCK_LOOP` after a million timers, because one of them seems to set itself again without a delay
    */
   advance(ms: number): void
-  /** Moves the time to the next timer and runs that one only. Returns false when none is set. */
+  /**
+   * Moves the time to the next timer, and runs only that timer.
+   * @returns false when no timer is set
+   */
   runNext(): boolean
 }
 
 /**
  * Creates a manual clock. Pass it as the option `clock` to what you test.
- * @param start its time at first, in ms since the epoch. Default 0
+ * @param start the time at first, in ms since the epoch. Default 0
+ * @returns the clock
  * @example
  * const clock = createManualClock()
  * const manager = new AsyncTaskManager({ clock })
@@ -70,13 +75,13 @@ export function createManualClock(start = 0): ManualClock {
       return id === undefined ? undefined : timers.get(id)?.due
     },
     advance: (ms) => {
-      if (!(ms >= 0)) throw new InvalidInputError('ms', ms, 'a number of ms >= 0: a clock does not go back')
+      if (!(ms >= 0)) throw new InvalidInputError('ms', ms, 'a number of ms >= 0, because a clock does not go back')
       const target = now + ms
       for (let runs = 0, id = nextWithin(target); id !== undefined; id = nextWithin(target), runs += 1) {
         if (runs === MAX_RUNS) {
           throw new AgentTasksError(
             'CLOCK_LOOP',
-            `advance: ${MAX_RUNS} timers ran: does one set itself without a delay?`,
+            `advance: ${MAX_RUNS} timers ran. Does a timer set itself again without a delay?`,
           )
         }
         run(id)

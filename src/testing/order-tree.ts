@@ -1,4 +1,4 @@
-/** The explored orders of a race, as a tree of their choices. It finds out which orders are new, and which one is next. */
+/** The explored orders of a race, as a tree of their choices. It shows whether an order is new, and which order to run next. */
 import { AgentTasksError } from '../errors.js'
 import type { Chooser } from './race-order.js'
 
@@ -6,15 +6,15 @@ import type { Chooser } from './race-order.js'
 export interface Choice {
   readonly taken: number
   readonly of: number
-  /** For the choice of a crash: its site, which is a turn, a write or a message. */
+  /** Where the process might crash, for a choice about a crash: a turn, a write or a message. Undefined for any other choice. */
   readonly site: string | undefined
 }
 
-/** All orders below were run. */
+/** Marks a branch whose orders were all run. */
 const DONE = 'done'
 
 interface Branch extends Omit<Choice, 'taken'> {
-  /** The branch after each choice; undefined if no such order was run. */
+  /** The branch after each choice; undefined if no order with that choice was run. */
   readonly next: (Branch | typeof DONE | undefined)[]
 }
 
@@ -32,7 +32,7 @@ export class OrderTree {
     return this.#root === DONE
   }
 
-  /** Whether the order that a chooser makes was run. */
+  /** Whether the order that a chooser makes was run already. */
   has(chooser: Chooser): boolean {
     let branch = this.#root
     while (typeof branch === 'object') {
@@ -42,7 +42,7 @@ export class OrderTree {
     return branch === DONE
   }
 
-  /** Returns a chooser for the next order, depth first, that was not run. */
+  /** Returns a chooser for the next order that was not run, depth first. */
   next(): Chooser {
     let branch = this.#root
     const take = (of: number): number => {
@@ -56,7 +56,7 @@ export class OrderTree {
 
   /**
    * Adds an order that was run.
-   * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` if the same choices led to other possibilities before
+   * @throws AgentTasksError `RACE_NOT_DETERMINISTIC` if the same choices led to another number of possibilities before
    */
   add(choices: readonly Choice[]): void {
     const path: { branch: Branch; taken: number }[] = []
@@ -118,4 +118,4 @@ function notDeterministic(before: number, now: number): AgentTasksError {
 }
 
 export const NOT_DETERMINISTIC_HINT =
-  'Look for what decides besides the race: real time, Math.random, I/O, or state that an earlier run left behind.'
+  'Look for anything besides the race that decides what happens: real time, Math.random, I/O, or state that an earlier run left behind.'

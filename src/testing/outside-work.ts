@@ -1,14 +1,14 @@
 /** Detects work that code in a race has started but the race does not control: real timers, fetch, files, connections and child processes. */
 
 export interface OutsideWatch {
-  /** A hint for a hang: the work that has started since the watch began and has not ended. */
+  /** Returns a hint for a run that hangs: the work that has started since the watch began and has not ended. */
   hint(): string
   stop(): void
 }
 
 const CONNECTION = 'a connection'
 
-/** The names of `process.getActiveResourcesInfo()` by what starts them. */
+/** The resources that `process.getActiveResourcesInfo()` names, by the work that uses them. */
 const resources: Readonly<Record<string, readonly string[]>> = {
   'a real timer': ['Timeout', 'Immediate'],
   'a file operation (fs)': ['FSReqCallback', 'FSReqPromise'],
@@ -19,7 +19,7 @@ const resources: Readonly<Record<string, readonly string[]>> = {
   'a child process': ['ProcessWrap'],
 }
 
-// `fetch` connects after all microtasks, which is after the run, so its resources would be missed.
+// `fetch` opens its connection after the run, so the active resources would not show it. Its calls are counted instead.
 let fetches = 0
 let watches = 0
 let original: typeof fetch
@@ -28,7 +28,7 @@ const countedFetch: typeof fetch = (...args) => {
   return original(...args)
 }
 
-/** Watches until `stop` is called. Overlapping runs see each other's work. */
+/** Watches until `stop` is called. Runs at the same time see the work of each other. */
 export function watchOutside(): OutsideWatch {
   const before = countActive()
   const fetchesBefore = fetches
@@ -44,14 +44,14 @@ export function watchOutside(): OutsideWatch {
       const started = Object.entries(resources).flatMap(([what, names]) =>
         names.some((name) => (now.get(name) ?? 0) > (before.get(name) ?? 0)) ? [what] : [],
       )
-      // A fetch has a connection of its own.
+      // A fetch has its own connection, which is not named as well.
       const all = isFetching ? [...started.filter((what) => what !== CONNECTION), 'fetch'] : started
       const found = all.length === 0 ? '' : `The run has started ${all.join(' and ')}, for which a race does not wait. `
-      return `${found}Set timers on race.clock, and pass promises of the outside to race.schedule.`
+      return `${found}Set timers on race.clock, and pass promises from outside the race to race.schedule.`
     },
     stop: () => {
       watches -= 1
-      // A mock that has replaced it in the meantime stays.
+      // If a mock has replaced `fetch` in the meantime, the mock stays.
       if (watches === 0 && globalThis.fetch === countedFetch) globalThis.fetch = original
     },
   }

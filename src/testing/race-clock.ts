@@ -1,4 +1,4 @@
-/** The clock of one race. Only the race advances it. Code that polls the clock in a loop gets an error instead of hanging. */
+/** The clock of one race. Only the race advances it. Code that reads the clock in a loop gets an error, because it would hang. */
 import { AgentTasksError } from '../errors.js'
 import type { Clock, TimerLabel } from '../clock.js'
 import { createManualClock } from './manual-clock.js'
@@ -14,18 +14,18 @@ export interface RaceClock extends Clock {
 }
 
 export interface RanTimer {
-  /** Its purpose, or who set it. Slow, because it may read a stack. */
+  /** Returns the timer's label, or who set the timer. Slow, because it may read a stack. */
   readonly name: () => string
   readonly isPoll: boolean
 }
 
-/** The clock with the methods for the race itself. */
+/** The clock, with the methods that only the race calls. */
 export interface MovableRaceClock extends RaceClock {
   readonly nextDue: number | undefined
   readonly lastRun: RanTimer | undefined
-  /** Whether all set timers are polls. */
+  /** Whether every timer that is set has a label of the kind `poll`. */
   readonly isOnlyPolling: boolean
-  /** The names of deadlines that are set and are ignored. */
+  /** The names of the deadlines that are set, but that the race never reaches. */
   readonly deadlines: readonly string[]
   runNext(): boolean
   /** Starts a new turn, which may read the clock again. */
@@ -41,9 +41,9 @@ const MAX_READS = 100_000
 
 export interface RaceClockOptions {
   readonly start: number
-  /** Whether deadlines are used. Otherwise they are never reached. */
+  /** Whether the race reaches deadlines. */
   readonly hasDeadlines: boolean
-  /** Returns who took the last turn; undefined in the setup. */
+  /** Returns the name that took the last turn; undefined in the setup. */
   readonly lastActor: () => string | undefined
 }
 
@@ -87,7 +87,7 @@ export function createRaceClock({ start, hasDeadlines, lastActor }: RaceClockOpt
       if (++reads > MAX_READS) {
         throw new AgentTasksError(
           'RACE_LOOP',
-          `clock.now() was read ${MAX_READS} times in one step: time passes only between steps, so wait with clock.setTimeout().`,
+          `clock.now() was read ${MAX_READS} times in one step. Time passes only between steps, so wait with clock.setTimeout().`,
         )
       }
       return clock.now()

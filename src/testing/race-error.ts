@@ -9,15 +9,17 @@ export type RaceFindings = Pick<
 >
 
 /**
- * A race failed (code `RACE_LOST`). The message holds the failure, the regression test and, last, the timeline. It has no stack and no `cause`, and
- * its fields are not enumerable, so that the timeline is printed last. `run.failure.cause` is the thrown error.
+ * The error of a failed race (code `RACE_LOST`). Its message has the failure, a regression test and, at the end, the timeline.
+ *
+ * The error has no stack and no `cause`, and its fields are not enumerable. Otherwise test runners would print them after the timeline. The thrown error
+ * is in `run.failure.cause`.
  * @example
  * const error = await exploreRaces(race).catch((error: unknown) => error)
  * if (error instanceof RaceError) console.log(error.order, error.seed, error.path)
  */
 export class RaceError extends AgentTasksError {
   override readonly name = 'RaceError'
-  /** The name of the actor of each turn, and those of the crashes, for the option `order` of `replayRace`. */
+  /** The names that took the turns, and the names of the crashes, in order. Pass it as the option `order` to `replayRace`. */
   readonly order: readonly string[]
   /** The input of the run; undefined without the option `inputs`. */
   readonly input: unknown
@@ -25,13 +27,13 @@ export class RaceError extends AgentTasksError {
   readonly timeline: string
   /** The text of a test file that runs this order again. */
   readonly regressionTest: string
-  /** How many runs were made: up to the first failure in random mode, all orders in exhaustive mode. */
+  /** How many runs were made: in random mode up to the first failure, in exhaustive mode all. */
   readonly runs: number
   /** How many of the runs failed; 1 in random mode. */
   readonly failed: number
-  /** The seed of a random run. Pass it to `exploreRaces` with `path` to get the same failure. */
+  /** The seed of a random run. Pass it to `exploreRaces` together with `path` to get the same failure. */
   readonly seed?: number
-  /** The path of a random run within its seed. */
+  /** The path of a random run, which finds it among the runs of its seed. */
   readonly path?: string
   /** The run of the shortest order found. */
   readonly run: RaceRun

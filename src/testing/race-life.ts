@@ -1,6 +1,8 @@
 /**
- * One life of the process in a race: from its start to a crash or the end of the run. After its end a life has no effect. Its store and disk are then
- * copies, its clock and promises are closed, and its messages are not sent.
+ * One life of the simulated process in a race: from a start to the next crash, or to the end of the run.
+ *
+ * The code of a life may go on after the life has ended, but it has no effect any more. Its clock and promises are closed, and its messages are not
+ * sent. The next life has copies of its store and disk.
  */
 import { observeClock } from '../callbacks/observed-clock.js'
 import { InvalidInputError } from '../errors.js'
@@ -14,7 +16,7 @@ import { RacePromises } from './race-promises.js'
 /** The name of a crash between two turns. */
 export const CRASH = 'crash'
 
-/** The data that survives a life. */
+/** The data that survives the end of a life. */
 export interface Remains<Disk> {
   readonly store: MemoryStore
   readonly disk: Disk
@@ -23,16 +25,16 @@ export interface Remains<Disk> {
 /** What a life needs from its run. */
 export interface LifeHost {
   readonly names: RaceNames
-  /** Who took the last turn; undefined in the first setup. */
+  /** Returns the name that took the last turn; undefined in the first setup. */
   readonly lastActor: () => string | undefined
-  /** Whether deadlines take part. */
+  /** Whether the race reaches deadlines. */
   readonly hasDeadlines: boolean
   readonly report: (error: unknown, from: { readonly source: string }) => void
-  /** Adds a line to the current event. */
+  /** Adds a line to the current event of the timeline. */
   readonly note: (text: string) => void
-  /** Whether the process dies at one of these points. Returns the name of that point. */
+  /** Decides whether the process dies at one of these points. Returns the name of the point; undefined if the process lives on. */
   readonly chooseCrash: (points: readonly string[], site: string) => string | undefined
-  /** Ends the process. */
+  /** Ends the life of the process at a point. */
   readonly crash: (point: string) => void
 }
 
@@ -40,13 +42,13 @@ export class RaceLife<Disk> {
   readonly number: number
   readonly clock: MovableRaceClock
   readonly promises: RacePromises
-  /** Passed to the code of this life. */
+  /** The object that `setup` and steps receive in this life. */
   readonly race: Race<Disk>
   readonly #host: LifeHost
   readonly #remains: Remains<Disk>
   #isOver = false
 
-  /** @param start the time of its clock */
+  /** @param start the first time of its clock, in ms since the epoch */
   constructor(host: LifeHost, number: number, start: number, remains: Remains<Disk>) {
     this.number = number
     this.#host = host
@@ -87,9 +89,9 @@ export class RaceLife<Disk> {
   }
 
   /**
-   * Ends the life. Its code has no effect from now on.
-   * @returns copies of its stored data
-   * @throws InvalidInputError if its disk cannot be copied
+   * Ends the life.
+   * @returns copies of its store and disk, for the next life
+   * @throws InvalidInputError if the disk cannot be copied
    */
   end(): Remains<Disk> {
     this.close()
@@ -97,7 +99,7 @@ export class RaceLife<Disk> {
     return { store: this.#remains.store.copy(), disk: copyDisk(this.#remains.disk) }
   }
 
-  /** Ends it for good. */
+  /** Takes all effect from the code of this life. */
   close(): void {
     this.#isOver = true
     this.clock.close()
@@ -141,16 +143,16 @@ export class RaceLife<Disk> {
   }
 }
 
-/** @throws InvalidInputError when it cannot be copied */
+/** @throws InvalidInputError when `disk` cannot be copied */
 export function copyDisk<Disk>(disk: Disk): Disk {
   try {
     return structuredClone(disk)
   } catch {
-    throw new InvalidInputError('race.disk', disk, 'data that structuredClone copies: no functions')
+    throw new InvalidInputError('race.disk', disk, 'data that structuredClone can copy, without functions')
   }
 }
 
-/** The maximum of changes of one write in a timeline. */
+/** The maximum number of changes that a timeline shows of one write. */
 const MAX_SHOWN = 5
 
 function describeChanges(changes: readonly StoreChange[]): string {

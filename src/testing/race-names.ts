@@ -4,7 +4,7 @@ export class RaceNames {
   /** How often each label was used. */
   readonly #uses = new Map<string, number>()
 
-  /** Reserves names. Items with such a label get a number. */
+  /** Reserves names. A promise, write or message with such a label gets a number. */
   reserve(names: readonly string[]): void {
     for (const name of names) this.#uses.set(name, Math.max(this.#uses.get(name) ?? 0, 1))
   }

@@ -13,37 +13,42 @@ export interface Race<Disk = unknown> {
   readonly clock: RaceClock
   /** The number of this life of the process: 1, and one more after each crash. */
   readonly life: number
-  /** A store in memory that survives a crash. The process may die at each write to it, before the write or after it. */
+  /** A store in memory that survives a crash. With the option `crashes`, the process may die before or after each write to it. */
   readonly store: MemoryStore
-  /** What else survives a crash, as the option `disk` made it. Change it inside `message`, so that the process may die there. */
+  /** What else survives a crash. The option `disk` makes it. Change it only inside `message`, so that the process may die before or after the change. */
   readonly disk: Disk
   /**
-   * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
+   * Delays a promise. The returned promise settles as `task` does, but only when it gets a turn.
+   * @param task the promise to delay
    * @param label its name in the order and the timeline. Default `promise`
    */
   readonly schedule: <T>(task: PromiseLike<T>, label?: string) => Promise<T>
   /**
-   * Wraps a function so that each promise it returns is held back as by `schedule`.
+   * Wraps a function, and delays each promise that the function returns, as `schedule` does.
+   * @param act the function
    * @param label the name of its promises. Default: the function's name
    */
   readonly scheduleFunction: <Args extends unknown[], T>(
     act: (...args: Args) => PromiseLike<T>,
     label?: string,
   ) => (...args: Args) => Promise<T>
-  /** Stands for something that takes a while, such as a request. Resolves in a turn of its own, so others may go first. */
+  /**
+   * Stands for something that takes time, such as a request. Resolves when it gets a turn, so that other actors can take turns before.
+   * @param label its name in the order and the timeline
+   */
   readonly pause: (label: string) => Promise<void>
   /**
-   * Does something that survives the process, such as an append to a file or a request to a server. The process may die before `act` and
-   * after it; the promise never settles then.
+   * Does something that a crash does not undo, such as an append to a file or a request to a server. With the option `crashes`, the process may die
+   * before or after `act`. The promise then never settles.
    * @param label its name in the order and the timeline
-   * @param act called at once
+   * @param act what to do. It is called at once
    */
   readonly message: <T>(label: string, act: () => T | PromiseLike<T>) => Promise<T>
   /** Adds a line to the current event of the timeline. */
   readonly note: (text: string) => void
   /**
-   * An `onError` that prints nothing: what it gets is shown in the timeline, and is part of a failure. What uses `race.clock` and has no `onError` of
-   * its own reports here.
+   * Pass it as the option `onError`. It prints nothing. The timeline shows the errors, and a failure lists them in `reports`. Code that uses
+   * `race.clock` and has no other `onError` reports here by itself.
    */
   readonly onError: (error: unknown, from: { readonly source: string }) => void
 }
@@ -56,12 +61,12 @@ export type RaceStep<World> =
   RaceStepFunction<World> | { readonly label: string; readonly run: RaceStepFunction<World> }
 
 /**
- * An actor as a generator. Other actors may take turns at each `yield`; a string that it yields is the label of its next step.
+ * An actor as a generator function. Other actors may take turns at each `yield`. A string that is yielded is the label of the next step.
  * @example
  * async function* buyer(shop) {
- *   const has = shop.stock > 0
- *   yield 'pays'
- *   if (has) shop.stock -= 1
+ * const has = shop.stock > 0
+ * yield 'pays'
+ * if (has) shop.stock -= 1
  * }
  */
 export type RaceGenerator<World> = (
@@ -79,12 +84,15 @@ export type RaceActors<World> = Readonly<Record<string, RaceActor<World>>>
 export type RaceCheck<World> = (world: World) => unknown
 
 /**
- * A race, for `exploreRaces` and `replayRace`. Export it, so that the regression test of a failure can import it.
+ * A race, for `exploreRaces` and `replayRace`. Export it from a module, so that the regression test of a failure can import it.
+ * @typeParam World what `setup` returns. Steps and conditions receive it
+ * @typeParam Input what `inputs` draws for each run. `setup` and `actors` receive it
+ * @typeParam Disk what the option `disk` returns: the data that survives a crash
  * @example
  * export const counter: RaceOptions<{ count: number }> = {
- *   setup: () => ({ count: 0 }),
- *   actors: { a: [(world) => (world.count += 1)], b: [(world) => (world.count += 1)] },
- *   atEnd: { 'both count': ({ count }) => count === 2 },
+ * setup: () => ({ count: 0 }),
+ * actors: { a: [(world) => (world.count += 1)], b: [(world) => (world.count += 1)] },
+ * atEnd: { 'both count': ({ count }) => count === 2 },
  * }
  */
 export interface RaceOptions<World, Input = undefined, Disk = unknown> {
@@ -98,42 +106,44 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
     readonly name: string
   }
   /**
-   * Lets the process die: between two turns, at each write to `race.store`, and at each `race.message`. Then a new life starts: `setup` builds a
-   * new world on what survived, and the steps that no actor has begun go on in it. `true`: at most two crashes in an order; a number: at
-   * most that many. Default false.
+   * How often the simulated process may crash in one order: `true` for at most twice, or a number. It may crash between two turns, at each write to
+   * `race.store`, and at each `race.message`. Default false.
+   *
+   * After a crash, `setup` builds a new world from the data that survived. An actor continues with the steps of its list that it had not begun. A
+   * generator that had begun is over.
    */
   readonly crashes?: boolean | number
-  /** Makes what survives a crash besides the store: data that `structuredClone` copies. Called once in each run. */
+  /** Returns what survives a crash besides the store: data that `structuredClone` can copy. Called once in each run. */
   readonly disk?: () => Disk
-  /** Builds the world of one run, or of one life. No actor runs meanwhile. */
+  /** Builds the world, which the steps use. Called at the start of each run, and again after each crash. No actor takes a turn meanwhile. */
   readonly setup: (race: Race<Disk>, input: Input) => World | Promise<World>
-  /** The actors, or a function that returns them. It is called in each life. */
+  /** The actors by name, or a function that returns them. The function is called after each `setup`. */
   readonly actors: RaceActors<World> | ((world: World, input: Input) => RaceActors<World>)
   /** Conditions that must hold after each turn and at the end, by name. */
   readonly invariants?: Readonly<Record<string, RaceCheck<World>>>
   /** Conditions that must hold at the end, when every actor is done and no timer or promise is left, by name. */
   readonly atEnd?: Readonly<Record<string, RaceCheck<World>>>
-  /** Disposes of the world after the run; not of the worlds of lives that crashed. No actor runs meanwhile. */
+  /** Disposes the world after the run. It is not called for a world that ended with a crash. No actor takes a turn meanwhile. */
   readonly teardown?: (world: World) => unknown
-  /** `random`: draws orders. `exhaustive`: runs every order; for up to about nine steps. Default `random`. */
+  /** `random`: draws orders. `exhaustive`: runs every order, which takes too long with more than about nine steps. Default `random`. */
   readonly mode?: 'random' | 'exhaustive'
-  /** An arbitrary of inputs for `setup` and `actors`. They shrink together with the order. Random mode only. */
+  /** An arbitrary that draws the input of each run. An input shrinks together with the order. Only in random mode. */
   readonly inputs?: fc.Arbitrary<Input>
-  /** How many orders random mode draws. Without `inputs`, one that was drawn before is not run again. Default 1000. */
+  /** How many orders random mode draws. Without `inputs`, an order that was drawn before is not run again. Default 1000. */
   readonly numRuns?: number
   /** The seed of random mode. Default: a random one, which a failure prints. */
   readonly seed?: number
-  /** The path of a failure within the runs of `seed`, as a failure printed it. */
+  /** The path of a failure among the runs of `seed`, as the failure printed it. */
   readonly path?: string
-  /** Stops at the first failure: random mode does not shrink, exhaustive mode does not look for a shorter order. Default false. */
+  /** Whether to stop at the first failure. Random mode then does not shrink it, and exhaustive mode does not look for a shorter one. Default false. */
   readonly endOnFailure?: boolean
-  /** How much of the shrinking a failure prints, as fast-check's `verbose`. Default false. */
+  /** How much of the shrinking a failure prints. The values are those of fast-check's option `verbose`. Default false. */
   readonly verbose?: boolean | 0 | 1 | 2
-  /** The most orders that exhaustive mode may run. Default 100000. */
+  /** The maximum number of orders that exhaustive mode may run. Default 100000. */
   readonly maxOrders?: number
   /**
-   * Whether deadlines take part: time limits of tasks, turns, deliveries, waits and commands, and timers of yours with the label
-   * `{ name, kind: 'deadline' }`. Without it they are never reached, as if there were none. Default false.
+   * Whether the race reaches deadlines: time limits of tasks, turns, deliveries, waits and commands, and your own timers with the label `{ name, kind:
+   * 'deadline' }`. With false, no deadline ever passes. Default false.
    */
   readonly deadlines?: boolean
   /** The time of the clock at the start of each run, in ms since the epoch. Default 0. */
@@ -142,8 +152,8 @@ export interface RaceOptions<World, Input = undefined, Disk = unknown> {
   readonly timeoutMs?: number
   /** How long timers still run after every actor is done, in ms of simulated time. Default 60000. */
   readonly drainMs?: number
-  /** The most turns of one run; more are reported as a loop. Default 1000. */
+  /** The maximum number of turns of one run. More turns count as an endless loop, which fails the run. Default 1000. */
   readonly maxEvents?: number
-  /** How many microtasks run after each turn. Raise it for chains of more promises than this. Default 64. */
+  /** How many microtasks run after each turn. Raise it if your code awaits longer chains of promises. Default 64. */
   readonly settleTicks?: number
 }

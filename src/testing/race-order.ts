@@ -1,28 +1,32 @@
 /**
- * The order of a race as a value. fast-check generates and shrinks it, and it makes the same choices each time. Choice 0 means that the actor of the
- * last turn continues; after the clock, another actor. Shrinking turns choices into 0, so the result has few interruptions and is easy to follow.
+ * The order of a race as a value, which fast-check generates and shrinks. An order always makes the same choices. Choice 0 lets the actor of the last
+ * turn continue; after a turn of the clock, it takes another actor. Shrinking replaces choices by 0, so that the result changes between actors rarely
+ * and is easy to follow.
  */
 import fc from 'fast-check'
 
 /** Chooses the next turn. */
 export interface Chooser {
-  /** @returns the index of the chosen name; there are at least two names */
+  /**
+   * @param names the names that can take the next turn, at least two
+   * @returns the index of the chosen name
+   */
   choose(names: readonly string[]): number
   /**
    * Chooses whether the process dies at one of these points.
    * @param site what the points belong to: a turn, a write or a message
-   * @returns 0 when it lives on, and otherwise the number of the point, counted from 1
+   * @returns 0 if the process lives on, and otherwise the number of the point, counted from 1
    */
   crash(points: readonly string[], site: string): number
-  /** Called with the name of the next turn when there was nothing to choose. */
+  /** Called with the name of the next turn if no other name can take it. */
   follow?(name: string): void
 }
 
-/** One order of the steps of a race. `raceOrders` draws it. A counterexample prints it as the expression that creates it again. */
+/** One order of the steps of a race. `raceOrders` draws it. In a counterexample, fast-check prints the expression that creates the order again. */
 export class RaceOrder {
   /** The seed of its choices. */
   readonly seed: number
-  /** How many choices it makes; after them the actor of the last turn goes on. */
+  /** How many choices the order makes. After them, the actor of the last turn goes on. */
   readonly length: number
   /** The numbers of choices, counted from 0, at which the actor of the last turn goes on. */
   readonly calm: ReadonlySet<number>
@@ -59,7 +63,7 @@ export function chooserOf(order: RaceOrder): Chooser {
       const at = choices++
       return at >= length || calm.has(at) ? 0 : randomAt(seed, at) % names.length
     },
-    // Depends only on the site, so that other crashes stay the same when a crash or turn is removed.
+    // A crash depends only on the seed and the site. So the other crashes stay the same when shrinking removes a crash or a turn.
     crash: (points, site) => {
       const number = randomAt(seed, hashOf(site))
       const odds = oddsOf(seed)
@@ -69,10 +73,10 @@ export function chooserOf(order: RaceOrder): Chooser {
   }
 }
 
-/** The inverse probability of a crash at a site. It varies, so that some orders have many crashes and others few. */
+/** Returns after how many sites a crash is expected. The number depends on the seed, so that some orders have many crashes and others few. */
 const oddsOf = (seed: number): number => [2, 6, 18, 54][randomAt(seed, -1) % 4] ?? 2
 
-/** FNV-1a. */
+/** Returns the FNV-1a hash of a text. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -89,13 +93,14 @@ function randomAt(seed: number, at: number): number {
 }
 
 /**
- * An arbitrary of orders, for a property that does its own scheduling with `createRaceScheduler`. `exploreRaces` uses it for you.
+ * An arbitrary of orders, for a property that does its own scheduling with `createRaceScheduler`. `exploreRaces` draws its orders by itself.
+ * @returns the arbitrary
  * @example
  * fc.asyncProperty(raceOrders(), async (order) => {
- *   const scheduler = createRaceScheduler(order)
- *   scheduler.scheduleSequence([{ label: 'first', builder: async () => first() }])
- *   scheduler.scheduleSequence([{ label: 'second', builder: async () => second() }])
- *   await scheduler.waitIdle()
+ * const scheduler = createRaceScheduler(order)
+ * scheduler.scheduleSequence([{ label: 'first', builder: async () => first() }])
+ * scheduler.scheduleSequence([{ label: 'second', builder: async () => second() }])
+ * await scheduler.waitIdle()
  * })
  */
 export function raceOrders(): fc.Arbitrary<RaceOrder> {
@@ -116,20 +121,22 @@ class RaceOrderArbitrary extends fc.Arbitrary<RaceOrder> {
   }
 }
 
-/** Where shrinking continues, because earlier candidates have been tried. */
+/** Where shrinking continues: candidates before these positions have been tried. */
 interface ShrinkingFrom {
   readonly length: number
   readonly crash: number
   readonly choice: number
 }
 
-/** The maximum length of orders whose lengths and choices are shrunk one by one. */
+/** Shrinking tries only lengths and choices below this number. */
 const LONGEST_SHRUNK = 1024
 
-/** The maximum of crashes that shrinking tries to remove. */
+/** Shrinking tries to remove only this many of the first crashes. */
 const MOST_CRASHES = 16
 
-/** First shorter orders, then orders with one crash less, then orders with one more calm choice. */
+/**
+ * Yields the candidates of shrinking: shorter orders, then orders with one crash less, then orders in which the last actor continues at one more choice.
+ */
 function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Value<RaceOrder>> {
   const { seed, length, calm, spared } = order
   const longest = Math.min(length, LONGEST_SHRUNK)
@@ -153,5 +160,5 @@ function* simplerOrders(order: RaceOrder, from: ShrinkingFrom): Generator<fc.Val
   }
 }
 
-/** 0, 1, 2, … 8, 10, 12, 15, …: small lengths one by one, larger ones in growing steps. */
+/** Returns the next length to try: 0, 1, 2, … 8, 10, 12, 15, …. Large lengths grow in larger steps. */
 const nextLength = (length: number): number => (length < 8 ? length + 1 : Math.floor(length * 1.25))

@@ -1,4 +1,4 @@
-/** The promises that a race holds back. Each settles in its own turn, when it is chosen. */
+/** The promises that a race delays. Each settles in a turn of its own, when a chooser chooses it. */
 import type { RaceNames } from './race-names.js'
 import type { Race } from './race-options.js'
 
@@ -59,7 +59,7 @@ export class RacePromises implements Pick<Race, 'schedule' | 'scheduleFunction' 
     return new Promise((resolve) => this.#offer(name, 'goes on', resolve))
   }
 
-  /** Promises that become ready from now on never settle. */
+  /** Promises that become ready after this call never settle. */
   close(): void {
     this.#isClosed = true
   }

@@ -5,7 +5,7 @@ import type { RaceOptions } from './race-options.js'
 import type { RaceRun } from './race-run.js'
 import { userOf } from './timer-origin.js'
 
-/** What `raceErrorOf` is made of. */
+/** What a `RaceError` is made from. */
 export interface FailedRace<World, Input, Disk> {
   readonly options: RaceOptions<World, Input, Disk>
   readonly run: RaceRun
@@ -13,7 +13,7 @@ export interface FailedRace<World, Input, Disk> {
   readonly found: Pick<RaceFindings, 'runs' | 'failed' | 'seed' | 'path'>
   /** The line above the timeline. */
   readonly heading: string
-  /** The failures that fast-check met while shrinking. */
+  /** The failures that fast-check found while it shrank, as text. */
   readonly others?: string | undefined
 }
 
@@ -29,7 +29,7 @@ export function raceErrorOf<World, Input, Disk>({
   const timeline = timelineOf(run)
   const regressionTest = regressionTestOf(options, order, input, found)
   const failure = run.failure?.message ?? ''
-  // The timeline comes last, because a terminal shows the end and people look for it.
+  // The timeline comes last, because a terminal shows the end of a message.
   const message = [
     `${options.name ?? 'race'}: ${failure}`,
     ...throwerOf(run),
@@ -52,7 +52,7 @@ export function orderOf({ events, failure }: RaceRun): string[] {
   return events.slice(0, failure?.after).map(({ actor }) => actor)
 }
 
-/** The location where the cause of a failure was thrown. */
+/** Says where the cause of a failure was thrown. Empty if that is unknown. */
 function throwerOf({ failure }: RaceRun): string[] {
   const thrower = failure?.cause instanceof Error ? userOf(failure.cause.stack) : undefined
   return thrower === undefined ? [] : [`thrown in ${thrower}`]
@@ -79,7 +79,7 @@ function rowsOf(first: readonly string[], notes: readonly string[]): string[][] 
   return (notes.length === 0 ? [''] : notes).map((note, line) => [...(line === 0 ? first : ['', '', '']), note])
 }
 
-/** The widths of all columns but the last, which gets at least a quarter of the screen. */
+/** The widths of all columns but the last one. The last column gets at least a quarter of the screen. */
 function widthsOf(table: readonly string[][]): number[] {
   const [time = 0, actor = 0, step = 0] = [0, 1, 2].map((column) =>
     Math.max(...table.map((row) => row[column]?.length ?? 0)),
@@ -90,7 +90,7 @@ function widthsOf(table: readonly string[][]): number[] {
   return actor <= step ? [time, narrower, wider] : [time, wider, narrower]
 }
 
-/** A row whose last cell continues in further rows. */
+/** Splits a row whose last cell is too wide into several rows. */
 function wrapped([time = '', actor = '', step = '', note = '']: string[], room: number): string[][] {
   const lines = note.match(new RegExp(`.{1,${room}}(?=\\s|$)|.{${room}}`, 'gu')) ?? ['']
   return lines.map((line, at) => (at === 0 ? [time, actor, step, line.trim()] : ['', '', '', line.trim()]))
@@ -102,7 +102,7 @@ const cut = (text: string, length: number): string => (text.length <= length ? t
 
 const fit = (text: string, width: number): string => cut(text, width).padEnd(width)
 
-/** The columns of a screen. */
+/** The width of a screen, in characters. */
 const WIDTH = 100
 
 /** Leaves out the middle of a long timeline. */
@@ -113,7 +113,7 @@ function elide(table: string[][]): string[][] {
   return [...table.slice(0, half), ['', '', `(${hidden + 1} more)`, ''], ...table.slice(1 - half)]
 }
 
-/** The maximum of timeline lines on a screen. */
+/** The maximum number of lines of a timeline, so that it fits on a screen. */
 const MAX_LINES = 22
 
 /** The text of a test file that replays the order, with the seed and path of a random run. */

@@ -1,10 +1,10 @@
 /**
- * One run of a race. In each turn a chooser picks what happens next: the next step of an actor, the settling of a promise that the race holds back,
- * or the next timer of the simulated clock. After the turn, microtasks run (`settleTicks`) and the invariants are checked. This repeats until nothing
- * is left. The chooser also decides about crashes; after a crash, a new life is set up with the surviving data.
+ * One run of a race. In each turn a chooser picks what happens next: the next step of an actor, the settling of a promise that the race delays, or the
+ * next timer of the simulated clock. After the turn, microtasks run (`settleTicks`) and the invariants are checked. This repeats until nothing is left.
+ * The chooser also decides about crashes. After a crash, `setup` runs again with the data that survived.
  *
- * A run never waits for real time or for the event loop. A hanging step is detected because no choice is left. The file is long because all of this
- * concerns the state of one run.
+ * A run never waits for real time or for the event loop. A step hangs if it has not settled and nothing can take a turn. The file is long because all of
+ * this concerns the state of one run.
  */
 import { isThenable } from '../callbacks/isolated-call.js'
 import { defined } from '../defined.js'
@@ -30,7 +30,7 @@ export interface RaceEvent {
   readonly at: number
   /** The name of an actor, the label of a promise, `clock`, or the name of a crash. */
   readonly actor: string
-  /** The label of the step; for a timer, its purpose or who set it; for a crash, the number of the next life. */
+  /** The label of the step. For a timer: its label, or who set it. For a crash: `life 2 starts`. */
   readonly step: string
   /** The lines of `race.note`, and what the step returned. */
   readonly notes: readonly string[]
@@ -49,7 +49,7 @@ export interface RaceFailure {
   readonly cause?: unknown
   /** How many events came before the failure. */
   readonly after: number
-  /** The errors reported to `race.onError` until then, including those of code without its own `onError`. */
+  /** The errors that were reported to `race.onError` before the failure. */
   readonly reports: readonly RaceReport[]
 }
 
@@ -71,7 +71,7 @@ export interface RaceRun {
   readonly events: readonly RaceEvent[]
   /** The first failure; undefined when the run passed. */
   readonly failure: RaceFailure | undefined
-  /** What its code has reported. */
+  /** All errors that were reported to `race.onError`. */
   readonly reports: readonly RaceReport[]
 }
 
@@ -79,8 +79,9 @@ export interface RaceRun {
 export type AfterFailure = 'stop' | 'go on'
 
 /**
- * Runs a race once. A failure is part of the result.
- * @param onDeath awaited after each crash, when the ended life is quiet
+ * Runs a race once. A failure is a part of the result, and is not thrown.
+ * @param afterFailure what the run does after its first failure
+ * @param onDeath awaited after each crash, when the code of the ended life has stopped
  * @throws InvalidInputError if the function `actors` returns invalid actors
  */
 export async function runRace<World, Input, Disk>(
@@ -94,7 +95,7 @@ export async function runRace<World, Input, Disk>(
   return new Run(options, chooser, { afterFailure, onDeath, disk }).run(input)
 }
 
-/** Runs a race once, and gives the event loop a turn, in which unhandled rejections are reported. */
+/** Runs a race once, and then gives the event loop a turn, so that an unhandled rejection counts as a failure. */
 export async function runWatchedRace<World, Input, Disk>(
   watch: RejectionWatch,
   options: RaceOptions<World, Input, Disk>,
@@ -102,9 +103,9 @@ export async function runWatchedRace<World, Input, Disk>(
   input: Input,
   afterFailure?: AfterFailure,
 ): Promise<RaceRun> {
-  // Rejections in a crashed life are not handled by anyone.
+  // Nothing handles the rejections of a crashed life. They are taken from the watch here, so that they do not count.
   const run = await runRace(options, chooser, input, afterFailure, () => watch.first())
-  // A hanging step may spin in microtasks and block the event loop.
+  // A step that hangs may keep microtasks running without end, which would block the event loop.
   if (run.failure !== undefined) return run
   const rejection = await watch.first()
   if (rejection === undefined) return run
@@ -117,10 +118,10 @@ export async function runWatchedRace<World, Input, Disk>(
 interface Runner {
   readonly name: string
   readonly steps: Steps
-  /** The label of the step that has not settled. */
+  /** The label of the step that has not settled; undefined if there is none. */
   open: string | undefined
   isDone: boolean
-  /** How many steps it has begun, in this life and before. */
+  /** How many steps the actor has begun, in this life and in earlier ones. */
   begun: number
 }
 
@@ -141,7 +142,7 @@ class Run<World, Input, Disk> {
   #life: RaceLife<Disk>
   /** Returns the data of the crashed life; throws if it cannot be copied. */
   #remains: (() => Remains<Disk>) | undefined
-  /** How many events there were when the life began. */
+  /** The number of events when the current life began. */
   #bornAt = 0
   /** Whether code of the race is running, so that the process may die. */
   #isRunning = false
@@ -213,8 +214,8 @@ class Run<World, Input, Disk> {
   }
 
   /**
-   * Sets up a life, and another one if it dies meanwhile.
-   * @returns its world; undefined if that cannot be built
+   * Sets up a life. If the life crashes during the setup, sets up the next one.
+   * @returns the world; undefined if `setup` failed
    */
   async #begin(input: Input): Promise<{ readonly value: World } | undefined> {
     const { setup, actors } = this.#options
@@ -237,7 +238,7 @@ class Run<World, Input, Disk> {
     }
   }
 
-  /** Starts the next life when the code of the last one has stopped. */
+  /** Starts the next life, when the code of the crashed one has stopped. */
   async #revive(remains: Remains<Disk>): Promise<void> {
     this.#remains = undefined
     await this.#settle()
@@ -253,12 +254,12 @@ class Run<World, Input, Disk> {
   }
 
   #crash(point: string): void {
-    // It has already died during the action.
+    // The process has already died during the action.
     if (this.#life.isOver) return
     this.#crashesLeft -= 1
     const at = this.#life.clock.now()
     this.#events.push({ at, actor: point, step: `life ${this.#life.number + 1} starts`, notes: [] })
-    // Called in code of the race, which must not receive the error.
+    // This runs inside code of the race, which must not receive the error. So the error is thrown later.
     try {
       const remains = this.#life.end()
       this.#remains = () => remains
@@ -281,7 +282,7 @@ class Run<World, Input, Disk> {
       const turns = this.#turns()
       const hasHung = turns.length === 0 && this.#runners.some(({ open }) => open !== undefined)
       if (hasHung) break
-      // A crash right after the start would only repeat the start.
+      // A crash right after the start of a life would only repeat the start.
       const turn = this.#events.length - this.#bornAt
       const point = turn > 0 ? this.#chooseCrash([CRASH], `turn ${turn} of life ${life.number}`) : undefined
       if (point !== undefined) {
@@ -292,7 +293,7 @@ class Run<World, Input, Disk> {
       if (this.#events.length >= this.#maxEvents) {
         this.#fail(
           'loop',
-          `after ${this.#maxEvents} events there is no end: does something start itself over and over?`,
+          `the run has not ended after ${this.#maxEvents} events. Does something start itself again and again?`,
         )
         return 'over'
       }
@@ -302,13 +303,13 @@ class Run<World, Input, Disk> {
     return 'over'
   }
 
-  /** Reports that steps are open although nothing can take a turn. */
+  /** Fails the run, because steps have not settled and nothing can take a turn. */
   #failToSettle(): void {
     const { clock, promises } = this.#life
     const steps = this.#runners.flatMap(({ name, open }) => (open === undefined ? [] : [`step '${open}' of ${name}`]))
     const what = [...steps, ...promises.unsettled.map((name) => `the promise '${name}'`)].join(', ')
     if (clock.nextDue === undefined) {
-      this.#fail('hang', `never settled: ${what}. Nothing is left that could go on. ${this.#hint()}`)
+      this.#fail('hang', `never settled: ${what}. No actor, promise or timer can take a turn. ${this.#hint()}`)
     } else this.#fail('time', `not done within ${this.#timeoutMs} ms of simulated time: ${what}`)
   }
 
@@ -316,7 +317,7 @@ class Run<World, Input, Disk> {
   #hint(): string {
     const { deadlines } = this.#life.clock
     const left = [...new Set(deadlines)].map((name) => `'${name}'`).join(', ')
-    const without = left === '' ? '' : `Without deadlines: true these do not take part: ${left}. `
+    const without = left === '' ? '' : `These deadlines are reached only with the option deadlines: true: ${left}. `
     return without + this.#outside.hint()
   }
 
@@ -334,13 +335,13 @@ class Run<World, Input, Disk> {
     return turns.length > 0 && this.#isPolling() ? turns : [...turns, ...this.#timer()]
   }
 
-  /** Whether the next timer is a poll, and nothing has happened since its last check. */
+  /** Whether all timers are polls and the last turn was a poll. Then only another turn can change what a poll sees. */
   #isPolling(): boolean {
     const { clock } = this.#life
     return this.#last === CLOCK && clock.lastRun?.isPoll === true && clock.isOnlyPolling
   }
 
-  /** The turn of the next timer, if it is due in time. */
+  /** Returns the turn of the next timer; nothing if the timer is due after the end of the run. */
   #timer(): Turn[] {
     const { drainMs = 60_000, startTime = 0 } = this.#options
     const latest = this.#doneAt === undefined ? startTime + this.#timeoutMs : this.#doneAt + drainMs
@@ -350,7 +351,8 @@ class Run<World, Input, Disk> {
   }
 
   /**
-   * @param event its turn in the timeline, which names who set it
+   * Runs the next timer.
+   * @param event the event of this turn. Its `step` becomes the name of the timer
    * @returns false when no timer is set
    */
   #runTimer(event?: RaceEvent): boolean {
@@ -361,7 +363,7 @@ class Run<World, Input, Disk> {
       if (!life.isOver) this.#fail('timer', `${life.clock.lastRun?.name() ?? ''} threw ${messageOf(error)}`, error)
       return true
     } finally {
-      // Read lazily, because most runs are not reported.
+      // The name is a getter, because it is slow to compute and most runs are not reported.
       const name = life.clock.lastRun?.name
       if (event !== undefined && name !== undefined) {
         Object.defineProperty(event, 'step', { enumerable: true, get: name })
@@ -375,7 +377,7 @@ class Run<World, Input, Disk> {
       this.#chooser.follow?.(first.actor)
       return first
     }
-    // Choice 0 is the actor of the last turn: see race-order.ts. It is never the clock, because timers might follow timers forever.
+    // Choice 0 is the actor of the last turn: see race-order.ts. The clock is never choice 0, because timers might follow timers forever.
     const current = this.#last === CLOCK ? -1 : turns.findIndex(({ actor }) => actor === this.#last)
     if (current > 0) turns.unshift(...turns.splice(current, 1))
     return turns[this.#chooser.choose(turns.map(({ actor }) => actor))] ?? first
@@ -430,7 +432,7 @@ class Run<World, Input, Disk> {
     const { outcome } = done
     if (outcome !== undefined && 'value' in outcome) return outcome
     if (outcome === undefined) {
-      this.#fail(phase, `${phase} never settled: nothing is left that could go on. ${this.#hint()}`)
+      this.#fail(phase, `${phase} never settled. No promise or timer is left that could settle it. ${this.#hint()}`)
     } else this.#fail(phase, `${phase} threw ${messageOf(outcome.error)}`, outcome.error)
     return undefined
   }
@@ -463,7 +465,7 @@ class Run<World, Input, Disk> {
     }
   }
 
-  /** Awaits a check. It may only wait for promises, because no turn is taken meanwhile. */
+  /** Awaits a check. No turn is taken meanwhile, so the check must not wait for a timer, or for a promise that the race delays. */
   async #resultOf(result: PromiseLike<unknown>, name: string): Promise<unknown> {
     const check = watchPromise(result)
     for (let round = 0; round < CHECK_ROUNDS && check.outcome === undefined; round += 1) await this.#settle()
@@ -485,7 +487,7 @@ class Run<World, Input, Disk> {
 
 const CHECK_ROUNDS = 10
 
-/** The most crashes of an order with `crashes: true`. */
+/** The maximum number of crashes of an order with `crashes: true`. */
 const DEFAULT_CRASHES = 2
 
 function messageOf(error: unknown): string {

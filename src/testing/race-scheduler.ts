@@ -1,6 +1,6 @@
 /**
- * A scheduler for a property that does its own scheduling. It has the part of `fc.Scheduler` that races need. It follows a `RaceOrder`, so its orders
- * shrink and do not depend on the draws of another run.
+ * A scheduler for a property that does its own scheduling. It has those methods of `fc.Scheduler` that races need. It follows a `RaceOrder`, so its
+ * orders shrink, and do not depend on earlier runs.
  */
 import { runMicrotasks } from './microtasks.js'
 import { chooserOf, type RaceOrder } from './race-order.js'
@@ -9,25 +9,31 @@ import { chooserOf, type RaceOrder } from './race-order.js'
 export interface ScheduledItem {
   /** Its name in the printed order. */
   readonly label: string
-  /** Called when the item's turn has come. The next turn starts when the promise has settled. */
+  /** Called when it is the item's turn. The next turn starts when the promise has settled. */
   readonly builder: () => Promise<unknown>
 }
 
 /** Runs scheduled work one turn at a time, in a given order. `createRaceScheduler` creates it. */
 export interface RaceScheduler {
   /**
-   * Holds a promise back: the returned promise settles as `task` did, in a turn of its own.
+   * Delays a promise. The returned promise settles as `task` does, but only when it gets a turn.
+   * @param task the promise to delay
    * @param label its name in the printed order. Default `promise`
    */
   schedule<T>(task: Promise<T>, label?: string): Promise<T>
-  /** Wraps a function so that each promise it returns is held back as by `schedule`. */
+  /**
+   * Wraps a function, and delays each promise that the function returns, as `schedule` does.
+   * @param act the function
+   * @param label the name of its promises in the printed order. Default: the function's name
+   */
   scheduleFunction<Args extends unknown[], T>(
     act: (...args: Args) => Promise<T>,
     label?: string,
   ): (...args: Args) => Promise<T>
   /**
    * Runs items one after the other, each in a turn of its own. An item that rejects ends the sequence.
-   * @returns `task` resolves when the sequence has ended; `faulty` when an item rejected
+   * @param items the items, in order
+   * @returns `task`, which resolves when the sequence has ended. Its `faulty` is true if an item rejected
    */
   scheduleSequence(items: readonly ScheduledItem[]): { readonly task: Promise<{ done: boolean; faulty: boolean }> }
   /** How many promises and items are waiting for their turn. */
@@ -42,7 +48,7 @@ export interface RaceScheduler {
 
 interface Waiting {
   readonly label: string
-  /** The number of its sequence. Choice 0 of an order continues with the sequence of the last turn. */
+  /** The number of the sequence that the item belongs to. Choice 0 of an order continues with the sequence of the last turn. */
   readonly sequence: number
   readonly take: () => Promise<unknown>
 }
@@ -50,6 +56,7 @@ interface Waiting {
 /**
  * Creates a scheduler that follows an order.
  * @param order an order drawn from `raceOrders`
+ * @returns the scheduler
  * @example
  * const scheduler = createRaceScheduler(order)
  * void scheduler.schedule(save('a'), 'a is saved')
@@ -122,5 +129,5 @@ export function createRaceScheduler(order: RaceOrder): RaceScheduler {
   }
 }
 
-/** More than the number of microtasks between the end of an item and the start of the next. */
+/** How many microtasks run after a turn. The next item of a sequence needs fewer to be offered. */
 const TICKS = 12

@@ -12,10 +12,10 @@ export interface NextStep {
   readonly run: () => unknown
 }
 
-/** Returns the next step, or `undefined` when the actor is done. Returns the same step until it was run. */
+/** Returns the next step, or `undefined` when the actor is done. Returns the same step until that step was run. */
 export type Steps = () => NextStep | undefined
 
-/** @param begun how many of its steps an earlier life has taken: a list continues, but a generator that has begun is over */
+/** @param begun how many steps the actor has begun in earlier lives. A list continues after them. A generator that has begun is over */
 export function stepsOf<World>(actor: RaceActor<World>, world: World, race: Race, begun: number): Steps {
   if (typeof actor !== 'function') return stepsOfList(actor, world, race, begun)
   return begun === 0 ? stepsOfGenerator(actor, world, race) : () => undefined
@@ -51,7 +51,7 @@ function stepsOfGenerator<World>(create: RaceGenerator<World>, world: World, rac
     return {
       label,
       run: () => {
-        // Stays true when the generator throws.
+        // `update` sets it to false again, unless the generator has ended or thrown.
         isDone = true
         steps ??= create(world, race)
         const result = steps.next()

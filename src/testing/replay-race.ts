@@ -7,22 +7,28 @@ import { orderOf, raceErrorOf, timelineOf } from './race-report.js'
 import { runWatchedRace } from './race-run.js'
 import { watchRejections } from './unhandled-rejections.js'
 
-/** A race and the order to run it in. */
+/**
+ * A race, and the order to run it in.
+ * @typeParam World what `setup` returns. Steps and conditions receive it
+ * @typeParam Input the type of `input`. `setup` and `actors` receive it
+ * @typeParam Disk what the option `disk` returns: the data that survives a crash
+ */
 export interface ReplayOptions<World, Input = undefined, Disk = unknown> extends RaceOptions<World, Input, Disk> {
   /**
-   * The name for each turn: of an actor, of a promise, or `clock`. A name that cannot take its turn yet is skipped; one that never can
-   * is an error. After the last name, the actor of the last turn goes on; after the clock, others go first.
+   * The names that take the turns, in order: an actor, the label of a promise, `clock`, or a crash. A name that cannot take a turn at that point is
+   * skipped. A name that can never take a turn is an error. After the last name, the actor of the last turn goes on; after a turn of the clock, another
+   * actor.
    */
   readonly order: readonly string[]
-  /** The input for `setup` and `actors`. */
+  /** The input for `setup` and `actors`, as `inputs` drew it. */
   readonly input?: Input
 }
 
 /** What happened in a replay that passed. */
 export interface ReplaySummary {
-  /** The name that took each turn. */
+  /** The names that took the turns, in order. */
   readonly order: readonly string[]
-  /** The names of `order` that never took their turn. */
+  /** The names in the option `order` that took no turn. */
   readonly skipped: readonly string[]
   /** A table with one line for each event: time, actor, step, and notes. */
   readonly timeline: string
@@ -30,9 +36,14 @@ export interface ReplaySummary {
 
 /**
  * Runs a race once, in a given order. The regression test of a failure calls it.
+ * @typeParam World what `setup` returns. Steps and conditions receive it
+ * @typeParam Input the type of `options.input`
+ * @typeParam Disk what the option `disk` returns: the data that survives a crash
+ * @param options the race and the order
  * @returns what happened
- * @throws RaceError when the race fails; InvalidInputError for an invalid option; AgentTasksError `RACE_CHANGED` when the order names
- *   something that the race no longer has
+ * @throws RaceError when the race fails
+ * @throws InvalidInputError for an invalid option
+ * @throws AgentTasksError `RACE_CHANGED` when the order has a name that the race no longer has
  * @example
  * await replayRace({ ...race, order: ['alice', 'bob', 'alice', 'clock'] })
  */
@@ -56,7 +67,7 @@ export async function replayRace<World, Input = undefined, Disk = unknown>(
     throw new AgentTasksError(
       'RACE_CHANGED',
       `${options.name ?? 'race'}: the order names ${list(gone)}, which the race no longer has, so the replay proves nothing. ` +
-        `What took a turn or could have: ${list(chooser.offered)}. Explore the race again, and remove this order.`,
+        `These names could take a turn: ${list(chooser.offered)}. Explore the race again, and remove this order.`,
     )
   }
   return { order: taken, skipped: missing(order, taken), timeline: timelineOf(run) }

@@ -1,6 +1,6 @@
 /**
- * Waits without real time. Each function advances a manual clock from timer to timer, lets promises continue in between, and fails with the observed
- * states or events when no timer is left. With the clock of a race, which the race advances, the functions only wait.
+ * Waits without real time. Each function advances a manual clock from timer to timer, and lets promises continue in between. When no timer is left, it
+ * fails with the states or events that it saw. The clock of a race is different: the race advances it, and the functions only wait.
  */
 import type { AnyActorRef, EventFrom, SnapshotFrom } from 'xstate'
 import { AgentTasksError, InvalidInputError } from '../errors.js'
@@ -11,7 +11,7 @@ import type { RaceClock } from './race-clock.js'
 
 /** Options of `runUntilState`, `runUntilEvent` and `runUntilSettled`. */
 export interface RunUntilOptions {
-  /** The longest to wait, in ms of the clock. Default 3600000. */
+  /** The maximum time to wait, in ms of the clock. Default 3600000. */
   readonly timeoutMs?: number
 }
 
@@ -26,10 +26,13 @@ const MAX_SEEN = 12
 
 /**
  * Moves the clock until an actor is in a state.
+ * @param actor the actor
  * @param state a state value as `snapshot.matches` takes it, or a predicate of the snapshot
+ * @param clock the clock to move. The clock of a race is not moved
+ * @param options the time limit
  * @returns the snapshot that matched
- * @throws AgentTasksError `RUN_UNTIL_FAILED`, which lists the states that were seen, when the actor has stopped, no timer is left,
- *   or `timeoutMs` has passed
+ * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the states that were seen, when the actor has stopped, no timer is left, or `timeoutMs` has passed
+ * @throws InvalidInputError for an invalid `timeoutMs`, or for a state value if the actor has no states
  * @example
  * const snapshot = await runUntilState(actor, 'backingOff', clock)
  * await runUntilState(actor, ({ context }) => context.failures === 3, clock, { timeoutMs: 60_000 })
@@ -49,7 +52,7 @@ export async function runUntilState<Actor extends AnyActorRef>(
   }
   look()
   const subscription = actor.subscribe({ next: look, error: () => look(), complete: () => look() })
-  const what = `runUntilState: ${actor.id} was never ${typeof state === 'function' ? 'as awaited' : preview(state)}`
+  const what = `runUntilState: ${actor.id} was never ${typeof state === 'function' ? 'in the awaited state' : `in the state ${preview(state)}`}`
   const reason = await moveClock(clock, options, wait)
   subscription.unsubscribe()
   if (wait.found !== undefined) return wait.found.value
@@ -58,10 +61,13 @@ export async function runUntilState<Actor extends AnyActorRef>(
 
 /**
  * Moves the clock until an actor has received or emitted an event.
+ * @param actor the actor
  * @param event the event's type, or a predicate of the event
+ * @param clock the clock to move. The clock of a race is not moved
+ * @param options the time limit
  * @returns the event
- * @throws AgentTasksError `RUN_UNTIL_FAILED`, which lists the events that were seen, when the actor has stopped, no timer is left,
- *   or `timeoutMs` has passed
+ * @throws AgentTasksError `RUN_UNTIL_FAILED`, with the events that were seen, when the actor has stopped, no timer is left, or `timeoutMs` has passed
+ * @throws InvalidInputError for an invalid `timeoutMs`
  * @example
  * const { deliveryId } = await runUntilEvent(actor, 'delivery.accepted', clock)
  */
@@ -95,8 +101,13 @@ export async function runUntilEvent<Actor extends AnyActorRef, Type extends stri
 
 /**
  * Moves the clock until a promise has settled, such as that of `manager.waitFor` or `dispose`.
- * @returns what it resolved with
- * @throws what it rejected with; AgentTasksError `RUN_UNTIL_FAILED` when no timer is left or `timeoutMs` has passed
+ * @param promise the promise
+ * @param clock the clock to move. The clock of a race is not moved
+ * @param options the time limit
+ * @returns what the promise resolved with
+ * @throws what the promise rejected with
+ * @throws AgentTasksError `RUN_UNTIL_FAILED` when no timer is left, or `timeoutMs` has passed
+ * @throws InvalidInputError for an invalid `timeoutMs`
  * @example
  * const { settled } = await runUntilSettled(manager.waitFor(['a']), clock)
  */
@@ -135,7 +146,7 @@ interface Wait<T> {
   end(): void
 }
 
-/** @param isOver whether the value can no longer be found */
+/** @param isOver returns whether the value can no longer be found */
 function createWait<T>(isOver: () => boolean): Wait<T> {
   const seen: string[] = []
   let found: { readonly value: T } | undefined
@@ -176,9 +187,9 @@ async function moveClock(
   for (let timers = 0; ; timers += 1) {
     for (let tick = 0; tick < TICKS && !wait.isDone; tick += 1) await Promise.resolve()
     if (wait.isDone) return 'it is done'
-    if (timers === MAX_TIMERS) return `${MAX_TIMERS} timers ran`
+    if (timers === MAX_TIMERS) return `${MAX_TIMERS} timers ran, which looks like an endless loop`
     const due = clock.nextDue
-    if (due === undefined) return 'no timer is left that could bring it'
+    if (due === undefined) return 'no timer is left to run'
     if (due > latest) return `${timeoutMs} ms have passed`
     clock.runNext()
   }
@@ -200,7 +211,11 @@ function toPredicate<Snapshot>(
   return (snapshot) => {
     const { matches } = snapshot as { matches?: (value: unknown) => boolean }
     if (typeof matches !== 'function') {
-      throw new InvalidInputError('state', state, 'a predicate: the actor is no machine and has no state values')
+      throw new InvalidInputError(
+        'state',
+        state,
+        'a predicate, because the actor is not a machine and has no state values',
+      )
     }
     return matches.call(snapshot, state)
   }

@@ -1,4 +1,4 @@
-/** Removes turns and crashes from a failing order, by name. Random choices cannot do that without changing the later choices. */
+/** Shortens a failing order: removes turns and crashes from its list of names. In a `RaceOrder`, that would change the choices after a removed one. */
 import { orderOf } from './race-report.js'
 import type { RaceRun } from './race-run.js'
 import { CRASH } from './race-life.js'
@@ -25,7 +25,7 @@ export async function shortenOrder(
   return shortest
 }
 
-/** Crashes cost more, because they are harder to follow than turns. */
+/** A crash costs more than a turn, because it is harder to follow. */
 function cost(run: RaceRun): number {
   const order = orderOf(run)
   return order.length * 1000 + order.filter((name) => name.startsWith(CRASH)).length

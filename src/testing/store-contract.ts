@@ -1,24 +1,24 @@
-/** The contract for stores, as cases for any test runner. */
+/** `storeContract`: test cases for stores. */
 import { isDeepStrictEqual } from 'node:util'
 import { openStore, type OpenStore, type RemoteStore } from '../store/open-store.js'
 import type { Store, StoreChange, StoreContents, StoredTask } from '../store/store.js'
 import { STORE_TABLES } from '../store/store.js'
 import type { ContractCase } from './contract-cases.js'
 
-/** The subject of the contract. */
+/** What a case of `storeContract` tests. */
 export interface StoreSubject {
   /** The store. */
   readonly store: Store | RemoteStore
-  /** Creates another store with the same data, as another process would. */
+  /** Creates another store object with the same data, as another process would. */
   readonly again: () => Store | RemoteStore
   /** Removes the data of the store. */
   readonly dispose?: () => void | Promise<void>
 }
 
 /**
- * The contract of `Store`, for a store of your own:
- * `for (const { name, run } of storeContract(makeSubject)) test(name, run)`.
+ * Test cases for a store of your own: `for (const { name, run } of storeContract(makeSubject)) test(name, run)`.
  * @param makeSubject creates a store that is empty and not open, for each case
+ * @returns the cases, which work with any test runner
  */
 export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSubject>): readonly ContractCase[] {
   return Object.entries(CASES).map(([name, check]) => ({
@@ -45,7 +45,7 @@ export function storeContract(makeSubject: () => StoreSubject | Promise<StoreSub
   }))
 }
 
-/** The stores of a case. */
+/** The stores that a case uses. */
 interface Checked {
   readonly unopened: Store | RemoteStore
   readonly open: () => Promise<OpenStore>
@@ -59,7 +59,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual(counts(store.open()), [0, 0, 0, 0, 0, 0], 'the rows of a new store')
   },
 
-  'returns what was written after it was opened again': async ({ open, again }) => {
+  'returns what was written, when it is opened again': async ({ open, again }) => {
     const store = await open()
     await store.write([put(task('b', 2)), put(task('a', 1, { completedAt: 5, deadlineAt: 9, run: { goal: 'x' } }))])
     await store.write([
@@ -83,7 +83,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual(counts(contents), [2, 1, 1, 1, 1, 1], 'the rows of each table')
   },
 
-  'replaces a row of the same id': async ({ open, again }) => {
+  'replaces a row with the same id': async ({ open, again }) => {
     const store = await open()
     await store.write([put(task('a', 1))])
     await store.write([put(task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 }))])
@@ -92,7 +92,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual(tasks, [task('a', 2, { status: 'completed', delivery: 'owed', completedAt: 7 })], 'tasks')
   },
 
-  'removes rows, and ignores ids that it does not have': async ({ open, again }) => {
+  'removes rows, and ignores the removal of ids that it does not have': async ({ open, again }) => {
     const store = await open()
     await store.write([put(task('a', 1)), put(task('b', 2))])
     await store.write([
@@ -111,7 +111,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual((await reopened(again)).tasks, [task('a', 4)], 'tasks')
   },
 
-  'applies writes that are begun without waiting, in their order': async ({ open, again }) => {
+  'applies writes in their order, even if one begins before another has ended': async ({ open, again }) => {
     const store = await open()
     const first = store.write([put(task('a', 1)), put(task('b', 2))])
     const second = store.write([put(task('a', 3)), { table: 'tasks', remove: 'b' }, put(task('c', 4))])
@@ -120,7 +120,7 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual((await reopened(again)).tasks, [task('a', 3), task('c', 4)], 'tasks')
   },
 
-  'writes all of a batch or nothing': async ({ open, again }) => {
+  'writes all changes of a batch, or none': async ({ open, again }) => {
     const store = await open()
     await store.write([put(task('a', 1))])
     const unwritable: StoreChange = put(task('c', 3, { record: { value: 1n } }))
@@ -152,9 +152,9 @@ const CASES: Readonly<Record<string, (checked: Checked) => Promise<void>>> = {
     expectEqual((await reopened(again)).tasks, rows, 'tasks')
   },
 
-  'has one owner at a time': async ({ open, again }) => {
+  'can be open only once at a time': async ({ open, again }) => {
     const store = await open()
-    await expectRejection(again, 'opening a store that has an owner')
+    await expectRejection(again, 'opening a store that is open already')
     await store.write([put(task('a', 1))])
     await store.close()
     expectEqual((await reopened(again)).tasks, [task('a', 1)], 'tasks')
@@ -202,7 +202,7 @@ function expectEqual(actual: unknown, expected: unknown, what: string): void {
   throw new Error(`${what}: got ${JSON.stringify(actual)}, expected ${JSON.stringify(expected)}`)
 }
 
-/** Expects that a write rejects. A synchronous exception is an error. */
+/** Expects that `write` returns a promise, and that the promise rejects. */
 async function expectRejection(write: () => Promise<unknown>, what: string): Promise<void> {
   let written: Promise<unknown>
   try {

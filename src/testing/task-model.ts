@@ -1,6 +1,6 @@
 /**
- * A model of the task manager: the specification of the registry in its simplest form. It is a single list of tasks that every query searches
- * completely, without actors, indexes or callbacks. The commands of `manager-commands.ts` compare a manager with it.
+ * A model of the task manager: the rules of the registry in their simplest form. It is a list of tasks that every query searches completely, without
+ * actors, indexes or callbacks. The commands of `manager-commands.ts` compare a manager with it.
  *
  * Time-related rules (deadlines, back-offs, wait limits, wrap-up times) are in the code that uses the model: `test/model/modelled-host.ts`.
  *
@@ -19,7 +19,7 @@ export interface ModelRecord {
   id: string
   subagentName: string
   goalPrompt: string
-  /** The owner, who receives the result. */
+  /** The agent, session or run that receives the result. */
   owner: string
   /** The state of the task. */
   status: Status
@@ -39,7 +39,7 @@ export interface ModelRecord {
   cancelReason?: string
   /** The task whose run launched it. */
   parentId?: string
-  /** How many tasks are above it. */
+  /** How many ancestors the task has. */
   depth?: number
   /** Its child tasks that were still active when it ended. */
   runningChildren?: readonly string[]
@@ -48,38 +48,38 @@ export interface ModelRecord {
   /** The name of the error that its run threw. */
   errorName?: string
   errorCode?: string
-  /** The end of its output, if it was cancelled or overdue. */
+  /** The end of its output, if the task was cancelled or exceeded its deadline. */
   outputTail?: string
   /** Its deadline, in ms after the launch. */
   timeoutMs?: number
   /** The progress it last reported. */
   progress?: object
   abortController?: string
-  /** When its current run started, if it had waited. */
+  /** When the current run started, if the task had to wait before it. */
   startedAt?: number
-  /** Which run this is; absent for the first. */
+  /** The number of the current run; absent for the first run. */
   attempt?: number
-  /** The earlier runs. */
+  /** The earlier runs, which failed. */
   attempts?: readonly ModelAttempt[]
-  /** What its runs may use. */
+  /** How many steps its runs may take, and how long a run may wrap up after that, in ms. */
   budget?: { readonly steps: number; readonly wrapUpMs: number }
-  /** What its runs have used. */
+  /** How many steps its runs have taken. */
   spent?: { readonly steps: number }
   /** The open questions of its run, in the order in which they were asked. */
   questions?: readonly { readonly id: string }[]
-  /** How many messages to its run were accepted. */
+  /** How many messages the run has accepted. */
   messagesSent?: number
-  /** Its caller waits for it. */
+  /** Present while the caller of the task waits for it. */
   isForeground?: true
-  /** The tasks that had to end before it could start. */
+  /** The ids of the tasks that had to end before this task could start. */
   after?: readonly string[]
-  /** The tasks of `after` that have not ended, while it waits for them. */
+  /** The ids in `after` of tasks that have not ended. Present while the task waits for them. */
   waitsFor?: readonly string[]
   /** Tasks with the same key run one at a time, or as many as the ledger's `keyLimits` allow. */
   concurrencyKey?: string
 }
 
-/** A run that has failed and was repeated. */
+/** A failed run, after which the task ran again. */
 export interface ModelAttempt {
   readonly number: number
   readonly startedAt: number
@@ -87,7 +87,7 @@ export interface ModelAttempt {
   readonly error: string
 }
 
-/** The slots that a task takes: those of the limit, those of the children of its depth, or none. */
+/** The kind of slots that a task takes: the slots that `max` limits, those for child tasks of its depth, or none. */
 export type ModelPool = 'task' | `child ${number}` | 'none'
 
 /** A task: its record, and what the record does not show. */
@@ -96,26 +96,26 @@ export interface ModelTask {
   record: Readonly<ModelRecord>
   /** Whether it was launched. The slot of a launched task is released when its run has ended, possibly after the task. */
   readonly isLaunched: boolean
-  /** Which slots it takes. */
+  /** Which kind of slots the task takes. */
   pool: ModelPool
-  /** Whether it holds a slot of the limit. */
+  /** Whether the task holds one of the slots that `max` limits. */
   hasSlot: boolean
-  /** Waiting tasks with the highest priority start first. */
+  /** The priority of the task. Waiting tasks with the highest priority start first. */
   readonly priority: number
-  /** When its priority began to rise, and when it began to lack only slots. Both move when the clock is set. */
+  /** Since when its priority rises (`launch`), and since when the task waits only for slots (`slots`). Both move when the clock is set. */
   since: { launch: number; slots: number }
-  /** Whether it waits for its back-off. */
+  /** Whether the task waits for the back-off before its next run. */
   isDelayed: boolean
-  /** Whether it waits for other tasks to end. */
+  /** Whether the task waits for other tasks to end. */
   isHeld: boolean
   isPaused: boolean
-  /** The tasks that it waits for. Their records are kept. */
+  /** The tasks that this task waits for. Their records are kept meanwhile. */
   needs: readonly ModelTask[]
   /** The lease that holds its result. */
   lease: ModelLease | undefined
-  /** Leases of waits, which receive its result before any reminder. */
+  /** The leases of callers that wait for this task. They receive its result before any reminder. */
   claims: ModelLease[]
-  /** Whether its owner was released without an heir, so that no result will be owed. */
+  /** Whether the owner was released and nobody inherits the task, so that no result will be owed. */
   isDisowned: boolean
   /** Whether a message with its result was accepted after the lease was released. */
   isAccepted: boolean
@@ -128,9 +128,9 @@ export interface ModelTask {
 /** A lease: the results of one message or wait. */
 export interface ModelLease {
   id: string
-  /** The owner of an exclusive lease. Each owner has at most one. */
+  /** The owner, if the lease is exclusive. An owner has at most one exclusive lease. */
   exclusiveOwner: string | undefined
-  /** The tasks whose results it holds. */
+  /** The tasks whose results the lease holds. */
   tasks: ModelTask[]
   /** The questions that its message asks. */
   questions: readonly ModelQuestion[]
@@ -143,7 +143,7 @@ export interface ModelQuestion {
   /** Its id within the task. */
   readonly id: string
   owner: string
-  /** Whether an accepted message carried it. */
+  /** The state of the question's delivery. */
   delivery: Delivery
   /** Whether a message with it was accepted after its lease had been released. */
   isAccepted: boolean
@@ -186,7 +186,7 @@ export interface Ledger {
   tasks: ModelTask[]
   /** The tasks that hold a slot. A cancelled launch may hold its slot longer than its record is kept. */
   slots: ModelTask[]
-  /** The expiry of each reservation, in ms since the epoch, by id. */
+  /** When each reservation expires, in ms since the epoch, by its id. */
   readonly reservations: Map<string, number>
   readonly leases: Map<string, ModelLease>
   /** The open questions, in the order in which they were asked. */
@@ -196,7 +196,7 @@ export interface Ledger {
   /** How many tasks with the same key may run, for keys whose limit is not one. */
   keyLimits: Readonly<Record<string, number>>
   keyed: ModelTask[]
-  /** The tasks that wait for others, until they have started or ended. */
+  /** The tasks that wait for other tasks. A task stays here until it has started or ended. */
   waiting: ModelTask[]
   /** What the manager has yet to emit, in order. */
   readonly outbox: OutboxItem[]
@@ -205,7 +205,8 @@ export interface Ledger {
 /**
  * Makes a ledger without tasks.
  * @param max how many tasks may run at once; -1 for no limit
- * @param now in ms since the epoch
+ * @param notifyCancelled whether the result of a cancelled task is owed
+ * @param now the time, in ms since the epoch
  * @example
  * const ledger = emptyLedger(2, false, 0)
  */
@@ -228,7 +229,7 @@ export function emptyLedger(max: number, notifyCancelled: boolean, now: number):
   }
 }
 
-/** Makes a task that runs, to be passed to `admit`. */
+/** Makes a task in the state `running`. `admit` registers it. */
 export function newTask(
   fields: Omit<ModelRecord, 'status' | 'delivery' | 'seq'>,
   { isLaunched = false, priority = 0 }: { readonly isLaunched?: boolean; readonly priority?: number } = {},
@@ -287,18 +288,21 @@ const rankOf = ({ agingMs, now }: Ledger, { priority, since }: ModelTask): numbe
 
 const isReady = ({ isDelayed, isHeld, isPaused }: ModelTask): boolean => !isDelayed && !isHeld && !isPaused
 
-/** Whether a task may take its key, apart from reservations (promise F18). */
+/** Whether a task may take its concurrency key, apart from reservations (promise F18). */
 export const isKeyFree = ({ keyed, keyLimits }: Ledger, { record: { concurrencyKey: key } }: ModelTask): boolean =>
   key === undefined || keyed.filter(({ record }) => record.concurrencyKey === key).length < (keyLimits[key] ?? 1)
 
-/** The tasks that wait for a slot and a key, in their order. */
+/** The tasks that wait only for a slot and their concurrency key, in order. */
 export const keyedQueue = (ledger: Ledger): ModelTask[] =>
   inOrder(
     ledger,
     queued(ledger).filter((task) => task.record.concurrencyKey !== undefined && isReady(task)),
   )
 
-/** The first task that may start, and the key that the first task reserves which has waited for ten ageing periods. */
+/**
+ * Returns the first task with a concurrency key that may start. If there is none, returns the reserved key: the first task that has waited for ten
+ * ageing periods reserves its key, so that no later task takes it.
+ */
 export function lookAtKeyed(ledger: Ledger): { next?: ModelTask; reserved?: string } {
   let reserved: string | undefined
   for (const task of keyedQueue(ledger)) {
@@ -334,7 +338,7 @@ const historyLimit = (ledger: Ledger): number => (ledger.max === -1 ? 10 : 2 * l
 
 const isOwed = ({ record }: ModelTask): boolean => record.delivery === 'owed' || record.delivery === 'leased'
 
-/** Whether its record may be pruned: it has ended, its handlers have run, nothing is owed or unread, and no waiting task names it. */
+/** Whether the record of a task may be pruned: the task has ended, its handlers have run, nothing is owed or unread, and no waiting task names it. */
 const isDroppable = (ledger: Ledger, task: ModelTask): boolean =>
   !isActive(task) &&
   task.isHandled &&
@@ -369,7 +373,7 @@ export const ownerOfRun = (taskId: string): string => `run:${taskId}`
 export const childrenOf = (ledger: Ledger, { record }: ModelTask): ModelTask[] =>
   ledger.tasks.filter(isActive).filter(isOf(ownerOfRun(record.id)))
 
-/** Registers a task, with a reservation or without. A foreground task takes no slot, and a child takes no slot of this kind. */
+/** Registers a task, with a reservation or without. A foreground task takes no slot. A child task takes no slot that `max` limits. */
 export function admit(
   ledger: Ledger,
   task: ModelTask,
@@ -429,7 +433,10 @@ export function startNext(ledger: Ledger): ModelTask[] {
   return [next, ...startNext(ledger)]
 }
 
-/** A run has failed and will be retried (promise F9). Its task waits without a slot and keeps its place. The run's tasks pass to the owner. */
+/**
+ * Queues a task whose run has failed and will be retried (promise F9). The task waits without a slot, and keeps its place among the waiting tasks. The
+ * tasks that the run launched pass to the owner of the task.
+ */
 export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   releaseSlot(ledger, task)
   releaseOwner(ledger, ownerOfRun(task.record.id), task.isDisowned ? undefined : task.record.owner)
@@ -447,14 +454,14 @@ export function requeue(ledger: Ledger, task: ModelTask, error: string): void {
   emit(ledger, task, { kind: 'status', from, to: 'queued' })
 }
 
-/** Frees a task's slot, and its key. */
+/** Frees the slot and the concurrency key of a task. */
 export function releaseSlot(ledger: Ledger, task: ModelTask): void {
   task.hasSlot = false
   ledger.slots = ledger.slots.filter((other) => other !== task)
   ledger.keyed = ledger.keyed.filter((other) => other !== task)
 }
 
-/** Ends a task that runs or waits. What its run owns passes to its owner. */
+/** Ends a task that runs or waits. The tasks that its run launched pass to the owner of the task. */
 export function settle(
   ledger: Ledger,
   task: ModelTask,
@@ -511,7 +518,7 @@ function deliver(ledger: Ledger, task: ModelTask, deliveryId?: string): void {
 const isDelivering = (ledger: Ledger, owner: string): boolean =>
   [...ledger.leases.values()].some((lease) => lease.exclusiveOwner === owner)
 
-/** Leases what is owed. Returns undefined when nothing is owed, or when the owner has another exclusive lease. */
+/** Leases the results that are owed. Returns undefined when nothing is owed, or when the owner has another exclusive lease. */
 export function takeLease(
   ledger: Ledger,
   id: string,
@@ -525,7 +532,7 @@ export function takeLease(
   return lease(ledger, { id, exclusiveOwner, tasks: [], questions }, owed(ledger, owner), questions.length > 0)
 }
 
-/** Leases the results of these tasks for a wait. Results that become owed later go to the wait before any reminder. */
+/** Leases the results of these tasks for a caller that waits for them. A result that becomes owed later goes to the caller before any reminder. */
 export function takeClaim(ledger: Ledger, id: string, awaited: readonly ModelTask[]): ModelLease | undefined {
   const claimed = awaited.filter((task) => isActive(task) || task.record.delivery === 'leased')
   const ended = awaited.filter(({ record }) => record.delivery === 'owed').sort(bySeq)
@@ -551,7 +558,7 @@ export function acknowledge(ledger: Ledger, lease: ModelLease): void {
   endLease(ledger, lease)
 }
 
-/** Ends a lease whose message was not accepted: its results go to the waits that claim them, and the others are owed again. */
+/** Ends a lease whose message was not accepted. A result goes to a caller that waits for it, or is owed again. */
 export function release(ledger: Ledger, lease: ModelLease): void {
   for (const task of lease.tasks) giveBack(ledger, task, lease)
   for (const question of lease.questions) {
@@ -614,7 +621,10 @@ export const owedQuestions = (ledger: Ledger, owner?: string): ModelQuestion[] =
     (question) => question.delivery === 'owed' && (owner === undefined || question.owner === owner),
   )
 
-/** Asks a question of a run. It is owed to the owner of the task, or to an owner further up if that is a run (promise F6). */
+/**
+ * Adds a question that a run asks. The question is owed to the owner of the task. If that owner is a run, the question is owed to the owner of that
+ * run's task, and so on (promise F6).
+ */
 export function ask(
   ledger: Ledger,
   task: ModelTask,
@@ -630,7 +640,7 @@ function addresseeOf(ledger: Ledger, owner: string): string {
   return above === undefined ? owner : addresseeOf(ledger, above.record.owner)
 }
 
-/** Closes a question that was answered or withdrawn. It is not in messages any more. */
+/** Closes a question that was answered or withdrawn. Later messages do not contain it. */
 export function closeQuestion(ledger: Ledger, task: ModelTask, id: string): void {
   const open = (task.record.questions ?? []).filter((question) => question.id !== id)
   setQuestions(ledger, task, open)
@@ -655,8 +665,8 @@ function closeQuestions(ledger: Ledger, task: ModelTask): void {
 }
 
 /**
- * Transfers the tasks of an owner to an heir. Without an heir nobody receives their results.
- * @returns how many tasks were affected
+ * Transfers the tasks of an owner to an heir. Without an heir, nobody receives their results.
+ * @returns how many tasks the owner had
  */
 export function releaseOwner(ledger: Ledger, owner: string, heir: string | undefined): number {
   const all = [queued(ledger, owner), running(ledger, owner), owed(ledger, owner), leased(ledger, owner)] as const
@@ -676,7 +686,7 @@ export function releaseOwner(ledger: Ledger, owner: string, heir: string | undef
   return all.flat().length
 }
 
-/** Prunes the earliest ended records with nothing owed until they are within the limit. Other records do not count. */
+/** Prunes the records that may be pruned, the earliest ended first, until no more are left than the history limit. Other records do not count. */
 export function prune(ledger: Ledger): void {
   for (;;) {
     const droppable = ledger.tasks.filter((task) => isDroppable(ledger, task)).sort(bySeq)

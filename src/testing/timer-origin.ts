@@ -1,15 +1,15 @@
-/** Determines who set a timer from the stack of the call, for the timeline of a race. */
+/** Finds out who set a timer, from the stack of the call, for the timeline of a race. */
 import { basename, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** Who set a timer. Converted to text only for a report, because that is slow. */
 export interface TimerOrigin {
-  /** What was running: the name of a turn or phase, or another timer. */
+  /** What was running when the timer was set: the name of a turn or phase, or another timer. */
   readonly during: string | TimerOrigin
   readonly call: { readonly stack?: string }
 }
 
-/** More frames than a machine needs between the code that sends an event and the timer that it sets. */
+/** How many stack frames are recorded. A machine has fewer between the code that sends an event and the timer that the event sets. */
 const FRAMES = 100
 
 const kit = fileURLToPath(new URL('.', import.meta.url))
@@ -28,8 +28,8 @@ export function originOf(callee: (run: () => void, ms: number) => unknown): Pick
 }
 
 /**
- * Names a timer without a label after who set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. If another timer set it without such
- * code in between, it has the name of that timer; otherwise it is named after the turn.
+ * Names a timer that has no label after the code that set it: `timer of save (shop.ts:12)`, or `timer of agent-tasks (hub)`. If the stack has no such
+ * code, the name is that of the timer during which it was set, or of the turn.
  */
 export function timerName({ call, during }: TimerOrigin): string {
   const setter = setterOf(call.stack)
@@ -37,7 +37,7 @@ export function timerName({ call, during }: TimerOrigin): string {
   return typeof during === 'string' ? `timer set in ${during}` : timerName(during)
 }
 
-/** The setter of a timer: a file of this package, or the user's function. */
+/** Returns who set a timer: a file of this package, or the user's function. */
 function setterOf(stack: string | undefined): string | undefined {
   const frame = framesOf(stack).find(({ file }) => !file.startsWith(clock))
   if (frame === undefined) return undefined
@@ -56,10 +56,10 @@ interface Frame {
   readonly at: string
 }
 
-/** The frames above the race, without dependencies and Node. */
+/** The frames of a stack above the race kit, without dependencies and Node. */
 function framesOf(stack = ''): Frame[] {
   const frames = stack.split('\n').flatMap((line) => frameOf(line) ?? [])
-  // The caller of the race has not set the timer.
+  // Frames below the race kit belong to the code that called it, which has not set the timer.
   const race = frames.findIndex(({ file }) => file.startsWith(kit))
   return frames
     .slice(0, race === -1 ? undefined : race)

@@ -1,7 +1,7 @@
 /**
- * Detects unhandled rejections. The platform reports them when no microtask is left, which is after the run. The event loop must turn before the next
- * run, or it is unknown which run caused them. Meanwhile other listeners of the process are disabled, because a test runner would fail and Node would
- * end the process.
+ * Detects unhandled rejections. Node reports them when no microtask is left, which is after the run. So the event loop must get a turn before the next
+ * run. Otherwise it would be unknown which run caused a rejection. Meanwhile, other listeners for unhandled rejections are removed, because the listener
+ * of a test runner would fail the test.
  */
 import { setImmediate as nextEventLoopTurn } from 'node:timers/promises'
 

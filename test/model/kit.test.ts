@@ -35,7 +35,9 @@ it('a command of a user is compared too', () => {
   const { model, real } = createManagerPair()
   failAll.run(model, real)
   real.manager.registerTask({ id: 'x', subagentName: 'helper', goalPrompt: 'help' })
-  expect(() => failAll.run(model, real)).toThrow('fail all: the manager does not answer as its model')
+  expect(() => failAll.run(model, real)).toThrow(
+    'fail all: the manager returned or threw something else than its model',
+  )
 })
 
 it('a command that changes only the manager is noticed', () => {
@@ -44,7 +46,7 @@ it('a command that changes only the manager is noticed', () => {
     model: () => undefined,
     real: ({ manager }) => void manager.registerTask({ id: 'x', subagentName: 'helper', goalPrompt: 'help' }),
   })
-  expect(() => sneak.run(model, real)).toThrow('after sneak: records or room')
+  expect(() => sneak.run(model, real)).toThrow('after sneak: the records or free slots differ')
 })
 
 it('a manager accepts the drawn inputs', async () => {

@@ -505,13 +505,13 @@ describe('options', () => {
 
   it('keeps the name of a crash for crashes', async () => {
     const actors = { crash: [() => undefined] }
-    await expect(exploreRaces(race({ actors }))).rejects.toThrow("another name than '' and 'clock' and 'crash'")
+    await expect(exploreRaces(race({ actors }))).rejects.toThrow("a name other than '' or 'clock' or 'crash'")
     await exploreRaces(race({ actors, crashes: false }))
   })
 
   it.each(['random', 'exhaustive'] as const)('refuse a disk that cannot be copied, mode %s', async (mode) => {
     const notData = { log: [() => undefined] } as unknown as Disk
-    const message = 'data that structuredClone copies'
+    const message = 'data that structuredClone can copy'
     await expect(exploreRaces(race({ disk: () => notData, mode }))).rejects.toThrow(message)
     const spoil = ({ disk }: Race<Disk>): void => void Object.assign(disk, notData)
     await expect(exploreRaces(race({ actors: { a: [spoil] }, mode }))).rejects.toThrow(message)

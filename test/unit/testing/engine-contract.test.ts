@@ -19,8 +19,9 @@ describe('what is broken is found', () => {
     'ends a task with what its run throws': () => () => Promise.reject(new Error('another')),
     'stops the run of a task that is cancelled, and runs the next one': (run) => (input, context) =>
       run(input, { ...context, signal: new AbortController().signal }),
-    'takes nothing of an attempt that is over': (run) => (input, context) => run(input, { ...context, attempt: 2 }),
-    'runs a task of the id of one that is forgotten': (run) => {
+    'ignores the output and the progress of an attempt that is over': (run) => (input, context) =>
+      run(input, { ...context, attempt: 2 }),
+    'runs a task with the id of a task whose record was pruned': (run) => {
       let first: ReturnType<RunFunction> | undefined
       return (input, context) => (first ??= run(input, context))
     },

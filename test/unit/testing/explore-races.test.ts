@@ -212,7 +212,7 @@ describe('a failure', () => {
     )
     expect(error.run.failure?.kind).toBe('loop')
     expect(error.timeline.split('\n').length).toBeLessThan(100)
-    expect(error.message).toContain('after 1000 events there is no end')
+    expect(error.message).toContain('the run has not ended after 1000 events')
   })
 })
 
@@ -225,7 +225,7 @@ describe('a run that hangs, loops or throws fails', () => {
   it('with a step that never settles, and the promises it may wait for', async () => {
     const never = () => new Promise(() => undefined)
     expect(await failOf({ actors: { a: [{ label: 'waits', run: never }], b: steps(2) } })).toBe(
-      "hang: never settled: step 'waits' of a. Nothing is left that could go on. Set timers on race.clock, and pass promises of the outside to race.schedule.",
+      "hang: never settled: step 'waits' of a. No actor, promise or timer can take a turn. Set timers on race.clock, and pass promises from outside the race to race.schedule.",
     )
     expect(await failOf({ actors: { a: [(_, race) => race.schedule(never(), 'the answer')] } })).toContain(
       "step 'step 1' of a, the promise 'the answer'",
@@ -240,7 +240,7 @@ describe('a run that hangs, loops or throws fails', () => {
     }
     const race = { actors: { a: [poll] }, endOnFailure: true }
     expect(await failOf({ ...race, timeoutMs: 60_000 })).toContain('time: not done within 60000 ms')
-    expect(await failOf(race)).toContain('loop: after 1000 events')
+    expect(await failOf(race)).toContain('loop: the run has not ended after 1000 events')
   })
 
   it('with a loop that polls the clock, or one that awaits settled promises', async () => {
@@ -291,7 +291,7 @@ describe('a run that hangs, loops or throws fails', () => {
     let runs = 0
     const race = { setup: () => undefined, actors: { a: [() => void (runs += 1)], b: steps(3) } }
     const flaky = exploreRaces({ ...race, atEnd: { once: () => runs !== 3 }, endOnFailure: true })
-    await expect(flaky).rejects.toThrow("failed ('once' does not hold) and held in the same order")
+    await expect(flaky).rejects.toThrow("failed ('once' does not hold), and then passed in the same order")
   })
 })
 
@@ -319,9 +319,9 @@ describe('invalid options', () => {
 
   it.each([
     [{ ...fine, setup: 5 }, 'options.setup: got 5, expected a function that builds the world of a run.'],
-    [{ ...fine, actors: undefined }, 'options.actors: got undefined, expected actors by name'],
+    [{ ...fine, actors: undefined }, 'options.actors: got undefined, expected an object with the actors by name'],
     [{ ...fine, actors: {} }, 'actors: got {}, expected at least one actor.'],
-    [{ ...fine, actors: { clock: steps(1) } }, "actors: got \"clock\", expected another name than '' and 'clock'."],
+    [{ ...fine, actors: { clock: steps(1) } }, "actors: got \"clock\", expected a name other than '' or 'clock'."],
     [{ ...fine, actors: { a: 'run' } }, 'actors.a: got "run", expected a list of steps, or a generator function.'],
     [{ ...fine, actors: { a: [1] } }, 'actors.a[0]: got 1, expected a function, or { label, run }.'],
     [{ ...fine, actors: () => ({ a: [1] }) }, 'actors.a[0]: got 1'],
@@ -333,7 +333,7 @@ describe('invalid options', () => {
       'options.invariant: got "(not shown)", expected a known name; the nearest is invariants.',
     ],
     [{ ...fine, invariants: { a: 1 } }, 'options.invariants.a: got 1, expected a function.'],
-    [{ ...fine, mode: 'exhaustive', seed: 1 }, 'options.seed: got 1, expected none in exhaustive mode'],
+    [{ ...fine, mode: 'exhaustive', seed: 1 }, 'options.seed: got 1, expected undefined in exhaustive mode'],
     [undefined, 'options: got undefined, expected an object.'],
   ])('%# are rejected: %s', async (options, message) => {
     await expect(exploreRaces(options as never)).rejects.toThrow(message)

@@ -65,9 +65,9 @@ describe('what is broken is found', () => {
           onCall(call)
         }),
     }),
-    'has one end of a task, and what comes after it changes nothing': () => ({ cancel: () => Promise.resolve(true) }),
+    'ends a task once, and ignores what comes after its end': () => ({ cancel: () => Promise.resolve(true) }),
     'never starts a task that is cancelled while it waits': () => ({ cancel: () => Promise.resolve(false) }),
-    'fails what was in flight when its instance is lost, takes no late answer of it, and keeps the order': ({
+    'fails the running task when its instance is lost, ignores its late answer, and keeps the order of the others': ({
       ended,
     }) => ({ ended: async (id) => ({ ...(await ended(id)), code: undefined }) }),
   }

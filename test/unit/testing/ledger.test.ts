@@ -69,7 +69,7 @@ describe('the verdict on a log', () => {
     [
       'of an acknowledged message that the agent did not accept',
       [...a, of('leased', ['a'], 'd'), turn(['a'], 'd'), of('acknowledged', ['a'], 'd')],
-      ['lost: a was acknowledged, and the agent had not accepted it'],
+      ['lost: a was acknowledged, although the agent had not accepted it'],
     ],
     [
       'of a result delivered twice',
@@ -105,13 +105,13 @@ describe('the verdict on a log', () => {
     [
       'of times that go back',
       [registered('a', 5000), settled('a', 3999), of('accepted', ['a'], 'd', 6000)],
-      ['outOfOrder: a has an entry of 3999 after one of 5000'],
+      ['outOfOrder: a has an entry with the time 3999 after an entry with the time 5000'],
     ],
     ['of a clock that was adjusted', [registered('a', 5000), settled('a', 4000), of('accepted', ['a'], 'd', 4500)], []],
     [
       'of a message with its results in the wrong order',
       [...a, registered('b', 1), settled('b', 2), turn(['b', 'a'], 'd'), of('accepted', ['b', 'a'], 'd')],
-      ['outOfOrder: a follows a result that ended later, in one message'],
+      ['outOfOrder: a comes after a result that ended later, in the same message'],
     ],
     ['of a result without a wake-up', a, ['stranded: a is owed, to main, since 1, and has no wake-up']],
     [
@@ -146,7 +146,9 @@ describe('the verdict on a log', () => {
 
   it('can allow no step back of the clock', () => {
     const log = [registered('a', 5), settled('a', 4), of('accepted', ['a'], 'd', 6)]
-    expect(problemsOf(log, { clockStepMs: 0 })).toEqual(['outOfOrder: a has an entry of 4 after one of 5'])
+    expect(problemsOf(log, { clockStepMs: 0 })).toEqual([
+      'outOfOrder: a has an entry with the time 4 after an entry with the time 5',
+    ])
     expect(() => checkDeliveryLog([], { clockStepMs: -1 })).toThrow('options.clockStepMs: got -1, expected at least 0.')
   })
 

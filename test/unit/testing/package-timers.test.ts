@@ -142,7 +142,7 @@ describe('a deadline', () => {
     )
     expect(error.run.failure).toMatchObject({ kind: 'hang' })
     expect(error.run.failure?.message).toContain(
-      "Without deadlines: true these do not take part: 'deadline of gold', 'time limit of a wait for gold'.",
+      "These deadlines are reached only with the option deadlines: true: 'deadline of gold', 'time limit of a wait for gold'.",
     )
   })
 
@@ -174,7 +174,7 @@ describe('a deadline', () => {
         },
       }),
     )
-    expect(error.run.failure?.message).toContain("these do not take part: 'the second limit'.")
+    expect(error.run.failure?.message).toContain("the option deadlines: true: 'the second limit'.")
   })
 
   it('of a command takes no part either, nor does the removal of old tasks', async () => {

@@ -107,12 +107,15 @@ describe('a timer in a timeline is named', () => {
 })
 
 describe('the message of a hang', () => {
-  const always = 'Set timers on race.clock, and pass promises of the outside to race.schedule.'
+  const always = 'Set timers on race.clock, and pass promises from outside the race to race.schedule.'
   const hintOf = async (wait: () => Promise<unknown>): Promise<string> => {
     const { run } = await lost({ actors: { a: [{ label: 'waits', run: wait }] } })
     expect(run.failure?.kind).toBe('hang')
     return (
-      run.failure?.message.replace("never settled: step 'waits' of a. Nothing is left that could go on. ", '') ?? ''
+      run.failure?.message.replace(
+        "never settled: step 'waits' of a. No actor, promise or timer can take a turn. ",
+        '',
+      ) ?? ''
     )
   }
   const started = (what: string): string => `The run has started ${what}, for which a race does not wait. ${always}`
@@ -173,6 +176,8 @@ describe('the message of a hang', () => {
 
   it('says the same of a setup', async () => {
     const { run } = await lost({ setup: () => new Promise<never>(() => undefined) })
-    expect(run.failure?.message).toBe(`setup never settled: nothing is left that could go on. ${always}`)
+    expect(run.failure?.message).toBe(
+      `setup never settled. No promise or timer is left that could settle it. ${always}`,
+    )
   })
 })

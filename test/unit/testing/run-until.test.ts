@@ -41,7 +41,7 @@ describe('runUntilState', () => {
   it('requires a predicate for an actor that is no machine', async () => {
     const actor = createActor(fromCallback(() => undefined)).start()
     await expect(runUntilState(actor, 'on', createManualClock())).rejects.toThrow(
-      'state: got "on", expected a predicate: the actor is no machine and has no state values.',
+      'state: got "on", expected a predicate, because the actor is not a machine and has no state values.',
     )
   })
 
@@ -57,7 +57,7 @@ describe('runUntilState', () => {
   it('lists the states it saw when no timer is left', async () => {
     const { clock, actor } = light()
     await expect(runUntilState(actor, 'dim', clock)).rejects.toThrow(
-      'runUntilState: lamp was never "dim": no timer is left that could bring it. Seen states: off.',
+      'runUntilState: lamp was never in the state "dim": no timer is left to run. Seen states: off.',
     )
     actor.send({ type: 'press' })
     await expect(runUntilState(actor, 'burnt', clock, { timeoutMs: 5000 })).rejects.toThrow(
@@ -160,7 +160,7 @@ describe('a wait for a state', () => {
     clock.setTimeout(() => become('on the way'), 500)
     clock.setTimeout(() => become('over'), 1001)
     await expect(runUntilState(actor, 'over', clock, { timeoutMs: 1000 })).rejects.toThrow(
-      'runUntilState: subject was never "over": 1000 ms have passed. Seen states: begun, on the way.',
+      'runUntilState: subject was never in the state "over": 1000 ms have passed. Seen states: begun, on the way.',
     )
     expect([clock.pending, unsubscribe.mock.calls.length]).toEqual([1, 1])
     clock.advance(1)

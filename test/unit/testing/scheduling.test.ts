@@ -215,9 +215,9 @@ describe('a race', () => {
   })
 
   it.each([
-    [{ invariants: 5 }, 'options.invariants: got 5, expected functions by name.'],
+    [{ invariants: 5 }, 'options.invariants: got 5, expected an object with functions by name.'],
     [{ atEnd: { one: 5 } }, 'options.atEnd.one: got 5, expected a function.'],
-    [{ actors: () => 5 }, 'actors: got 5, expected actors by name.'],
+    [{ actors: () => 5 }, 'actors: got 5, expected an object with the actors by name.'],
   ])('rejects %j', async (options, message) => {
     const race = { setup: () => ({}), actors: { one: [() => undefined] }, numRuns: 1, ...options }
     await expect(exploreRaces(race as never)).rejects.toThrow(message)
