@@ -100,7 +100,7 @@ export class Steps implements Feature {
     const end = toResult(answer, 'answer')
     const excess = log.excessOf(end)
     if (excess !== undefined) {
-      throw new InvalidInputError('answer.content', answer.content, `less, because it has ${excess}`)
+      throw new InvalidInputError('answer.content', answer.content, `a shorter answer, because this one has ${excess}`)
     }
     log.end(step.key, end)
     this.#continue(entry, step.key)
