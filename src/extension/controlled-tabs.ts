@@ -106,8 +106,9 @@ async function openTab(windowId: number | undefined): Promise<chrome.tabs.Tab> {
   } catch {
     // The browser runs, but has no window.
     const tab = (await chrome.windows.create({ url }))?.tabs?.[0]
-    if (tab === undefined)
-      {throw new BrowserError('BROWSER_REFUSED', 'The browser did not open a window for the new tab.')}
+    if (tab === undefined) {
+      throw new BrowserError('BROWSER_REFUSED', 'The browser did not open a window for the new tab.')
+    }
     return tab
   }
 }

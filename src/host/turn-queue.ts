@@ -25,7 +25,10 @@ export type Respond<Answer> = (
   delivery?: TurnDelivery,
 ) => Answer | PromiseLike<Answer>
 
-/** The turns of one agent. */
+/**
+ * The turns of one agent, which run one at a time. `createTurns` creates it.
+ * @typeParam Answer what the agent answers in a turn
+ */
 export interface AgentTurns<Answer> {
   /**
    * Takes a turn after all turns that were requested earlier. Do not await `take` inside `respond`: the new turn would wait for the running one, and

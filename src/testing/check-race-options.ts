@@ -87,8 +87,9 @@ function checkChecks(name: string, checks: unknown): void {
  * @throws InvalidInputError for the first invalid actor or step
  */
 export function checkRaceActors(actors: unknown, crashes: unknown): asserts actors is RaceActors<unknown> {
-  if (typeof actors !== 'object' || actors === null)
-    {throw new InvalidInputError('actors', actors, 'an object with the actors by name')}
+  if (typeof actors !== 'object' || actors === null) {
+    throw new InvalidInputError('actors', actors, 'an object with the actors by name')
+  }
   const all = Object.entries(actors)
   if (all.length === 0) throw new InvalidInputError('actors', actors, 'at least one actor')
   for (const [name, actor] of all as [string, unknown][]) {

@@ -181,8 +181,9 @@ async function failedNavigation(
   signal: AbortSignal,
 ): Promise<string> {
   await pause(settleMs, signal)
-  if (page.loading.hasDownloads)
-    {return 'The address is a file, which the browser downloads. The tab still shows the same page.'}
+  if (page.loading.hasDownloads) {
+    return 'The address is a file, which the browser downloads. The tab still shows the same page.'
+  }
   const why = /^data:/i.test(url) ? ' The browser lets no extension go to a data: address.' : ''
   throw new BrowserError('NAVIGATION_FAILED', `${url.slice(0, 500)}: ${errorText}.${why}`)
 }
@@ -190,11 +191,12 @@ async function failedNavigation(
 async function goBack({ page, tabs, signal }: Performance): Promise<string> {
   const { entries, currentIndex } = await page.debuggee.send('Page.getNavigationHistory', undefined, { signal })
   const entry = entries[currentIndex - 1]
-  if (entry === undefined)
-    {throw new BrowserError(
+  if (entry === undefined) {
+    throw new BrowserError(
       'NAVIGATION_FAILED',
       'The tab shows the first page of its history, so there is no page to go back to.',
-    )}
+    )
+  }
   const refusal = tabs.refusal(entry.url)
   if (refusal !== undefined) throw refusal
   await page.debuggee.send('Page.navigateToHistoryEntry', { entryId: entry.id }, { signal })
