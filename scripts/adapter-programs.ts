@@ -1,6 +1,6 @@
-/** Programs that use an adapter of the packed package, each with one SDK. They may use the variable `agent`. */
+/** Programs for the test of the packed package. Each uses one adapter with its SDK, and may use the variable `agent`. */
 
-/** The adapters that need an optional peer: the peer, and a program. */
+/** The adapters that need an SDK: the npm package of the SDK (an optional peer dependency), a program, and what it must print. */
 export const adapters = {
   'ai-sdk': {
     peer: 'ai',

@@ -1,8 +1,8 @@
-/** The reports of the public names: their text, the names that they have, and how two of them differ. */
+/** Functions for the reports of the public names: they clean a report, list its names, and compare reports. */
 
 /**
- * The text of a report of API Extractor, as it is kept: without the imports that no signature uses, because they change with the insides of the package. The block has no language, because
- * the blocks of the documents in TypeScript are programs that run, and this is none.
+ * Cleans a report of API Extractor for the repository. Removes imports that no signature uses, because they change with the internals of the package.
+ * Removes the language of the code block, because the TypeScript blocks of documents are run as programs.
  */
 export function keptReport(text: string, entryPoint: string): string {
   const lines = text
@@ -23,7 +23,7 @@ export function keptReport(text: string, entryPoint: string): string {
     .replace(/(```\n)\n+/, '$1')
 }
 
-/** A line that imports one name. */
+/** Matches a line that imports one name. */
 const imported = /^import (?:type )?(?:\{ (?:[\w$]+ as )?([\w$]+) \}|(?:\* as )?([\w$]+)) from /
 const declaration = /^export (?:declare )?(?:abstract )?(?:class|const|function|interface|let|namespace|type) (\w+)/
 const renamed = /^export \{ (?:\w+ as )?(\w+) \}/
@@ -34,13 +34,13 @@ export function namesOf(report: string): string[] {
   return [...new Set(names.filter((name) => name !== undefined))]
 }
 
-/** The lines from the first that differs, as `-` what a file has and `+` what it should have, at most `limit` of each; empty for equal texts. */
+/** Returns the lines that differ: those of `present` after `-`, and those of `expected` after `+`, at most `limit` of each. Empty for equal texts. */
 export function differences(present: string, expected: string, limit = 10): string[] {
   if (present === expected) return []
   const [had, has] = [present.split('\n'), expected.split('\n')]
   const first = has.findIndex((line, at) => line !== had[at])
   const from = first === -1 ? has.length : first
-  // What both end with is no difference.
+  // The lines at the end that both texts share are left out.
   let same = 0
   while (same < Math.min(had.length, has.length) - from && had.at(-1 - same) === has.at(-1 - same)) same += 1
   const shown = (lines: string[], sign: string): string[] =>
@@ -52,9 +52,10 @@ export function differences(present: string, expected: string, limit = 10): stri
 }
 
 /**
- * What is wrong with the reports that are kept, in words that begin with the name of a file. Empty when nothing is.
- * @param present the kept texts by file name
- * @param expected the right texts by file name
+ * Compares the reports in the repository with the right ones.
+ * @param present the texts in the repository, by file name
+ * @param expected the right texts, by file name
+ * @returns a text for each problem, which begins with the file name
  */
 export function problemsOf(present: ReadonlyMap<string, string>, expected: ReadonlyMap<string, string>): string[] {
   const needless = [...present.keys()].filter((name) => !expected.has(name))

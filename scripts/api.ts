@@ -1,6 +1,8 @@
 /**
- * `npm run api`: writes a report of the public names of each entry point, with their signatures, to `docs/reference/api-report/`. `-- --check` writes nothing, and
- * fails when a report is out of date. Both fail when there are more names than `MAX_NAMES`. API Extractor reads the declarations that `tsc` makes of the sources, so that no build is needed.
+ * `npm run api`: writes a report of the public names of each entry point, with their signatures, to `docs/reference/api-report/`. With `-- --check` it
+ * writes nothing, and fails when a report is out of date. Both fail when there are more names than `MAX_NAMES`.
+ *
+ * API Extractor reads declarations that `tsc` makes from the sources, so no build is needed.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,14 +13,14 @@ import { parseArgs } from 'node:util'
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
 import { keptReport, namesOf, problemsOf } from './api-report.js'
 
-/** How many names all entry points together may have (docs/adr/0061). */
+/** The maximum number of names that all entry points together may export (docs/adr/0061). */
 const MAX_NAMES = 300
 
 type Manifest = { name: string; exports: Record<string, { types?: string } | string> }
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 const folder = join('docs', 'reference', 'api-report')
-// Inside the repository, so that the packages that the declarations import are found.
+// This folder is inside the repository, so that imports in the declarations find `node_modules`.
 const declarations = join(root, 'reports', 'declarations')
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values
 
@@ -39,7 +41,7 @@ function emitDeclarations(): void {
   if (status !== 0) throw new Error(`api: tsc ended with ${status ?? 'a signal'}`)
 }
 
-/** The reports by file name. */
+/** Makes the reports. Returns their texts by file name. */
 function makeReports(): Map<string, string> {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
   const entryPoints = Object.entries(manifest.exports).flatMap(([subpath, value]) =>
@@ -56,7 +58,7 @@ function makeReports(): Map<string, string> {
   for (const { name, file } of entryPoints) {
     const reportFileName = `${name.replaceAll('/', '-')}.api.md`
     const config = configOf(file, files, made, reportFileName)
-    // All entry points share one program: it takes most of the time.
+    // All entry points share one program of the compiler, because making it takes most of the time.
     state ??= CompilerState.create(config, { additionalEntryPoints: files })
     const { errorCount } = Extractor.invoke(config, {
       localBuild: true,
@@ -101,9 +103,9 @@ function configOf(file: string, files: string[], reportFolder: string, reportFil
       tsdocMetadata: { enabled: false },
       messages: {
         compilerMessageReporting: quiet,
-        // A public name may mention a type that is not public.
+        // Off, because a public name may mention a type that is not public.
         extractorMessageReporting: quiet,
-        // typedoc checks the comments.
+        // Off, because typedoc checks the comments.
         tsdocMessageReporting: quiet,
       },
     },

@@ -1,6 +1,6 @@
 /**
- * The second half of `npm run build`: bundles each entry point into one file, with shared code in `dist/chunks` (docs/adr/0016). The
- * declarations, which tsc emits, stay one for each source.
+ * The second half of `npm run build`: bundles each entry point into one file. Code that entry points share is in `dist/chunks` (docs/adr/0016). The
+ * declarations are not bundled: `tsc` emits one for each source file.
  */
 import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'

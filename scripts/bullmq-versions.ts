@@ -1,6 +1,6 @@
 /**
- * `npm run test:bullmq`: runs what depends on BullMQ's keys and its API with the oldest and the newest version of BullMQ that package.json allows, or with those
- * that are named: `npm run test:bullmq -- 6.5.4`. It needs a `redis-server`.
+ * `npm run test:bullmq`: runs the tests that depend on BullMQ's keys and API. It uses the oldest and the newest version of BullMQ that package.json
+ * allows, or the versions that you name: `npm run test:bullmq -- 6.5.4`. It needs a `redis-server`.
  */
 import { allowedRange, testVersions } from './package-versions.js'
 

@@ -1,9 +1,9 @@
 /**
- * `npm run coverage:charts`: runs the suites that drive the implementation through its state machines, and prints which states and
- * transitions they reached. The suites are `paths`, which takes every path through a machine with a bounded context, `model` and `race`.
+ * `npm run coverage:charts`: runs the suites that drive the implementation through its state machines, and prints which states and transitions they
+ * reach. The suite `paths` takes every path through a machine with a bounded context. The other suites are `model` and `race`.
  *
- * It fails when a suite fails, and when no suite reaches a state or a transition. The seed is fixed, so that the table is the same at
- * every run; FC_SEED and FC_NUM_RUNS change it.
+ * It fails when a suite fails, or when no suite reaches a state or a transition. The seed is fixed, so that each run prints the same table. FC_SEED and
+ * FC_NUM_RUNS change it.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -45,7 +45,7 @@ for (const problem of problems) console.error(`charts: ${problem}`)
 console.log(`charts: ${charts.length} charts, ${problems.length} states and transitions that no test reaches`)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** The states and transitions of a machine that a suite reached. */
+/** The states and transitions of a machine that a suite reached. Without a suite: those that any suite reached. */
 function reachedOf({ machine }: Chart, suite?: string) {
   const files = reached.filter(({ file }) => suite === undefined || suiteOf(file) === suite)
   const charts = files.flatMap(({ charts }) => charts[machine.id] ?? [])
@@ -74,7 +74,7 @@ function unreached(chart: Chart): string[] {
   ]
 }
 
-/** A line for each suite that reaches the machine. */
+/** One line of the table for each suite that reaches the machine. */
 function rows(chart: Chart): string[][] {
   const all = { states: statesOf(chart.machine).length, transitions: transitionsOf(chart.machine).length }
   return suites.flatMap(({ name }) => {

@@ -1,16 +1,16 @@
-/** Lays a machine out with ELK: where its states, its lines and their labels are. */
+/** Computes the layout of a machine's chart with ELK: the positions of its states, lines and labels. */
 import elk, { type ElkEdgeSection, type ElkExtendedEdge, type ElkNode } from 'elkjs/lib/elk.bundled.js'
 import type { AnyStateMachine, AnyStateNode } from 'xstate'
 import type { Box, ChartEdge, ChartLabel, ChartNode, MachineChart } from '../src/page/app/chart.js'
 import { pathOf, transitionsOf, type ChartTransition } from './charts.js'
 import { findCommonExits, isWithin, type CommonExits, type ExitGroup, type LineSource } from './common-exits.js'
 
-/** A monospaced character at 11 px, and at 13 px for names. */
+/** The width of a monospaced character, in px: at font size 11 for labels, and at 13 for names. */
 const LABEL_CHARACTER = 6.7
 const LABEL_LINE = 16
 const NAME_CHARACTER = 8
 const STATE_HEIGHT = 48
-/** The name of a compound state is above its children. */
+/** The height above the children of a compound state, where its name is, in px. */
 const HEADING = 40
 const MARK = 14
 const GROUP = '[top=14,left=8,bottom=14,right=8]'
@@ -23,7 +23,7 @@ const layered = {
   'elk.json.shapeCoords': 'ROOT',
   'elk.edgeRouting': 'ORTHOGONAL',
   'elk.padding': '[top=12,left=4,bottom=12,right=4]',
-  // Close together: the chart of a task is readable in the width of a phone.
+  // The distances are small, so that the chart of a task is readable on a phone.
   'elk.spacing.nodeNode': '10',
   'elk.spacing.edgeNode': '8',
   'elk.spacing.edgeEdge': '6',
@@ -36,7 +36,7 @@ const layered = {
   'elk.spacing.nodeSelfLoop': '20',
 }
 
-/** The transitions between two states share a line, and so do those from all states of a group. */
+/** A line of the chart. It stands for all transitions between two states, or from all states of a group to one state. */
 interface Line {
   readonly source: LineSource
   readonly to: AnyStateNode
@@ -113,14 +113,14 @@ function linesOf(transitions: readonly ChartTransition[], exits: CommonExits): L
   return [...lines.values()]
 }
 
-/** What it means in each of the states, where that differs. */
+/** Describes what a transition means. If that differs between the states of a group, describes it for each state. */
 function descriptionOf(same: readonly ChartTransition[]): string {
   const texts = new Set(same.map(({ description = '' }) => description))
   if (texts.size === 1) return same[0]?.description ?? ''
   return same.map(({ from, description = '' }) => `${from.key}: ${description}`).join('\n')
 }
 
-/** The guard is below its event: that is narrower. */
+/** Puts the guard below its event, which makes the label narrower. */
 function rowsOf({ event, guard }: ChartTransition, description: string): Line['labels'] {
   const texts = event === 'always' ? [`[${guard ?? 'else'}]`] : guard === undefined ? [event] : [event, `[${guard}]`]
   return texts.map((text) => ({ text, description }))
@@ -132,7 +132,7 @@ function elkEdgeOf({ source, to, labels }: Line, id: string, root: AnyStateNode)
     id,
     sources: [source === root ? anyOf(root) : idOf(source)],
     targets: [to.id],
-    // In the order of the machine: states that come later are further down.
+    // States that come later in the machine are further down.
     layoutOptions: { 'elk.layered.priority.direction': (first?.order ?? 0) < to.order ? '10' : '0' },
     labels: labels.map(({ text }) => ({
       text,
@@ -148,7 +148,7 @@ function childrenOf(parent: AnyStateNode, exits: CommonExits): ElkNode[] {
   return parent.type === 'compound' ? [{ id: startOf(parent), width: MARK, height: MARK }, ...children] : children
 }
 
-/** The states, those of a group in a box, which may contain further boxes. */
+/** Returns the nodes of states. The states of a group are in a box, which may contain boxes of smaller groups. */
 function grouped(states: readonly AnyStateNode[], groups: readonly ExitGroup[], exits: CommonExits): ElkNode[] {
   const outer = groups.filter((group) => !groups.some((other) => other !== group && isWithin(group, other)))
   return states.flatMap((state): ElkNode[] => {
@@ -198,7 +198,7 @@ function chartNodeOf(placed: ElkNode, machine: AnyStateMachine): ChartNode {
 
 const anyBox = { width: 96, height: 32 }
 
-/** A group has the id of its first state, and how many states it has. */
+/** Returns the id of a line's source. For a group: the id of its first state, and the number of its states. */
 function idOf(source: LineSource): string {
   return 'id' in source ? source.id : `${source[0]?.id ?? ''} group ${source.length}`
 }

@@ -1,4 +1,4 @@
-/** Vite's `virtual:machine-charts`: the machines of machines/ with their layout, so that the page needs no layout engine. */
+/** A plugin for Vite. The module `virtual:machine-charts` has the machines of `machines/` with their layout, so that the page needs no layout engine. */
 import type { Plugin } from 'vite'
 import * as machines from '../machines/index.js'
 import { layOut } from './chart-layout.js'

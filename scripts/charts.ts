@@ -1,6 +1,6 @@
-/** Reads the state machines of machines/: their states and transitions as plain data, for documentation and coverage. */
+/** Reads the state machines of `machines/`: their states and transitions as plain data, for the documentation and for coverage. */
 import { readdirSync } from 'node:fs'
-// Types only: the mock of XState imports this file while it is being set up.
+// Only types are imported, because the mock of XState imports this file while the mock is being set up.
 import type { AnyStateMachine, AnyStateNode, EventObject, MachineContext, TransitionDefinition } from 'xstate'
 
 /** A transition of any machine. */
@@ -8,7 +8,7 @@ export type Transition = TransitionDefinition<MachineContext, EventObject>
 
 /** A machine and its file. */
 export interface Chart {
-  /** Relative to the root of the project. */
+  /** The path of the file, from the root of the project. */
   readonly file: string
   readonly machine: AnyStateMachine
 }
@@ -17,23 +17,23 @@ export interface Chart {
 export interface ChartState {
   readonly node: AnyStateNode
   readonly id: string
-  /** Its path below the machine; empty for the machine itself. */
+  /** The path of the state below the machine, such as `running.asking`; empty for the machine itself. */
   readonly path: string
   readonly description: string | undefined
-  /** Its entry and exit actions, and the actors that it invokes. */
+  /** The names of its entry and exit actions, and of the actors that it invokes. */
   readonly effects: readonly string[]
 }
 
-/** A transition. Each branch of a guarded choice is one. */
+/** A transition. A choice with several guards has one for each branch. */
 export interface ChartTransition {
-  /** The same for every machine that `provide` returns. */
+  /** Identifies the transition, also in the copies of a machine that `provide` makes. */
   readonly key: string
   readonly from: AnyStateNode
   readonly kind: 'event' | 'delayed' | 'always'
-  /** The event, `after` and the name of the delay, or `always`. */
+  /** The name of the event, `after` with the name of a delay, or `always`. */
   readonly event: string
   readonly guard: string | undefined
-  /** Undefined for a transition that stays in its state. */
+  /** The state that it leads to. Undefined if the machine stays in the same state. */
   readonly target: AnyStateNode | undefined
   readonly isReentered: boolean
   readonly actions: readonly string[]
@@ -75,7 +75,7 @@ export function transitionsOf({ root }: AnyStateMachine): ChartTransition[] {
   return withDescendants(root).flatMap((node) => candidatesOf(node).map(readTransition))
 }
 
-/** Identifies a transition in every copy of its machine. */
+/** Returns a text that identifies a transition, also in a copy of its machine. */
 export function transitionKey(transition: Transition): string {
   const { source, eventType } = transition
   const isAlways = source.always?.includes(transition) === true
@@ -83,7 +83,7 @@ export function transitionKey(transition: Transition): string {
   return `${source.id} ${isAlways ? 'always' : eventType} ${branches?.indexOf(transition) ?? 0}`
 }
 
-/** The path of a state below its machine, dotted. */
+/** The path of a state below its machine, with dots between the names. */
 export function pathOf(node: AnyStateNode): string {
   return node.path.join('.')
 }
@@ -122,7 +122,7 @@ function namesOf(named: unknown): string[] {
   return (Array.isArray(named) ? (named as unknown[]) : [named]).map(nameOf)
 }
 
-/** @throws TypeError for an implementation without a name: it would have no text in the documentation */
+/** @throws TypeError for an action, guard or actor without a name, because the documentation could not name it */
 function nameOf(named: unknown): string {
   if (typeof named === 'string') return named
   const type = typeof named === 'object' && named !== null ? (named as { type?: unknown }).type : undefined

@@ -1,5 +1,6 @@
 /**
- * `npm run figures [-- DIR …]`: the size and the habits of the code, of this checkout and of others beside it: what a redesign is compared by.
+ * `npm run figures [-- DIR …]`: prints figures of the code, such as its size and how often it uses a pattern. It compares this checkout with those in
+ * other folders, for example before and after a redesign.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -13,7 +14,7 @@ interface Source {
 
 const count = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
 
-/** A spread of a literal: `...{ a, b }`, also over several lines. */
+/** Matches the spread of an object literal, such as `...{ a, b }`, also over several lines. */
 const LITERAL_SPREAD = /\.\.\.\{/g
 const CONDITIONAL_SPREAD = /\.\.\.\((?:[^()]|\([^()]*\))*&&/g
 const STATUS_LITERAL = /'(?:queued|running|completed|failed|cancelled)'/
@@ -42,7 +43,7 @@ function linesByFolder(sources: readonly Source[]): Map<string, number> {
   return sums
 }
 
-/** The public members of a class: methods, accessors and fields that are not `#private`, at the indentation of a member. */
+/** Counts the public members of a class: methods, accessors, and fields that are not `#private`. It finds them by their indentation. */
 function membersOf(text: string, name: string): number {
   const body = new RegExp(`export class ${name}\\b[\\s\\S]*?\\n}\\n`).exec(text)?.[0] ?? ''
   const member = /^ {2}(?:readonly |override |async |get |set |static )*([a-zA-Z]\w*)(?:[?!]?[:=(<]| =|\$)/gm

@@ -1,15 +1,15 @@
-/** Finds the states of a machine that are left by the same transitions, so that a drawing has these transitions once. */
+/** Finds the states of a machine that the same transitions leave, so that a drawing shows these transitions once. */
 import type { AnyStateNode } from 'xstate'
 import type { ChartTransition } from './charts.js'
 
-/** States with the same parent, in the order of the machine. They share at least one exit. */
+/** States with the same parent that share at least one transition out of them, in the order of the machine. */
 export type ExitGroup = readonly AnyStateNode[]
 
-/** The source of a line: a state, or all states of a group. */
+/** Where a line begins: at a state, or at all states of a group. */
 export type LineSource = AnyStateNode | ExitGroup
 
 export interface CommonExits {
-  /** The groups among the children of a state. Of any two groups, one contains the other or they have no state in common. */
+  /** Returns the groups among the children of a state. Two groups have no state in common, or one of them contains the other. */
   groupsIn(parent: AnyStateNode): readonly ExitGroup[]
   sourceOf(transition: ChartTransition): LineSource
 }
@@ -23,7 +23,7 @@ export function findCommonExits(transitions: readonly ChartTransition[]): Common
   const exits = sharedExits(transitions)
   const groups: ExitGroup[] = []
   const sources = new Map<ChartTransition, ExitGroup>()
-  // The group that saves the most lines first, because groups that overlap in part cannot both be drawn.
+  // The group that saves most lines comes first. Groups that overlap in part cannot both be drawn, so the later one is skipped.
   for (const { states, transitions: shared } of exits.sort((one, other) => savedBy(other) - savedBy(one))) {
     if (!groups.every((group) => canBothBeDrawn(group, states))) continue
     groups.push(states)
@@ -40,7 +40,7 @@ export function isWithin(inner: ExitGroup, outer: ExitGroup): boolean {
   return inner.every((state) => outer.includes(state))
 }
 
-/** The sets of two or more states that have an event with the same guard and target, with all such transitions. */
+/** Finds sets of two or more states that leave with the same event, guard and target. Returns each set with all such transitions. */
 function sharedExits(transitions: readonly ChartTransition[]): Exit[] {
   const same = new Map<string, ChartTransition[]>()
   for (const transition of transitions) {

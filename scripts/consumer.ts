@@ -1,11 +1,14 @@
 /**
- * Uses the package as a user does: packs it, installs the tarball in an empty project, and runs small programs there. Needs
- * `npm run build` first.
+ * Uses the package as a user does: packs it, installs the tarball in an empty project, and runs small programs there. Needs `npm run build` first. It
+ * checks that
  *
- * It checks the files of the tarball; that a JavaScript and a TypeScript program run; that the types compile under both module
- * resolutions for ESM packages; that importing a subpath prints nothing and lets the process exit; and that the race kit
- * works with node:test and vitest. The SDKs of the adapters are optional peers: without them everything else works, and an
- * adapter names the missing package; each adapter works with only its own SDK.
+ * - the tarball has the right files;
+ * - a JavaScript and a TypeScript program run;
+ * - the types compile under both module resolutions for ESM packages;
+ * - an import of a subpath prints nothing and lets the process exit;
+ * - the race kit works with node:test and vitest;
+ * - everything except the adapters works without the SDKs, and an adapter without its SDK says which package is missing;
+ * - each adapter works with only its own SDK.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -50,7 +53,7 @@ await agent.dispose()
 console.log(ended.map((task) => \`\${task.id} \${task.status}\`).join())
 `
 
-// A package that exports what it makes of this one: its declarations must be able to name every type (docs/adr/0061).
+// A package that exports objects of this package. The compiler must be able to name every type in its declarations (docs/adr/0061).
 const libraryProgram = `
 import { createAgentTasks, createTurns, functionRunner, processRunner } from 'agent-tasks'
 import { createTaskClient } from 'agent-tasks/client'
@@ -94,8 +97,8 @@ writeFileSync('kit/regression.test.js', error.regressionTest)
 
 const installOptions = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
 const compilerOptions = { target: 'es2023', lib: ['es2023'], types: ['node'], strict: true }
-// The first also checks every declaration file of the package. With exactOptionalPropertyTypes, as in the second, the
-// declarations of XState do not pass that check.
+// The first resolution also checks every declaration file of the package. With exactOptionalPropertyTypes, as in the second one, the declarations of
+// XState would fail that check.
 const resolutions = [
   { module: 'nodenext', moduleResolution: 'nodenext', skipLibCheck: false },
   { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true, exactOptionalPropertyTypes: true },
@@ -163,7 +166,7 @@ function installInEmptyProject(filename: string): void {
   pass('it installs in an empty project')
 }
 
-/** Installs packages in the versions of this repository. */
+/** Installs packages in the versions that this repository has. */
 function install(names: string[]): void {
   const resolve = createRequire(import.meta.url)
   const wanted = names.map((name) => `${name}@${(resolve(`${name}/package.json`) as Manifest).version}`)
@@ -171,7 +174,7 @@ function install(names: string[]): void {
   pass(`with it, ${wanted.join(' and ')} are installed`)
 }
 
-/** The examples of docs/testing.md, and a printed regression test: it must fail with the bug and pass without it. */
+/** Checks the examples of docs/testing.md, and a printed regression test. That test must fail with the bug, and pass without it. */
 function checkRaceKit(): void {
   const compiler = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   for (const name of ['lost-completion.ts', 'with-node-test.ts', 'with-vitest.ts']) {
@@ -217,7 +220,7 @@ function compile(files: readonly string[], options: object): string[] {
   return [createRequire(import.meta.url).resolve('typescript/bin/tsc'), '-p', 'tsconfig.json']
 }
 
-/** Without its peer an adapter names it, at run time and at compile time; with only its own peer it works. */
+/** Checks that an adapter without its SDK names the missing package, at run time and at compile time, and that it works with only its own SDK. */
 function checkAdapters(): void {
   const specifierOf = (name: string) => `${manifest.name}/adapters/${name}`
   const all = Object.entries(adapters)
@@ -232,7 +235,7 @@ function checkAdapters(): void {
   for (const [, { peer }] of all) link(peer)
   const before = `import { createAgentTasks } from '${manifest.name}'\nconst agent = createAgentTasks()`
   for (const [name, { program }] of all) write(`${name}.ts`, before + program)
-  // The declarations of the SDKs are not checked here.
+  // The declarations of the SDKs are not checked, because they are not ours.
   const options = { ...resolutions[0], skipLibCheck: true, outDir: 'out-adapters' }
   const files = all.map(([name]) => `${name}.ts`)
   run('tsc of the adapters with peers', process.execPath, compile(files, options))
@@ -244,7 +247,7 @@ function checkAdapters(): void {
   }
 }
 
-/** Without one of its peers it names that one; nothing else needs them. */
+/** Checks that an import fails with the name of the package if one of its peers is missing, and that it needs only these peers. */
 function checkPeers(specifier: string, peers: readonly string[]): void {
   const load = ['--input-type=module', '--eval', `await import('${specifier}')`]
   for (const peer of peers) link(peer)
@@ -257,7 +260,7 @@ function checkPeers(specifier: string, peers: readonly string[]): void {
   for (const peer of peers) unlink(peer)
 }
 
-/** Installs packages from this project's node_modules. */
+/** Links a package from the node_modules of this repository. */
 function link(peer: string): void {
   const path = join(project, 'node_modules', peer)
   mkdirSync(dirname(path), { recursive: true })
@@ -268,7 +271,7 @@ function unlink(peer: string): void {
   rmSync(join(project, 'node_modules', peer))
 }
 
-/** Imports a subpath in a process that must print nothing and exit by itself. */
+/** Imports a subpath in a process, which must print nothing and exit by itself. */
 function checkImport(specifier: string): void {
   const attributes = specifier.endsWith('.json') ? `, { with: { type: 'json' } }` : ''
   const program = `await import('${specifier}'${attributes})`

@@ -1,12 +1,12 @@
-/** The fenced blocks of a Markdown document, as programs and data that can be checked. */
+/** Finds the fenced code blocks of a Markdown document, so that their programs and data can be checked. */
 
 /** One fenced block. */
 export interface DocBlock {
   /** The document's path, from the root of the repository. */
   readonly file: string
-  /** The line of its opening fence, from 1. */
+  /** The line of its opening fence, counted from 1. */
   readonly line: number
-  /** The first word after the fence: `ts`, `sh`, `json`, ... */
+  /** The first word after the fence, such as `ts`, `sh` or `json`. */
   readonly language: string
   /** The words after the language. */
   readonly flags: readonly string[]
@@ -29,16 +29,14 @@ export function readBlocks(file: string, markdown: string): DocBlock[] {
   return blocks
 }
 
-/** A TypeScript program of a document: a block, with the blocks that it continues. */
+/** A TypeScript program of a document: one block, or a block with those that continue it. */
 export interface DocProgram {
   readonly file: string
   readonly line: number
   readonly text: string
 }
 
-/**
- * The programs of a document's `ts` blocks. A block marked `continue` and the block before it are one program.
- */
+/** Returns the programs of a document's `ts` blocks. A block marked `continue` belongs to the program of the block before it. */
 export function readPrograms(blocks: readonly DocBlock[]): DocProgram[] {
   const programs: DocProgram[] = []
   for (const { file, line, language, flags, text } of blocks) {
@@ -51,7 +49,7 @@ export function readPrograms(blocks: readonly DocBlock[]): DocProgram[] {
   return programs
 }
 
-/** Moves the imports to the top, since a continued block may have its own. */
+/** Joins two blocks. Moves the imports of the second one to the top, where a module may have them. */
 function joinModules(before: string, after: string): string {
   const isImport = (line: string): boolean => /^import /.test(line)
   const lines = after.split('\n')

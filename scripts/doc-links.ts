@@ -1,4 +1,4 @@
-/** `npm run docs:links`: every relative link of a document leads to a file, and to a heading if it has an anchor. */
+/** `npm run docs:links`: checks that every relative link of a document leads to a file. If the link has an anchor, the file must have that heading. */
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { documents } from './site/documents.js'

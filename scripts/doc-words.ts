@@ -1,6 +1,6 @@
 /**
- * `npm run docs:words`: counts the words of each document that is written by hand, and fails when there are more than 30,000 in all. Code blocks, and documents that are
- * generated or keep records, do not count.
+ * `npm run docs:words`: counts the words of each document that is written by hand, and fails when there are more than 30,000 in total. Code blocks do
+ * not count. Documents that are generated, and those that record decisions or changes, do not count either.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { documents } from './site/documents.js'
 import { wordsOf } from './site/words.js'
 
 const LIMIT = 30_000
-/** Generated, or records: promises, decisions and changes. */
+/** Documents that are generated, and records of promises, decisions and changes. */
 const uncounted =
   /^(docs\/(guarantees|machines|tools|options|configuration|errors)\.md|docs\/(adr|reference)\/.*|CHANGELOG\.md)$/
 

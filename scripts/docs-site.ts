@@ -1,6 +1,6 @@
 /**
- * `npm run docs:site [-- --serve] [--no-api] [--out FOLDER] [--base /PATH/]`: builds the documentation site in reports/site. Dead links fail the build. The API
- * reference is generated first; `--no-api` leaves it out. `--serve` then shows the site on this machine, until Ctrl-C.
+ * `npm run docs:site [-- --serve] [--no-api] [--out FOLDER] [--base /PATH/]`: builds the documentation site in reports/site. Dead links fail the build.
+ * It generates the API reference first; `--no-api` leaves the reference out. With `--serve` it then serves the site on this machine, until Ctrl-C.
  */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
@@ -20,7 +20,7 @@ const { values } = parseArgs({
 })
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 
-// The configuration of VitePress has no other input.
+// Set as an environment variable, because the configuration of VitePress takes no arguments.
 if (values['no-api']) process.env[WITHOUT_API] = '1'
 else {
   const { status } = spawnSync('npm', ['run', '--silent', 'docs:api', '--', '--logLevel', 'Warn'], { stdio: 'inherit' })

@@ -1,11 +1,11 @@
 /**
- * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/ and every session of docs/examples/sessions/, and checks every JSON block. `jsonl` blocks contain
- * messages of the wire protocol, and every type of message must be shown. Needs `npm run build` first, because the programs import the
- * package by its name.
+ * `npm run docs:run`: compiles and runs every TypeScript block of README and docs/, and every session of docs/examples/sessions/. It also checks every
+ * JSON block. `jsonl` blocks contain messages of the wire protocol, and the documents must show every type of message. Needs `npm run build` first,
+ * because the programs import the package by its name.
  *
- * Each program runs in its own folder and must exit by itself with code 0. Where its text names port 3300, a demo server runs on a free
- * port. A block marked `continue` continues the block before it. A block marked `browser` is only compiled; the end-to-end tests
- * run it. Blocks in other languages are ignored.
+ * Each program runs in its own folder and must exit by itself with code 0. If its text names port 3300, the program uses a demo server on a free port
+ * instead. A block marked `continue` continues the block before it. A block marked `browser` is only compiled here, because the end-to-end tests run it.
+ * Blocks in other languages are ignored.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import {
 import { readBlocks, readPrograms, type DocProgram } from './doc-blocks.js'
 import { documents } from './site/documents.js'
 
-/** The schema of the lines of a `jsonl` block, by its flag. */
+/** The schema for the lines of a `jsonl` block, by the word after `jsonl`. */
 const messages = {
   client: clientMessageSchema,
   server: serverMessageSchema,
@@ -37,14 +37,14 @@ const messages = {
 /** The time limit of a program, in ms. */
 const LIMIT_MS = 60_000
 const root = fileURLToPath(new URL('../', import.meta.url))
-// Inside the repository, so that the package name resolves to it.
+// Inside the repository, so that Node finds the package by its name.
 const folder = join(root, 'reports', 'docs')
 
 process.chdir(root)
 const files = documents().filter((file) => !file.startsWith('docs/reference/'))
 const blocks = files.flatMap((file) => readBlocks(file, readFileSync(join(root, file), 'utf8')))
 const failures: string[] = []
-/** The types of messages that the documents show. */
+/** The types of messages that were found in the documents. */
 const seen = new Set<string>()
 
 checkJson()
@@ -98,7 +98,7 @@ function checkMessage(name: string | undefined, message: unknown): void {
   if (name === undefined || !Object.hasOwn(messages, name)) {
     throw new Error(`got '${name ?? ''}' after jsonl, expected one of ${Object.keys(messages).join(', ')}`)
   }
-  // Strict: a document must not show a field that the schema lacks.
+  // The schema ignores unknown fields, but a document must not show one.
   const parsed: unknown = messages[name as keyof typeof messages].parse(message)
   for (const field of Object.keys(message as object)) {
     if (!Object.hasOwn(parsed as object, field)) throw new Error(`no such field: ${field}`)
@@ -141,7 +141,7 @@ async function runAll(atOnce: number): Promise<void> {
 async function run({ file, line, path }: DocProgram & { path: string }): Promise<void> {
   const child = spawn(process.execPath, ['--import', 'tsx', path], {
     cwd: dirname(path),
-    // A program that keeps its state for the next start keeps it in its folder.
+    // A program that stores its state for the next start stores it in its own folder.
     env: { ...process.env, XDG_STATE_HOME: dirname(path) },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: LIMIT_MS,

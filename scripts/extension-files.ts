@@ -1,4 +1,4 @@
-/** What the extension has besides its scripts and its page: manifest, icons, README and licence; and the archive of it all. */
+/** Adds to the extension what is not bundled: manifest, icons, README and licence. Then packs all files into an archive. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { zipSync, type Zippable } from 'fflate'
@@ -7,7 +7,7 @@ import { createManifest, HOSTS, ICON_SIZES, PERMISSIONS } from '../src/extension
 import { drawIcon } from './extension-icons.js'
 
 const archive = 'dist/agent-tasks-extension.zip'
-/** Of every file in the archive, so that the same files make the same one. */
+/** The time of every file in the archive. It is fixed, so that the same files give the same archive. */
 const PACKED_AT = new Date(1980, 0, 1)
 
 export function extensionFiles(): Plugin {

@@ -3,7 +3,7 @@ import { PNG } from 'pngjs'
 
 type Colour = readonly [red: number, green: number, blue: number]
 
-/** A rectangle with round corners, in parts of the icon's side. */
+/** A rectangle with round corners. Sizes and positions are fractions of the icon's side. */
 interface Shape {
   readonly colour: Colour
   readonly left: number
@@ -29,7 +29,7 @@ const SHAPES: readonly Shape[] = [
   }),
 ]
 
-/** @param size the side, in pixels */
+/** @param size the side of the icon, in pixels */
 export function drawIcon(size: number): Buffer {
   const png = new PNG({ width: size, height: size })
   for (let y = 0; y < size; y += 1) {
@@ -45,7 +45,7 @@ function pixelAt(x: number, y: number, pixel: number): number[] {
   for (const shape of SHAPES) {
     const cover = Math.min(1, Math.max(0, 0.5 - distanceTo(shape, x, y) / pixel))
     if (cover === 0) continue
-    // Only the first shape has nothing under it.
+    // Only the first shape has no other shape below it, so only its edge is transparent.
     const [r, g, b] = shape.colour
     ;[red, green, blue] = alpha === 0 ? [r, g, b] : [mix(red, r, cover), mix(green, g, cover), mix(blue, b, cover)]
     alpha = Math.max(alpha, cover)
@@ -55,7 +55,7 @@ function pixelAt(x: number, y: number, pixel: number): number[] {
 
 const mix = (under: number, over: number, share: number): number => under + (over - under) * share
 
-/** The distance of a point from the edge, negative inside. */
+/** The distance of a point from the edge of a shape. It is negative inside the shape. */
 function distanceTo({ left, top, width, height, radius }: Shape, x: number, y: number): number {
   const dx = Math.abs(x - left - width / 2) - (width / 2 - radius)
   const dy = Math.abs(y - top - height / 2) - (height / 2 - radius)

@@ -1,4 +1,4 @@
-/** The pictures of the extension: its options page in both schemes, and a browser whose tab is under control. */
+/** Takes the pictures of the extension: its options page in light and dark, and a browser with a tab under control. */
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { openVirtualScreen } from '../test/support/virtual-screen.js'
 const WIDTH = 1100
 const HEIGHT = 640
 const OPTIONS_SIZE = { width: 760, height: 760, deviceScaleFactor: 1, mobile: false }
-/** Until the browser has drawn what has changed. */
+/** How long the browser needs to draw a change, in ms. */
 const SETTLE_MS = 1500
 
 const SHOP = `<!doctype html><meta charset="utf-8"><title>Parcels</title><style>

@@ -1,9 +1,9 @@
 /**
  * `npm run guarantees`: checks that every row of docs/guarantees.md names tests that exist, and that every invariant has a row.
  *
- * The invariants are A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K12 (stores), F1 to F21 (what agents ask), H1 to H4 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers)
- * N1 to N7 (instances behind any node), E1 to E5 (the browser extension) and U1 to U4 (continued tasks, agents, worktrees) of the whole package, and those that the header comments of
- * machines/ define.
+ * Some invariants are those of the whole package: A1 to A10 (async tasks), S1 to S11 (command tasks), K1 to K12 (stores), F1 to F21 (what agents ask),
+ * H1 to H4 (handles and turns of a host), G1 to G4 (the page), W1 to W6 (workers), N1 to N7 (instances behind any node), E1 to E5 (the browser
+ * extension) and U1 to U4 (continued tasks, agents, worktrees). The others are defined in the header comments of machines/.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -64,7 +64,7 @@ function invariantsWithTheirHome(): Map<string, string> {
     const file = `machines/${name}`
     for (const invariant of readDefinedInvariants(readFileSync(file, 'utf8'))) {
       const home = homes.get(invariant)
-      // A header may explain how its machine keeps an invariant of the whole package: that is not a second definition.
+      // A header may explain how its machine keeps an invariant of the whole package. That does not define the invariant a second time.
       if (home === undefined) homes.set(invariant, file)
       else if (home !== 'the package') problems.push(`${file}: defines ${invariant}, as ${home} does`)
     }

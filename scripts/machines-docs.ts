@@ -1,6 +1,6 @@
 /**
- * `npm run docs:machines` writes docs/machines.md from the machines; `npm run docs:check` (`--check`) fails when the page is out of date.
- * Both fail when a state or a transition has no description, or when mermaid reads a diagram differently.
+ * `npm run docs:machines`: writes docs/machines.md from the machines. `npm run docs:check` runs it with `--check`: it writes nothing, and fails when the
+ * page is out of date. Both fail when a state or a transition has no description, or when mermaid does not read a diagram as it is meant.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -28,7 +28,7 @@ if (problems.length > 0) {
   process.exitCode = 1
 } else console.log(`docs: ${page} is up to date (${charts.length} machines)`)
 
-/** The differences between the diagram as mermaid reads it and the machine. */
+/** Returns where mermaid reads the diagram of a machine wrongly. */
 async function misread(chart: Chart): Promise<string[]> {
   const { file, machine } = chart
   try {
@@ -53,7 +53,7 @@ async function misread(chart: Chart): Promise<string[]> {
 function isInPlace(node: AnyStateNode, frames: ReadonlyMap<string, string | undefined>): boolean {
   const { parent } = node
   const frame = parent?.parent === undefined ? undefined : idOf(parent)
-  // Mermaid puts each parallel region into a frame.
+  // Mermaid puts each region of a parallel state into a frame of its own, between the state and its child.
   const divider = frames.get(idOf(node))
   const seen = parent?.type === 'parallel' && divider !== undefined ? frames.get(divider) : divider
   return frames.has(idOf(node)) && seen === frame

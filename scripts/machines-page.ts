@@ -1,4 +1,4 @@
-/** The page docs/machines.md: a diagram and two tables for each machine, generated from the machine. */
+/** Makes the page docs/machines.md from the machines: a diagram and tables for each machine. */
 import { inputOf } from '../test/support/machine-input.js'
 import { pathOf, statesOf, transitionsOf, type Chart, type ChartState, type ChartTransition } from './charts.js'
 import type { AnyStateNode } from 'xstate'
@@ -21,7 +21,7 @@ bounded (\`asyncTask\`, \`commandTask\`, \`lane\`, \`instance\`), the suite \`pa
 each event that can happen then. \`delivery\` is driven at random, by the suite \`race\`. The actors are those of the
 implementation, not actors of the tests.`
 
-/** The states and transitions without a description. */
+/** Returns a problem for each state and transition without a description. */
 export function undescribed({ file, machine }: Chart): string[] {
   return [
     ...statesOf(machine)
@@ -84,20 +84,20 @@ function inner(parent: AnyStateNode, transitions: readonly ChartTransition[]): s
   ]
 }
 
-/** The frame of an arrow. Mermaid puts a state into every frame that mentions it, except the outermost. */
+/** Returns the state in whose frame an arrow must stand. Mermaid puts a state into every frame that mentions it, except the outermost one. */
 function frameOf(from: AnyStateNode, target: AnyStateNode): AnyStateNode {
   const root: AnyStateNode = from.machine.root
   return from.parent === target.parent ? (from.parent ?? root) : root
 }
 
-/** The events that a state handles without being left. */
+/** Returns a note with the events that do not leave the state. */
 function noteOn(node: AnyStateNode, transitions: readonly ChartTransition[]): string[] {
   const staying = transitions.filter(({ from, target }) => from === node && target === undefined)
   const lines = staying.map((transition) => `${labelOf(transition)}${isIgnored(transition) ? ' (ignored)' : ''}`)
   return lines.length === 0 ? [] : [`note right of ${idOf(node)}`, ...indent(lines), 'end note']
 }
 
-/** A state has such a transition to keep an event from the states around it. */
+/** Whether a transition does nothing. A state has such a transition to keep an event from the states around it. */
 function isIgnored({ target, actions }: ChartTransition): boolean {
   return target === undefined && actions.length === 0
 }

@@ -1,8 +1,8 @@
 /**
- * Mermaid's parser without a browser: the states and arrows of a diagram as mermaid reads them.
+ * Runs mermaid's parser without a browser. It returns the states and arrows of a diagram as mermaid reads them.
  *
- * Mermaid sanitises labels with DOMPurify, which needs a DOM. Nothing is rendered here, so functions that return their
- * text unchanged replace it.
+ * Mermaid cleans labels with DOMPurify, which needs a DOM. This replaces it by functions that return their text unchanged, which is safe because nothing
+ * is rendered.
  */
 import DOMPurify from 'dompurify'
 

@@ -1,8 +1,12 @@
 /**
- * `npm run mutate -- FOLDER`: mutation tests of one folder, with the unit tests of that folder only. It goes on from its last result, in
- * `reports/mutation/FOLDER.json`. With files after the folder, it changes these alone, and keeps the results of the others; `--tests PATH,PATH`
- * takes some of the tests only. `--sample N` changes one of N passages of the sources, the same ones in each run, and keeps its results in
- * `FOLDER.sample.json`: a whole folder takes hours. `npm run mutate -- --scores` prints a table of what all runs have found.
+ * `npm run mutate -- FOLDER`: runs mutation tests of one folder, with only the unit tests of that folder. It continues from its last result, in
+ * `reports/mutation/FOLDER.json`.
+ *
+ * - With files after the folder, it changes only these files, and keeps the results of the others.
+ * - `--tests PATH,PATH` runs only these tests.
+ * - `--sample N` changes one of N passages of the sources, because a whole folder takes hours. It changes the same passages in each run, and keeps the
+ * results in `FOLDER.sample.json`.
+ * - `npm run mutate -- --scores` prints a table with the results of all runs.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -12,12 +16,12 @@ import { parseArgs } from 'node:util'
 
 interface Folder {
   readonly sources: string
-  /** Files and folders of it that are not changed. */
+  /** Files and folders in `sources` that are not changed. */
   readonly except?: readonly string[]
   readonly tests: readonly string[]
-  /** Whether each run loads its modules anew, which takes longer. Without it, tests that need modules of their own are left out. */
+  /** Whether each test file loads the modules anew, which takes longer. Without it, tests that need their own modules are left out. */
   readonly isolate?: true
-  /** Whether what runs when a module is loaded is changed, too. Machines are made then. */
+  /** Whether code that runs while a module is loaded is changed, too. The machines are made in such code. */
   readonly hasStatic?: true
 }
 
@@ -27,7 +31,7 @@ const folder = (name: string): Folder => ({
 })
 
 const folders: Readonly<Record<string, Folder>> = {
-  // It reads the charts as text, and Stryker has written into that.
+  // The excluded test reads the charts as text, and Stryker writes into that text.
   machines: {
     sources: 'machines',
     tests: ['test/unit/machines/**/!(as-text).test.ts'],
@@ -38,20 +42,20 @@ const folders: Readonly<Record<string, Folder>> = {
   store: folder('store'),
   'command-tasks': folder('command-tasks'),
   runners: folder('runners'),
-  // A mutant of `reap.ts` might signal every process of this user.
+  // A mutant of `reap.ts` could send signals to all processes of this user.
   engine: { ...folder('engine'), except: ['src/engine/reap.ts'], isolate: true },
-  // The methods of isolated signals are made once for each load.
+  // `callbacks` makes the methods of isolated signals while it is loaded, so each test file must load it anew.
   callbacks: { ...folder('callbacks'), isolate: true },
-  // Scripts in Lua are tested on a Redis.
+  // The excluded files are Lua scripts, which only the tests with a Redis run.
   bullmq: { ...folder('bullmq'), except: ['src/bullmq/job-scripts.ts', 'src/bullmq/cluster/cluster-scripts.ts'] },
   mcp: folder('mcp'),
-  // What runs in a browser is tested in one.
+  // The excluded files run in a browser, and only the tests with a browser run them.
   page: { ...folder('page'), except: ['src/page/app'] },
 }
 
 const reports = 'reports/mutation'
 
-/** How many lines a passage has. A mutant that is longer, such as an empty body of a long function, belongs to none. */
+/** The number of lines of a passage. A mutant that is longer, such as an empty body of a long function, is in no passage. */
 const PASSAGE_LINES = 12
 
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
@@ -103,7 +107,7 @@ function filesOf({ sources, except = [] }: Folder): string[] {
     .sort()
 }
 
-/** One of `every` passages, evenly spread over all files, as the ranges of lines that Stryker takes. */
+/** Returns one of `every` passages, evenly spread over all files. A passage is a range of lines in the format of Stryker. */
 function passagesOf(paths: readonly string[], every: number): string[] {
   if (!Number.isInteger(every) || every < 1) throw new RangeError('--sample: expected an integer >= 1')
   const passages = paths.flatMap((path) => {
@@ -135,7 +139,7 @@ function scoreTable(): string[] {
   return ['| file | mutants | killed | survived | no coverage | score |', '|---|---|---|---|---|---|', ...lines]
 }
 
-/** Mutants that are ignored, or that do not compile, do not count. */
+/** Returns a row of the table. Mutants that are ignored, or that do not compile, do not count. */
 function scoreLine([path, statuses]: readonly [string, readonly string[]]): string {
   const count = (...which: string[]): number => statuses.filter((status) => which.includes(status)).length
   const killed = count('Killed', 'Timeout')

@@ -1,6 +1,6 @@
 /**
- * Runs tests with other versions of one package than the installed one: each in a copy of the project in a temporary folder, with the dependencies linked; only
- * that package is installed from the registry.
+ * Runs tests with other versions of one package than the installed one. Each version gets a copy of the project in a temporary folder. There the
+ * dependencies are links, and only the package is installed from the registry.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -21,15 +21,15 @@ const installOptions = [
 
 export interface PackageTests {
   readonly name: string
-  /** The versions that the project allows. */
+  /** The range of versions that package.json allows. */
   readonly range: string
-  /** What `npm` is called with in the copy. */
+  /** The arguments with which `npm` is run in the copy. */
   readonly command: readonly string[]
-  /** What to say of a version with which the tests fail. */
+  /** What to print if the tests fail with a version. */
   readonly advice?: string
 }
 
-/** The range of a package in package.json. */
+/** Returns the range of versions that package.json allows for a package. */
 export function allowedRange(kind: 'dependencies' | 'peerDependencies', name: string): string {
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
     typeof kind,
@@ -40,7 +40,10 @@ export function allowedRange(kind: 'dependencies' | 'peerDependencies', name: st
   return range
 }
 
-/** Runs the tests with the versions that are named, or with the oldest and the newest that are allowed. Ends the process. */
+/**
+ * Runs the tests with the versions in the arguments. Without arguments: with the oldest and the newest version that package.json allows. Then ends the
+ * process.
+ */
 export function testVersions(tests: PackageTests): never {
   const named = process.argv.slice(2)
   const versions = named.length > 0 ? named : oldestAndNewest(tests)
@@ -84,7 +87,7 @@ function passesWith(tests: PackageTests, version: string): boolean {
   }
 }
 
-/** Copies the files of the project and links its dependencies, without the package. */
+/** Copies the files of the project. Links its dependencies, except the package that is tested. */
 function copyProject(project: string, without: string): void {
   const options = { cwd: root, encoding: 'utf8' } as const
   const files = execFileSync(
@@ -103,7 +106,7 @@ function copyProject(project: string, without: string): void {
   }
 }
 
-/** Installs one version of the package with its dependencies, in a folder of its own: npm would remove the links. */
+/** Installs one version of the package with its dependencies. Does that in a separate folder, because npm would remove the links. */
 function install(project: string, name: string, version: string): void {
   const folder = join(project, '.installed')
   mkdirSync(folder)

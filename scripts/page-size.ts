@@ -1,4 +1,4 @@
-/** `npm run page-size`: prints the sizes of the page and of the extension, and fails when one is larger than it may be. */
+/** `npm run page-size`: prints the sizes of the page and of the extension. Fails when one of them is larger than its limit. */
 import { statSync } from 'node:fs'
 import { pageFiles, PAGE_LIMIT } from '../test/support/page-files.js'
 
@@ -12,7 +12,7 @@ if (total > PAGE_LIMIT) {
 }
 
 const ARCHIVE = 'dist/agent-tasks-extension.zip'
-/** The most that the archive of the extension may have, in bytes. */
+/** The maximum size of the extension's archive, in bytes. */
 const ARCHIVE_LIMIT = 150_000
 const { size } = statSync(ARCHIVE)
 console.log(`extension: ${ARCHIVE}: ${size} bytes of at most ${ARCHIVE_LIMIT}`)

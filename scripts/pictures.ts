@@ -1,6 +1,6 @@
 /**
- * `npm run pictures`: writes docs/pictures/ from the page of the running demo (`agent-tasks serve --demo`), each part in both schemes, and from the
- * extension. Needs Chromium and Xvfb. The time of day is what differs from one run to the next.
+ * `npm run pictures`: writes docs/pictures/. It takes pictures of the page of a running demo (`agent-tasks serve --demo`), each part in light and dark,
+ * and of the extension. Needs Chromium and Xvfb. Only the times of day differ between two runs.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -19,10 +19,10 @@ import { toSmallPng } from '../test/support/small-png.js'
 const folder = fileURLToPath(new URL('../docs/pictures/', import.meta.url))
 const cli = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url))
 const size = { width: 1280, height: 800 }
-/** Until the demo has tasks in every state, and deliveries that wait. */
+/** How long the demo needs until it has tasks in every state, and deliveries that wait, in ms. */
 const WARM_MS = 25_000
 
-/** Until what has been chosen is drawn. */
+/** How long the page needs to draw what was chosen, in ms. */
 const SETTLE_MS = 1000
 const ASKING = 'Deploy the parcel service'
 
@@ -57,13 +57,13 @@ interface Urls {
   readonly pageUrl: string
 }
 
-/** The addresses that the demo prints. @throws Error when it ends without them */
+/** Returns the addresses that the demo prints. @throws Error when the demo ends before it has printed them */
 async function printedUrls(): Promise<Urls> {
   for await (const line of createInterface({ input: demo.stdout })) return JSON.parse(line) as Urls
   throw new Error('The demo has ended.')
 }
 
-/** Command tasks for the instance of the demo: some that end, one that goes on and one behind it. */
+/** Submits command tasks to the instance of the demo: some that end, one that keeps running, and one that waits behind it. */
 async function submitCommands(url: string): Promise<void> {
   const client = createTaskClient({ url })
   const add = { tool_name: 'add', args: { a: 19, b: 23 } }
@@ -79,7 +79,7 @@ async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'):
   const page = await openWindow(browser, url, { ...size, scheme })
   for (const part of PARTS) {
     await showPart(page, part, part === 'task' ? await askingTask(page) : `#/${part}`)
-    // The first picture: a task of the timeline is chosen.
+    // The picture at the top of the README shows the timeline with a selected task.
     if (part === 'timeline') await page.getByText(ASKING).first().click()
     if (part === 'instances') await page.getByRole('button', { name: 'Submit' }).first().click()
     await page.mouse.move(size.width - 1, size.height - 1)
@@ -89,7 +89,7 @@ async function takeAll(browser: Browser, url: string, scheme: 'light' | 'dark'):
   await page.context().close()
 }
 
-/** The address of the task that asks a question. */
+/** Returns the address of the task that asks a question. */
 async function askingTask(page: Page): Promise<string> {
   await page.getByText(ASKING).first().click()
   const link = page.getByRole('link', { name: 'Open alone' })

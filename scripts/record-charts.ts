@@ -1,4 +1,4 @@
-/** Setup of `npm run coverage:charts`: watches every actor of a test file, and writes the states and transitions it reached. */
+/** A setup file of `npm run coverage:charts`. It watches every actor in a test file, and writes the states and transitions that the actors reached. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { afterAll, expect, vi } from 'vitest'

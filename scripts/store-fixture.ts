@@ -1,6 +1,6 @@
 /**
- * `npm run store-fixture`: writes a store of the present layout, for the tests of later versions. Run it once for each layout, before the first version
- * with it is released; a file that exists is never changed.
+ * `npm run store-fixture`: writes a store in the present layout, for the tests of later versions. Run it once for each layout, before the first version
+ * with that layout is released. It never changes a file that exists.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,7 +43,7 @@ const changes: readonly StoreChange[] = [
     { output: {}, notifiedAt: 1_790_000_002_000 },
   ),
   toTask({ ...ended, id: 'cancelled', owner: 'other', status: 'cancelled', delivery: 'none', seq: 5 }),
-  // What a column of SQLite cannot hold as it is.
+  // Characters that a column of SQLite cannot hold unchanged.
   toTask(
     { ...ended, id: 'odd \0 "\u{1F600}', status: 'completed', delivery: 'owed', seq: 6 },
     { output: { text: 'a\0b\ud800' } },
@@ -85,7 +85,7 @@ if (existsSync(`${base}.db`)) {
   store.open()
   await store.write(changes)
   store.close()
-  // One file, without a log.
+  // Copies the database into one file, without a separate write-ahead log.
   const database = openDatabase(file)
   database.prepare('VACUUM INTO ?').run(`${base}.db`)
   database.close()

@@ -1,4 +1,4 @@
-/** The page docs/tools.md: the tools as models get them, from the one list. A test compares the page with it, byte for byte. */
+/** Makes the page docs/tools.md: the tools as models receive them. A test compares the page with the file, byte for byte. */
 import { toJsonSchemaTools } from '../src/adapters/json-schema.js'
 import { createAgentTasks } from '../src/host/agent-tasks.js'
 import type { AgentTasksOptions } from '../src/host/agent-tasks-options.js'
@@ -19,7 +19,7 @@ What a model can call, as it gets it: from a host ([first-host.md](first-host.md
 programs and limits. MCP clients get the same work in shorter words, because they pay for every definition with each turn; their \`check_async_tasks\` is read-only, so
 that a host can ask its user before a call that changes something.`
 
-/** By name. */
+/** The definitions of tools, by name. */
 type Definitions = ReadonlyMap<string, object>
 
 const commands = { allow: ['npm'] }
@@ -32,7 +32,7 @@ const taskManager = { submitTask: nothing, cancelTask: nothing, getTask: nothing
 const instances = [{ id: 'browser', url: 'http://127.0.0.1:9/' }]
 const subagents = [{ ...subagent, command: 'npm', cwdPerCall: true }]
 
-/** What the fullest MCP server lists for a client of 2025-11-25. */
+/** The configuration with which an MCP server lists the most tools. */
 export const fullConfig: AgentConfigInput = { subagents, instances, commands, schedules: {}, monitors }
 
 /** The whole page. */
@@ -65,7 +65,7 @@ export async function toolsPage(): Promise<string> {
   ].join('\n\n')}\n`
 }
 
-/** What a host offers. */
+/** Returns the tools that a host offers. */
 async function ofHost(options: AgentTasksOptions): Promise<Definitions> {
   const host = createAgentTasks(options)
   const { tools } = toJsonSchemaTools(host.tools)
@@ -73,7 +73,7 @@ async function ofHost(options: AgentTasksOptions): Promise<Definitions> {
   return new Map(tools.map((tool) => [tool.name, tool]))
 }
 
-/** What an MCP server lists. */
+/** Returns the tools that an MCP server lists. */
 async function ofServer(config: AgentConfigInput): Promise<Definitions> {
   const backend = createBackend({ config })
   const tools = createTaskTools(backend, 'main').filter(({ isListed }) => isListed !== false)
@@ -81,7 +81,7 @@ async function ofServer(config: AgentConfigInput): Promise<Definitions> {
   return new Map(tools.map((tool) => [tool.name, listed(tool, true)]))
 }
 
-/** The texts of the MCP server that name the tools. */
+/** The texts of the MCP server in which its tools are named. */
 function ofModels(names: readonly string[]): string[] {
   const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``
   return [

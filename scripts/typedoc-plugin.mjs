@@ -1,7 +1,6 @@
 /**
- * What typedoc takes from schemas, and what it leaves out of the API reference: the insides of types that a reader does not look for
- * there. What a chart is made of is in docs/machines.md, and a part of an anonymous type is no name that anyone can import: what it is a
- * part of says what it means.
+ * A plugin for typedoc. It takes descriptions from zod schemas. It leaves out the inner types of the state machines, because docs/machines.md describes
+ * them. It does not ask for documentation of the members of anonymous types, because nobody can import such a type by name.
  */
 import { Comment, Converter, ReferenceType, ReflectionKind, makeRecursiveVisitor } from 'typedoc'
 import ts from 'typescript'
@@ -23,7 +22,7 @@ export function load(app) {
     const inner = project
       .getReflectionsByKind(named)
       .filter((reflection) => !reflection.hasComment() && isInside(reflection, ReflectionKind.TypeLiteral))
-      // Of these typedoc does not ask for documentation, and would call it a mistake to excuse them.
+      // typedoc does not ask for documentation of these members, and reports an error if they are excused.
       .filter((reflection) => !isInside(reflection, ReflectionKind.Parameter))
     app.options.setValue('intentionallyNotDocumented', [
       ...new Set(inner.map((reflection) => reflection.getFriendlyFullName())),
@@ -34,7 +33,7 @@ export function load(app) {
 /** The name of an entry point in imports: `src/tools` is `agent-tasks/tools`. */
 const importName = (name) => (/^src($|\/)/.test(name) ? name.replace('src', 'agent-tasks') : `agent-tasks/${name}`)
 
-/** What a zod schema is described as, to models for example: the field of a type that is derived from it means the same. */
+/** Returns the description of a zod schema. A field of a type that is derived from the schema gets the same description. */
 function descriptionOf(schema, checker) {
   if (schema === undefined) return undefined
   if (ts.isIdentifier(schema)) {
@@ -42,7 +41,7 @@ function descriptionOf(schema, checker) {
   }
   if (!ts.isCallExpression(schema)) return undefined
   if (ts.isIdentifier(schema.expression)) {
-    // `name()`, where name is `lazily(() => schema)`.
+    // A call `name()`, where `name` is `lazily(() => schema)`.
     const [made] = schema.arguments
     if (made === undefined) return descriptionOf(schema.expression, checker)
     return schema.expression.text === 'lazily' ? descriptionOf(made.body, checker) : undefined
@@ -62,7 +61,7 @@ function initializerOf(symbol, checker) {
   return origin?.valueDeclaration?.initializer
 }
 
-/** What a text is made of must be written out: literals, and constants that are literals. */
+/** Returns a text of literals, and of constants that are literals. Undefined for anything else. */
 function textOf(node, checker) {
   if (node === undefined) return undefined
   if (ts.isStringLiteralLike(node) || ts.isNumericLiteral(node)) return node.text

@@ -1,4 +1,5 @@
-// `npm run docs:api`: the API reference from TSDoc, of every entry point that package.json exports. Nothing public may be undocumented.
+// `npm run docs:api`: makes the API reference from the TSDoc comments of every entry point in package.json. It fails when something public has no
+// comment.
 import { readFileSync } from 'node:fs'
 import { URL } from 'node:url'
 
@@ -12,7 +13,7 @@ export default {
   tsconfig: '../src/tsconfig.build.json',
   plugin: ['typedoc-plugin-markdown', './typedoc-plugin.mjs'],
   out: '../docs/api',
-  // One page for each entry point, under the name by which it is imported.
+  // One page for each entry point. Its name is that of the import.
   name: 'API',
   outputFileStrategy: 'modules',
   entryFileName: 'index',

@@ -1,6 +1,6 @@
 /**
- * `npm run verify [-- --skip STEP]`: all checks before a commit. Runs them in order, prints how long each took, and stops at the first that fails. `--skip`
- * leaves one out that has already run; it can be given several times.
+ * `npm run verify [-- --skip STEP]`: runs all checks before a commit. Runs them in order, prints how long each one took, and stops at the first one that
+ * fails. `--skip` leaves out a step that has already run. You can give it several times.
  */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-// `npm run coverage:charts`: the suites that drive the implementation through its charts, with every actor watched.
+// `npm run coverage:charts`: runs the suites that drive the implementation through its state machines, and watches every actor.
 import { defineConfig } from 'vitest/config'
 import base, { testTimeout } from '../vitest.config.js'
 

@@ -1,4 +1,4 @@
-// `npm run mutate`: the unit tests of one folder, as `scripts/mutate.ts` says in MUTATE_TESTS.
+// `npm run mutate`: runs the unit tests of one folder. `scripts/mutate.ts` passes them in MUTATE_TESTS.
 import { defineConfig } from 'vitest/config'
 import base, { setupFiles } from '../vitest.config.js'
 

@@ -1,6 +1,6 @@
 /**
- * The words that the documents, comments and texts of this package do without, because a sentence with one of them has to be read twice,
- * and where they occur. CONTRIBUTING.md says which style is meant.
+ * The words that the documents, comments and texts of this package avoid, because a reader has to read a sentence with such a word twice. Also finds
+ * where they occur. CONTRIBUTING.md describes the style.
  */
 import ts from 'typescript'
 import { readBlocks } from './doc-blocks.js'
@@ -24,16 +24,16 @@ export const REFUSED: readonly RefusedWord[] = [
   { word: 'as it is', write: 'unchanged, current, or a sentence of its own' },
 ]
 
-/** Texts that may contain a refused word, exactly as written, because others rely on them. */
+/** Texts that may contain a refused word, because other programs rely on them. */
 export const ALLOWED: readonly string[] = [
-  // A field in Redis, which servers of other versions read as well.
+  // A field in Redis. Servers of other versions read it as well.
   "agent, 'told'",
 ]
 
 interface FoundWord {
   readonly file: string
   readonly line: number
-  /** As it stands in the file. */
+  /** The word as it is written in the file. */
   readonly word: string
   readonly write: string
 }
@@ -48,12 +48,12 @@ export function findWords(file: string, text: string, allowed = ALLOWED): FoundW
   return find(file, shown, allowed)
 }
 
-/** How `npm run words` prints one. */
+/** Returns the line that `npm run words` prints for a word. */
 export function describeFound({ file, line, word, write }: FoundWord): string {
   return `${file}:${line}: "${word}" (write: ${write})`
 }
 
-// A phrase may go on in the next line, after the decoration of a comment.
+// A phrase may continue in the next line of a comment, after the `*` or `//`.
 const patterns = REFUSED.map(({ word, write }) => ({
   pattern: new RegExp(`(?<![\\w-])${word.replaceAll(' ', '(?:\\s|\\*|//|>)+')}(?![\\w-])`, 'gi'),
   write,
@@ -62,7 +62,7 @@ const patterns = REFUSED.map(({ word, write }) => ({
 function find(file: string, text: string, allowed: readonly string[]): FoundWord[] {
   const prose = allowed
     .reduce((rest, part) => rest.replaceAll(part, blank), text)
-    // Inline code names things of the code.
+    // Inline code is left out, because it contains names of the code.
     .replaceAll(/`[^`\n]+`/g, blank)
   return patterns
     .flatMap(({ pattern, write }) =>
@@ -76,7 +76,7 @@ function find(file: string, text: string, allowed: readonly string[]): FoundWord
     .sort((one, other) => one.line - other.line)
 }
 
-/** As many spaces and line ends, so that the rest keeps its lines. */
+/** Replaces everything but line ends by spaces, so that line numbers stay the same. */
 function blank(text: string): string {
   return text.replaceAll(/[^\n]/g, ' ')
 }
@@ -90,14 +90,14 @@ function withoutBlocks(file: string, markdown: string): string {
   return lines.join('\n')
 }
 
-/** A source file in which everything but its comments, its strings and the text of its JSX is blank. */
+/** Returns a source file in which only the comments, the strings and the text of its JSX are left. The rest is blank. */
 function commentsAndTexts(file: string, text: string): string {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
-  /** What is shown, by where it begins: a comment belongs to several nodes. */
+  /** The parts to keep, by their position. The position identifies a comment, which is found at several nodes. */
   const kept = new Map<number, string>()
   const visit = (node: ts.Node): void => {
     if (ts.isStringLiteral(node) || ts.isJsxText(node) || ts.isTemplateLiteralToken(node)) {
-      // Backticks around a template do not make it inline code.
+      // Backticks around a template string do not mark inline code.
       kept.set(node.getStart(source), node.getText(source).replaceAll('`', ' '))
     }
     const comments = [

@@ -1,6 +1,6 @@
 /**
- * `npm run words`: refuses words that make a sentence hard to read, in comments, TSDoc and texts of src and machines, and in the prose of README.md,
- * CONTRIBUTING.md and docs. scripts/word-list.ts has the list, and the texts that may contain them.
+ * `npm run words`: fails if it finds words that make a sentence hard to read. It looks in the comments and texts of src and machines, and in the prose
+ * of README.md, CONTRIBUTING.md and docs. The list is in scripts/word-list.ts, with the texts that may contain such words.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
 /**
- * `npm run test:xstate`: runs the tests with the oldest and the newest version of XState that package.json allows, or with those that are named:
+ * `npm run test:xstate`: runs the tests with the oldest and the newest version of XState that package.json allows, or with the versions that you name:
  * `npm run test:xstate -- 5.28.0 5.33.3`.
  *
- * Left out are the tests of the tools in test/support, which are written for the installed version.
+ * It leaves out the tests of the tools in test/support, because these tools are written for the installed version.
  */
 import { allowedRange, testVersions } from './package-versions.js'
 

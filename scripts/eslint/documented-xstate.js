@@ -1,13 +1,12 @@
 /**
- * ESLint rule: code may use only the members of XState's objects that XState documents, so that a new 5.x cannot break it.
+ * ESLint rule: code may use only those members of XState's objects that XState documents. A new version 5.x may change the others.
  *
- * With types it looks at each access: `a.b`, `a['b']`, destructuring, and `'b' in a`. A member that xstate's declarations
- * declare must be listed in `DOCUMENTED` under the interface or class that declares it. It also refuses to change XState's
- * objects, to wrap them in a Proxy, and to cast them to a type with members that are not documented. Names that are known to
- * be internal are refused on every object, whatever its type.
+ * The rule uses types, and looks at each access: `a.b`, `a['b']`, destructuring, and `'b' in a`. If XState declares the member, `DOCUMENTED` must list
+ * it under the interface or class that declares it. The rule also refuses to change XState's objects, to wrap them in a Proxy, and to cast them to a
+ * type with members that are not documented. It refuses names that are known to be internal on every object, whatever its type.
  */
 
-/** Documented members by the declaration that has them, each group with the place that documents it. */
+/** The documented members, by the declaration that has them. The comment above a group says where XState documents it. */
 export const DOCUMENTED = {
   // https://stately.ai/docs/actors, and the TSDoc of `Actor`. `ref`, `src` and `systemId`: https://stately.ai/docs/system
   Actor: members(
@@ -71,17 +70,20 @@ export const DOCUMENTED = {
   ErrorActorEvent: members('type error actorId'),
 }
 
-/** Members of XState's own objects that are refused on every object: a cast or `any` must not hide them. */
+/** Members of XState's own objects that are refused on every object, because a cast or `any` would hide them. */
 export const INTERNAL = members(
   '_parent _snapshot _relay _sendInspectionEvent _processingStatus _process _stop _stopProcedure _complete _error _reportError ' +
     '_initState _deferred _doneEvent _actorScope _systemId _syncSnapshot _register _unregister _set _bookId _clock _logger ' +
     '_scheduledEvents _nodes _transitions _collectInitialActions',
 )
 
-/** Internal members whose names are also ordinary words: refused unless the object's type says that it is another object's. */
+/**
+ * Internal members whose names are ordinary words. They are refused only on objects of the type `any` or `unknown`, because on other objects the type
+ * says whose member it is.
+ */
 export const INTERNAL_WORDS = members('mailbox scheduler eventListeners observers logic implementations')
 
-/** Declarations whose objects may be neither changed, wrapped nor cast to a type with other members. */
+/** Declarations whose objects must not be changed, wrapped, or cast to a type with other members. */
 const GUARDED = new Set(['Actor', 'ActorRef', 'ActorSystem', 'ActorScope', 'StateMachine', 'StateNode'])
 
 const DOCUMENTED_MODULES = new Set(['xstate', 'xstate/graph'])
@@ -111,7 +113,7 @@ export const documentedXstate = {
 
     const isAnyOrUnknown = (type) => type.intrinsicName === 'any' || type.intrinsicName === 'unknown'
 
-    /** @returns the names of xstate's declarations that declare the member; empty for members of other types */
+    /** @returns the names of XState's declarations that declare the member; empty if XState does not declare it */
     function ownersOf(type, name) {
       const symbol = checker.getPropertyOfType(checker.getApparentType(type), name)
       return (symbol?.declarations ?? []).filter(isXstate).map(ownerOf)
@@ -228,7 +230,7 @@ function isGuard(declaration) {
   return GUARDED.has(ownerOf(declaration))
 }
 
-/** The name of the interface, class or type alias around a declaration. */
+/** Returns the name of the interface, class or type alias that contains a declaration. */
 function ownerOf(declaration) {
   let name = 'module'
   // The last parent is the file itself.
@@ -238,7 +240,7 @@ function ownerOf(declaration) {
   return name
 }
 
-/** `b` of `a.b` and `a['b']`; undefined when it is computed. */
+/** Returns `b` for `a.b` and `a['b']`; undefined for a computed name. */
 function nameOf({ property, computed }) {
   if (!computed) return property.name
   return property.type === 'Literal' ? String(property.value) : undefined
@@ -249,7 +251,7 @@ function keyOf({ key, computed }) {
   return key.type === 'Literal' ? String(key.value) : undefined
 }
 
-/** The expression beneath casts: `a` of `a as unknown as B`. */
+/** Returns the expression inside casts: `a` for `a as unknown as B`. */
 function innermost(expression) {
   return expression.type === 'TSAsExpression' || expression.type === 'TSNonNullExpression'
     ? innermost(expression.expression)

@@ -1,11 +1,11 @@
-/** docs/configuration.md: the settings of the task server and of `agent-tasks.config.json`, from their schemas. */
+/** Makes docs/configuration.md: the settings of the task server and of `agent-tasks.config.json`, from their schemas. */
 import { z } from 'zod'
 import { agentConfigJsonSchema } from '../../src/protocol/agent-config.js'
 import { serverConfigSchema } from '../../src/protocol/server-config.js'
 import { defaultsIn, literalOf, splitDefault } from './defaults.js'
 import { table } from './table.js'
 
-/** The parts of a JSON Schema that the tables need. `expected` and `env` are metadata of the server's settings. */
+/** The parts of a JSON Schema that the tables use. `expected` and `env` are metadata of the server's settings. */
 interface Schema {
   readonly type?: string
   readonly description?: string
@@ -34,7 +34,7 @@ const agentIntro = `## agent-tasks.config.json
 The subagents, instances and limits of \`agent-tasks mcp\` and \`agent-tasks worker\`; see [MCP](mcp.md). The same as JSON Schema, for editors:
 [agent-tasks.config.schema.json](../agent-tasks.config.schema.json).`
 
-/** The page, and settings without a description. */
+/** Returns the page, and a problem for each setting without a description. */
 export function configurationPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
   const server = z.toJSONSchema(serverConfigSchema, { io: 'input', unrepresentable: 'any' }) as Schema
@@ -86,7 +86,7 @@ function agentTables(path: string, { properties = {}, required = [] }: Schema, p
   return [table(['setting', 'default', 'meaning'], rows), ...inner]
 }
 
-/** The defaults of settings that their schema leaves out. */
+/** The defaults of settings whose schema does not have them. */
 const inCode = defaultsIn([
   'src/protocol/retry-policy.ts',
   'src/async-tasks/monitors/monitors.ts',

@@ -1,15 +1,18 @@
-/** The default of an option: what its description says, and what the code has. A description that differs is a mistake. */
+/** Finds the default of an option in its description and in the code. A description with another default than the code is a mistake. */
 import ts from 'typescript'
 import { sourceOf, visit } from './source.js'
 
 /** A description, split at its default. */
 export interface WithDefault {
-  /** As Markdown; empty when the description names none. */
+  /** The default, as Markdown; empty if the description has none. */
   readonly value: string
   readonly meaning: string
 }
 
-/** Splits `How long. Default 5.` A default inside a sentence, as in `-1 (default) for no limit`, stays there as well. */
+/**
+ * Splits a text such as `How long. Default 5.` into its parts. A default inside a sentence, such as `-1 (default) for no limit`, also stays in the
+ * sentence.
+ */
 export function splitDefault(text: string): WithDefault {
   const sentence = /(?:^|\s)Default:? ((?:[^.]|\.(?=\d|\S))*)\.(?=\s|$)/.exec(text)
   if (sentence !== null) {
@@ -19,7 +22,10 @@ export function splitDefault(text: string): WithDefault {
   return { value: /(\S+) \(default\)/.exec(text)?.[1] ?? '', meaning: text }
 }
 
-/** What the code uses where an option is absent: initial values in patterns, what follows `??`, and properties of literals; by the option's name. */
+/**
+ * Finds the values that the code uses where an option is absent, by the name of the option. They are initial values in patterns and parameters, what
+ * follows `??`, and properties of object literals.
+ */
 export function defaultsIn(files: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
   const constants = new Map<string, ts.Expression>()
   const found = new Map<string, Set<string>>()
@@ -50,7 +56,10 @@ export function defaultsIn(files: readonly string[]): ReadonlyMap<string, Readon
   return found
 }
 
-/** Whether a default in words is a value that the code must have: a number, a word in code marks, true or false. */
+/**
+ * Returns the value of a default that the code must have: a number, a word in code marks, true or false. Undefined for a default that is described in
+ * words.
+ */
 export function literalOf(value: string): string | undefined {
   const unit = /^([\d.]+) (KiB|MiB)\b/.exec(value)
   if (unit !== null) return String(Number(unit[1]) * (unit[2] === 'MiB' ? 1024 ** 2 : 1024))

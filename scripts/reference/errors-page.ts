@@ -1,11 +1,11 @@
-/** docs/errors.md: every error class and every code of the sources, with what it means. */
+/** Makes docs/errors.md: every error class and every error code of the sources, with its meaning. */
 import { readdirSync } from 'node:fs'
 import ts from 'typescript'
 import { commentOf, itemsOf, sourceOf, visit } from './source.js'
 import { table } from './table.js'
 
 const BASE = 'AgentTasksError'
-/** Errors of the browser extension stay inside it, and end as results of its tools. */
+/** The source files. Those of the browser extension are left out, because its errors become results of its tools and are not thrown to users. */
 const folders = ['src', 'machines'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !/^(extension|page\/app)\//.test(file))
@@ -20,7 +20,7 @@ const intro = `# Errors
 Every error that this package throws is an \`${BASE}\` with a stable \`code\`. Compare \`code\`, or use \`instanceof\`: messages may change. In a task that failed, \`errorCode\`
 of the record has the code of what its run threw.`
 
-/** The page, and errors without a description. */
+/** Returns the page, and a problem for each error without a description. */
 export function errorsPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
   const classes = folders.flatMap((file) => classesOf(file, problems))
@@ -57,7 +57,7 @@ export function errorsPage(): { readonly page: string; readonly problems: readon
 
 const byFirst = ([one = '']: readonly string[], [other = '']: readonly string[]): number => one.localeCompare(other)
 
-/** The exported error classes of a file: name, codes, meaning. */
+/** Returns the exported error classes of a file: name, codes, meaning. */
 function classesOf(file: string, problems: string[]): string[][] {
   return sourceOf(file).statements.flatMap((statement) => {
     if (!ts.isClassDeclaration(statement) || statement.name === undefined || !isExported(statement)) return []
@@ -71,7 +71,7 @@ function classesOf(file: string, problems: string[]): string[][] {
   })
 }
 
-/** The codes of a class: what it passes to its base class, or the union of literals that its constructor or property takes. */
+/** Returns the codes of a class: the code that it passes to its base class, or the union of literals that its constructor or property has as a type. */
 function codesOf(declaration: ts.ClassDeclaration): { readonly codes: readonly string[]; readonly text: string } {
   let codes: string[] = []
   let text = ''
@@ -96,7 +96,7 @@ function aliasOf(source: ts.SourceFile, name: string): ts.TypeAliasDeclaration |
   )
 }
 
-/** `new AgentTasksError('CODE', message)`: code, folder, message. */
+/** Finds `new AgentTasksError('CODE', message)`. Returns code, folder and message. */
 function thrownCodes(file: string): string[][] {
   const found: string[][] = []
   visit(sourceOf(file), (node) => {
@@ -108,7 +108,7 @@ function thrownCodes(file: string): string[][] {
   return found
 }
 
-/** A code that is thrown in several places has one row. */
+/** Merges the rows of a code that is thrown in several places. */
 function merged(rows: readonly (readonly string[])[]): string[][] {
   const byCode = new Map<string, Set<string>[]>()
   for (const [code = '', ...cells] of rows) {

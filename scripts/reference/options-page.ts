@@ -1,4 +1,7 @@
-/** docs/options.md: the options of `createAgentTasks`, `startTaskServer`, `connectInstance` and `createTaskClient`, from their TSDoc, with the defaults that the code has. */
+/**
+ * Makes docs/options.md: the options of `createAgentTasks`, `startTaskServer`, `connectInstance` and `createTaskClient`, from their TSDoc comments, with
+ * the defaults in the code.
+ */
 import { managerOptionTypes } from '../../src/async-tasks/manager-options.js'
 import { autoTriggerOptionTypes } from '../../src/async-tasks/delivery/auto-trigger.js'
 import { monitorLimitTypes } from '../../src/async-tasks/monitors/monitors.js'
@@ -15,13 +18,13 @@ import { table } from './table.js'
 interface OptionGroup {
   readonly title: string
   readonly intro: string
-  /** The interfaces, the first of which has precedence. */
+  /** The interfaces that have the options. If two have the same option, the first one is used. */
   readonly interfaces: readonly (readonly [file: string, name: string])[]
-  /** What the code accepts, by option; without it the table has no such column. */
+  /** What the code accepts, by option. Without it, the table has no such column. */
   readonly types?: Readonly<Record<string, OptionType>>
-  /** Options of the interfaces that belong to another table. */
+  /** Options of the interfaces that are in another table. */
   readonly except?: readonly string[]
-  /** The files that have the defaults. */
+  /** The files whose code has the defaults. */
   readonly defaults: readonly string[]
 }
 
@@ -117,7 +120,7 @@ const clientGroups: readonly OptionGroup[] = [
   },
 ]
 
-/** The page, and what is wrong with the descriptions. */
+/** Returns the page, and the problems of the descriptions. */
 export function optionsPage(): { readonly page: string; readonly problems: readonly string[] } {
   const problems: string[] = []
   const settings = table(

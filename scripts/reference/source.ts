@@ -1,8 +1,8 @@
-/** Reads interfaces, classes and constants of the sources, with their TSDoc, from the text alone: that is fast, and needs no types. */
+/** Reads interfaces, classes and constants of the sources with their TSDoc comments. It only parses the files and checks no types, which is fast. */
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 
-/** A named part of the sources with its comment, as one line of Markdown. */
+/** A named part of the sources. `text` is its comment, as one line of Markdown. */
 export interface Documented {
   readonly name: string
   readonly text: string
@@ -10,7 +10,7 @@ export interface Documented {
 
 const read = new Map<string, ts.SourceFile>()
 
-/** The syntax tree of a file, whose path is from the root of the repository. */
+/** Returns the syntax tree of a file. The path is from the root of the repository. */
 export function sourceOf(file: string): ts.SourceFile {
   const known = read.get(file)
   if (known !== undefined) return known
@@ -19,7 +19,7 @@ export function sourceOf(file: string): ts.SourceFile {
   return source
 }
 
-/** The members of an interface. @throws Error when the file has no such interface */
+/** Returns the members of an interface. @throws Error when the file has no such interface */
 export function membersOf(file: string, name: string): Documented[] {
   const found = sourceOf(file).statements.find(
     (statement): statement is ts.InterfaceDeclaration =>
@@ -29,7 +29,7 @@ export function membersOf(file: string, name: string): Documented[] {
   return found.members.map((member) => ({ name: member.name?.getText() ?? '', text: commentOf(member) }))
 }
 
-/** The strings of a constant array, each with the comment above it. @throws Error when the file has no such array */
+/** Returns the strings of a constant array, each with the comment above it. @throws Error when the file has no such array */
 export function itemsOf(file: string, name: string): Documented[] {
   let found: ts.ArrayLiteralExpression | undefined
   visit(sourceOf(file), (node) => {
@@ -41,7 +41,7 @@ export function itemsOf(file: string, name: string): Documented[] {
   return found.elements.filter(ts.isStringLiteral).map((item) => ({ name: item.text, text: leadingComment(item) }))
 }
 
-/** The TSDoc of a node without its tags, as one line. */
+/** Returns the TSDoc comment of a node without its tags, as one line. */
 export function commentOf(node: ts.Node): string {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc).slice(-1)
   return oneLine(doc === undefined ? '' : (ts.getTextOfJSDocComment(doc.comment) ?? ''))

@@ -5,7 +5,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-/** Text in which `<`, outside of code, is no HTML. */
+/** Escapes the text of a cell. `<` outside of code would otherwise begin an HTML tag. */
 function cell(text: string): string {
   return text
     .split(/(`[^`]*`)/)

@@ -1,4 +1,4 @@
-/** A machine as a picture for the site, which needs no script: the drawing of the page, without numbers. */
+/** Draws a machine as a picture for the site, which needs no script. It is the drawing of the page, without numbers. */
 import { arrowPath, linePath } from '../../src/page/app/chart-lines.js'
 import type { ChartLabel, ChartNode, MachineChart } from '../../src/page/app/chart.js'
 

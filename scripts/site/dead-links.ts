@@ -1,4 +1,4 @@
-/** Finds links of documents that lead nowhere. */
+/** Finds links in documents that lead to no file or heading. */
 import { headingsOf, withoutFences } from './headings.js'
 import { targetOf } from './links.js'
 
@@ -6,7 +6,7 @@ import { targetOf } from './links.js'
 export interface LinkReport {
   /** How many relative links there are. */
   readonly count: number
-  /** Each dead link, in words. */
+  /** A text for each dead link. */
   readonly problems: readonly string[]
 }
 

@@ -1,7 +1,9 @@
 /** The documents of the repository. */
 import { readdirSync } from 'node:fs'
 
-/** Their paths, from the root of the repository, which must be the working directory. The generated API reference is left out. */
+/**
+ * Returns the paths of the documents, from the root of the repository. The root must be the working directory. Leaves out the generated API reference.
+ */
 export function documents(): string[] {
   const inDocs = readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md') && !path.startsWith('api/') && !path.startsWith('.'))

@@ -4,11 +4,11 @@
 export interface Heading {
   readonly level: number
   readonly text: string
-  /** The anchor, without `#`. A repeated one has a number. */
+  /** The anchor, without `#`. If an anchor occurs again, it gets a number. */
   readonly anchor: string
 }
 
-/** Every heading outside of fenced blocks. */
+/** Returns every heading outside of fenced code blocks. */
 export function headingsOf(markdown: string): Heading[] {
   const used = new Map<string, number>()
   return withoutFences(markdown)
@@ -26,7 +26,7 @@ export function headingsOf(markdown: string): Heading[] {
 
 export const firstHeading = (markdown: string): string | undefined => headingsOf(markdown)[0]?.text
 
-/** The anchor of a heading as GitHub makes it: letters, digits, `-` and `_` of the text in lower case, and `-` for each space. */
+/** Returns the anchor of a heading as GitHub makes it: the letters, digits, `-` and `_` of the text in lower case, and `-` for each space. */
 export function slugOf(text: string): string {
   return text
     .trim()
@@ -35,7 +35,7 @@ export function slugOf(text: string): string {
     .replaceAll(' ', '-')
 }
 
-/** A document without its fenced blocks. Line numbers stay. */
+/** Removes the fenced code blocks from a document. The line numbers stay the same. */
 export function withoutFences(markdown: string): string {
   let fence: string | undefined
   return markdown
@@ -52,7 +52,7 @@ export function withoutFences(markdown: string): string {
     .join('\n')
 }
 
-/** Without the marks of code, emphasis and links. */
+/** Removes the marks of code, emphasis and links. */
 function plainText(source: string): string {
   return source
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')

@@ -5,11 +5,11 @@ import { posix } from 'node:path'
 export interface RepositoryLink {
   /** The path of the file or folder, from the root of the repository. */
   readonly path: string
-  /** The anchor with its `#`, or nothing. */
+  /** The anchor with its `#`; empty if there is none. */
   readonly anchor: string
 }
 
-/** What a relative link in a document leads to; undefined for a link to elsewhere. */
+/** Returns the file that a relative link in a document leads to; undefined for a link to another site. */
 export function targetOf(file: string, href: string): RepositoryLink | undefined {
   if (/^([a-z][a-z0-9+.-]*:|\/)/i.test(href)) return undefined
   const [, path = '', anchor = ''] = /^([^#?]*)(#.*)?/.exec(href) ?? []
@@ -20,8 +20,9 @@ export function targetOf(file: string, href: string): RepositoryLink | undefined
 const SOURCES = 'https://github.com/agent-tasks/agent-tasks/blob/main/'
 
 /**
- * The link on the site for a link in a document: to the page of a document, and to the repository for any other file. Dead links stay, and fail the build.
- * @param pageOf the address of a document's page; undefined when it has none
+ * Returns the link on the site for a link in a document. It leads to the page of a document, and to the repository for any other file. A dead link stays
+ * unchanged, so that it fails the build.
+ * @param pageOf returns the address of a document's page; undefined if it has no page
  */
 export function siteLink(
   file: string,

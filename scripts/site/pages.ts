@@ -1,9 +1,9 @@
-/** The pages of the documentation site: the one list from which its sidebar is made. A test checks that it names every document once. */
+/** The pages of the documentation site, from which the sidebar is made. A test checks that the list has every document once. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { firstHeading } from './headings.js'
 
-/** The environment variable that leaves the API reference out of the site. */
+/** If this environment variable is set, the site has no API reference. */
 export const WITHOUT_API = 'DOCS_WITHOUT_API'
 
 /** A group of the sidebar. */
@@ -49,7 +49,7 @@ export const siteSections: readonly SiteSection[] = [
   },
 ]
 
-/** Pages that show a file of the root of the repository: the links in such a file start from there. */
+/** Pages that show a file in the root of the repository. The links in such a file start from the root. */
 export const includedFiles: Readonly<Record<string, string>> = {
   'contributing.md': 'CONTRIBUTING.md',
   'changelog.md': 'CHANGELOG.md',
@@ -66,7 +66,7 @@ export interface SidebarItem {
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url))
 const folderTitles: Readonly<Record<string, string>> = { 'api/': 'API', 'adr/': 'Decisions' }
 
-/** The sidebar: each page under its first heading. Folders are closed until one of their pages is open. */
+/** Returns the sidebar. The title of a page is its first heading. A folder is closed until one of its pages is open. */
 export function sidebar(): SidebarItem[] {
   return siteSections.map(({ title, pages }) => ({ text: title, items: pages.flatMap(itemsOf) }))
 }
@@ -76,7 +76,7 @@ function itemsOf(page: string): SidebarItem[] {
   if (!existsSync(docs + page) || (page === 'api/' && WITHOUT_API in process.env)) return []
   const files = readdirSync(docs + page, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'))
   const items = files.sort().map((file) => itemOf(page + file))
-  // Without a link, VitePress makes the group a button that contains another one.
+  // Without a link, VitePress would make the group a button inside a button.
   return [{ text: folderTitles[page] ?? page, link: items[0]?.link ?? '/', collapsed: true, items }]
 }
 

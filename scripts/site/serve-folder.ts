@@ -1,4 +1,4 @@
-/** A server for the files of a folder, on the loopback address. */
+/** A server for the files of a folder, on 127.0.0.1. */
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'

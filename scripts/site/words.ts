@@ -1,7 +1,7 @@
-/** The length of a document for its readers. */
+/** Counts the words of a document that people read. */
 import { withoutFences } from './headings.js'
 
-/** How many words of prose and tables a document has: without numbers, tags, code blocks, comments, the targets of links and the marks of Markdown. */
+/** Counts the words of prose and tables. Numbers, tags, code blocks, comments, link targets and the marks of Markdown do not count. */
 export function wordsOf(markdown: string): number {
   const text = withoutFences(markdown)
     .replace(/^---\n[^]*?\n---\n/, '')
